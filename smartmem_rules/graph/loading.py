@@ -1,0 +1,235 @@
+"""Reads ONNX models and checks that they are whole: one clear message for each way a model can be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.graph.weights import dtype_name
+from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.tensor.expr import DTYPES, TensorType
+
+ModelSource = str | Path | bytes | onnx.ModelProto
+DEFAULT_DOMAIN = "ai.onnx"
+OLDEST_OPSET = 7
+"""Older operator sets pass what later became defaults in ways that no definition covers."""
+
+
+def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
+    """The model and the folder that its data files are in (None unless it comes from a file).
+
+    Raises:
+        GraphError: there is no such file, or it is no ONNX model.
+    """
+    if isinstance(source, onnx.ModelProto):
+        model, name, folder = source, "the ModelProto", None
+    elif isinstance(source, bytes):
+        model, name, folder = _parse(source, "the bytes given"), "the bytes given", None
+    else:
+        path = Path(source)
+        model, name, folder = _parse(_read(path), str(path)), str(path), path.parent
+    if not model.HasField("graph") or not model.graph.output:
+        raise GraphError(f"{name}: this is no ONNX model, it has no graph with outputs; export the model again")
+    return model, folder
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        near = did_you_mean(path.name, (p.name for p in path.parent.glob("*.onnx"))) if path.parent.is_dir() else None
+        raise GraphError(f"{path}: there is no such file{f'; {near}' if near else ''}") from None
+    except OSError as error:
+        raise GraphError(f"{path}: the file cannot be read ({error.strerror or error})") from error
+
+
+def _parse(data: bytes, name: str) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError:
+        raise GraphError(
+            f"{name}: this is no ONNX model or it is damaged ({len(data)} bytes that do not decode); "
+            "export or download it again"
+        ) from None
+    return model
+
+
+def domain_of(domain: str) -> str:
+    return domain or DEFAULT_DOMAIN
+
+
+def opsets(model: onnx.ModelProto) -> dict[str, int]:
+    """The operator set versions by domain. Raises GraphError for one of ai.onnx that is too old."""
+    versions = {domain_of(entry.domain): entry.version for entry in model.opset_import}
+    version = versions.get(DEFAULT_DOMAIN)
+    if version is not None and version < OLDEST_OPSET:
+        raise GraphError(
+            f"the model uses opset {version} of {DEFAULT_DOMAIN}; {OLDEST_OPSET} is the oldest that can be read. "
+            "Export it again or convert it with onnx.version_converter"
+        )
+    return versions
+
+
+def inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with its local functions expanded; the model itself where it has none."""
+    if not model.functions:
+        return model
+    from onnx.inliner import inline_local_functions
+
+    try:
+        return inline_local_functions(model)
+    except Exception as error:
+        raise GraphError(f"the model's local functions cannot be inlined: {error}") from error
+
+
+def node_inputs(node: onnx.NodeProto) -> Iterator[str]:
+    """The tensors that a node reads, those that its subgraphs take from outside included."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield from captured(attribute.g)
+
+
+def captured(graph: onnx.GraphProto) -> Iterator[str]:
+    """The tensors that a subgraph takes from outside."""
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {output for node in graph.node for output in node.output}
+    for node in graph.node:
+        yield from (name for name in node_inputs(node) if name not in own)
+    yield from (value.name for value in graph.output if value.name not in own)
+
+
+def sorted_nodes(nodes: Iterable[onnx.NodeProto], given: Collection[str], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """The nodes in topological order, without those that no output depends on.
+
+    Args:
+        given: names of the tensors that no node computes.
+        outputs: names of the tensors that are wanted.
+
+    Raises:
+        GraphError: a tensor is undefined or defined twice, or the nodes form a cycle.
+    """
+    nodes = list(nodes)
+    producers: dict[str, int] = {}
+    for place, node in enumerate(nodes):
+        for name in filter(None, node.output):
+            if name in producers or name in given:
+                raise GraphError(f"the tensor {name!r} is defined twice, the second time by {describe(node, place)}")
+            producers[name] = place
+    wanted = list(outputs)
+    needs = [[name for name in node_inputs(node) if name not in given] for node in nodes]
+    undefined = [
+        f"{name!r}, an input of {describe(node, place)}"
+        for place, node in enumerate(nodes)
+        for name in needs[place]
+        if name not in producers
+    ]
+    undefined += [f"{name!r}, an output of the graph" for name in wanted if name not in producers and name not in given]
+    if undefined:
+        raise GraphError("nothing defines " + "; nothing defines ".join(undefined) + "; the model is damaged")
+    parents = [[producers[name] for name in names] for names in needs]
+    order = _depth_first(nodes, parents, [producers[name] for name in wanted if name in producers])
+    return [nodes[place] for place in order]
+
+
+def _depth_first(nodes: list[onnx.NodeProto], parents: list[list[int]], roots: list[int]) -> list[int]:
+    """The nodes that the roots depend on; where the given order is topological already, in that order."""
+    live: set[int] = set()
+    stack = list(roots)
+    while stack:
+        place = stack.pop()
+        if place not in live:
+            live.add(place)
+            stack.extend(parents[place])
+    order = sorted(live)
+    if all(parent < place for place in order for parent in parents[place]):
+        return order
+    remaining = {place: len(set(parents[place])) for place in order}
+    children: dict[int, list[int]] = {}
+    for place in order:
+        for parent in set(parents[place]):
+            children.setdefault(parent, []).append(place)
+    ready = [place for place in order if not remaining[place]]
+    result: list[int] = []
+    for place in ready:
+        result.append(place)
+        for child in children.get(place, ()):
+            remaining[child] -= 1
+            if not remaining[child]:
+                ready.append(child)
+    if len(result) < len(order):
+        raise GraphError(f"the graph has a cycle: {_cycle(nodes, parents, set(order) - set(result))}")
+    return result
+
+
+def _cycle(nodes: list[onnx.NodeProto], parents: list[list[int]], among: set[int]) -> str:
+    place = min(among)
+    path: list[int] = []
+    while place not in path:
+        path.append(place)
+        place = next(parent for parent in parents[place] if parent in among)
+    loop = [place, *reversed(path[path.index(place) :])]
+    return " -> ".join(describe(nodes[p], p) for p in loop)
+
+
+def describe(node: onnx.NodeProto, place: int) -> str:
+    return f"{node.op_type} {node.name!r}" if node.name else f"{node.op_type} number {place}"
+
+
+def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mapping[str, int]) -> dict[str, TensorType]:
+    """The types of the graph's run-time inputs, their symbolic extents replaced by `dims`.
+
+    An extent without a name is called `INPUT.AXIS`.
+
+    Raises:
+        GraphError: an extent has no value, a name in `dims` is unknown, or an input is no tensor of numbers.
+    """
+    types: dict[str, TensorType] = {}
+    unbound: dict[str, list[str]] = {}
+    names: set[str] = set()
+    for value in graph.input:
+        if value.name in constants:
+            continue
+        if value.type.WhichOneof("value") != "tensor_type":
+            raise GraphError(f"the input {value.name!r} is not a tensor; only tensors can be inputs")
+        tensor = value.type.tensor_type
+        dtype = dtype_name(tensor.elem_type)
+        if dtype not in DTYPES:
+            raise GraphError(f"the input {value.name!r} holds elements of type {dtype}; use one of {', '.join(DTYPES)}")
+        if not tensor.HasField("shape"):
+            raise GraphError(f"the input {value.name!r} has no shape, not even a rank; export the model with shapes")
+        shape = []
+        for axis, dim in enumerate(tensor.shape.dim):
+            name = dim.dim_param or f"{value.name}.{axis}"
+            if dim.WhichOneof("value") == "dim_value" and dim.dim_value >= 0:
+                shape.append(dim.dim_value)
+                continue
+            names.add(name)
+            if name in dims:
+                shape.append(dims[name])
+            else:
+                unbound.setdefault(name, []).append(f"{value.name!r} axis {axis}")
+        types[value.name] = TensorType(dtype, tuple(shape))
+    if unbound:
+        lines = [f"  {name}: {', '.join(places)}" for name, places in unbound.items()]
+        flags = " ".join(f"--dim {name}=N" for name in unbound)
+        raise GraphError("these dimensions of inputs have no value:\n" + "\n".join(lines) + f"\ngive them with {flags}")
+    _check_dims(dims, names)
+    return types
+
+
+def _check_dims(dims: Mapping[str, int], names: Collection[str]) -> None:
+    for name, extent in dims.items():
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            near = did_you_mean(name, names)
+            raise GraphError(
+                f"no input has a dimension {name!r}; {near or f'the open dimensions of this model: {known}'}"
+            )
+        if extent < 1:
+            raise GraphError(f"the dimension {name!r} cannot be {extent}; give a positive number")

@@ -1,0 +1,63 @@
+"""The graph that every stage before the plan works on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.tensor.expr import Equation, TensorType
+
+VIEW = "View"
+"""The engine's own operator: one operand read through an index map (attribute `map`, an `IndexMap`)."""
+
+
+class GraphError(Exception):
+    """A model or its inputs cannot be used; the message says what, where and what to do."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator application.
+
+    `operands` are the run-time operands only, None for an absent optional one; what an operator needs at compile time
+    (`const` inputs of its definition) stands in `attributes`.  `origin` names the ONNX nodes that it stands for.
+    """
+
+    name: str
+    operator: str
+    operands: tuple[str | None, ...]
+    attributes: dict[str, Value] = field(hash=False)
+    outputs: tuple[str, ...]
+    origin: tuple[str, ...] = ()
+    equations: tuple[Equation, ...] = field(default=(), compare=False, repr=False)
+    """The instance's equations over the graph's tensor names; local tensors are named `node.local`."""
+
+
+@dataclass
+class Graph:
+    """Nodes in topological order, with the type of every tensor and the values of the constant ones."""
+
+    name: str
+    nodes: list[Node]
+    types: dict[str, TensorType]
+    constants: dict[str, np.ndarray]
+    inputs: list[str]
+    outputs: list[str]
+    operator_counts: Counter[str] = field(default_factory=Counter)
+    """Operators of the ONNX model by type, constants not counted."""
+    layout_operators: int = 0
+    """How many nodes of the ONNX model only move elements (their definition is a view or has no arithmetic)."""
+
+    def producers(self) -> dict[str, Node]:
+        return {output: node for node in self.nodes for output in node.outputs}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        users: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for operand in dict.fromkeys(node.operands):
+                if operand is not None:
+                    users.setdefault(operand, []).append(node)
+        return users

@@ -1,0 +1,176 @@
+"""The values of an ONNX model's tensors: stored in the file, in a data file beside it, or described by a recipe.
+
+A stripped model keeps its size down by describing big tensors instead of storing them.  Such a tensor is marked as
+external, and its location names the recipe: `seeded-normal` draws it from a seeded normal distribution, `zlib-base64`
+holds it compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.primitives import Array
+
+RECIPES = ("seeded-normal", "zlib-base64")
+_BACKGROUND_FROM = 1 << 16
+
+
+def is_external(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_location == onnx.TensorProto.EXTERNAL
+
+
+def location(tensor: onnx.TensorProto) -> dict[str, str]:
+    """The external data entries of a tensor."""
+    return {entry.key: entry.value for entry in tensor.external_data}
+
+
+def tensor_type(tensor: onnx.TensorProto) -> TensorType:
+    return TensorType(dtype_name(tensor.data_type), tuple(tensor.dims))
+
+
+def dtype_name(code: int) -> str:
+    """The name of an ONNX element type, `string` for text; raises GraphError for a code that ONNX does not have."""
+    if code == onnx.TensorProto.STRING:
+        return "string"
+    try:
+        return helper.tensor_dtype_to_np_dtype(code).name
+    except KeyError:
+        raise GraphError(f"the element type {code} is not one of ONNX; the model is damaged") from None
+
+
+def array_type(array: Array) -> TensorType:
+    return TensorType("string" if array.dtype.kind in "OUS" else array.dtype.name, array.shape)
+
+
+def graph_tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """The initializers and the tensors that nodes hold as attributes, subgraphs included, with their names."""
+    for tensor in graph.initializer:
+        yield tensor.name, tensor
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                yield node.output[0] if node.output else node.name, attribute.t
+            elif attribute.type == onnx.AttributeProto.GRAPH:
+                yield from graph_tensors(attribute.g)
+
+
+def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> None:
+    """Raise one GraphError that names every missing data file with the tensors that need it."""
+    missing: dict[str, list[str]] = {}
+    for name, tensor in graph_tensors(graph):
+        if is_external(tensor):
+            place = location(tensor).get("location", "")
+            if place not in RECIPES and (folder is None or not (folder / place).is_file()):
+                missing.setdefault(place, []).append(name)
+    if not missing:
+        return
+    lines = [f"  {place}: {_some(names)}" for place, names in missing.items()]
+    where = f"in {folder}" if folder is not None else "and a model given as bytes or ModelProto has no folder to look in"
+    raise GraphError(
+        f"the weights are in data files that are not {where}:\n" + "\n".join(lines) + "\n"
+        "put the files beside the model and give the model as a path"
+    )
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{len(names)} tensor{'' if len(names) == 1 else 's'} ({shown}{rest})"
+
+
+def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Array:
+    """The array of a tensor.
+
+    Args:
+        name: for messages.
+        folder: where the model's data files are, None if it has none.
+
+    Raises:
+        GraphError: the data do not fit the tensor's shape and dtype, or the data file is missing.
+    """
+    try:
+        if not is_external(tensor):
+            return numpy_helper.to_array(tensor)
+        entries = location(tensor)
+        if entries["location"] == "seeded-normal":
+            return _drawn(tensor, entries)
+        if entries["location"] == "zlib-base64":
+            return _shaped(np.frombuffer(zlib.decompress(base64.b64decode(entries["data"])), np.uint8), tensor)
+        return _from_file(tensor, entries, folder)
+    except (ValueError, TypeError, KeyError, OSError, zlib.error, binascii.Error) as error:
+        raise GraphError(f"the data of tensor {name!r} cannot be read ({error}); the model is damaged") from error
+
+
+def _drawn(tensor: onnx.TensorProto, entries: Mapping[str, str]) -> Array:
+    generator = np.random.Generator(np.random.PCG64(int(entries["offset"])))
+    values = generator.standard_normal(tuple(tensor.dims), dtype=np.float32)
+    values *= np.float32(entries["std"])
+    values += np.float32(entries["mean"])
+    np.clip(values, np.float32(entries["min"]), np.float32(entries["max"]), out=values)
+    return values.astype(helper.tensor_dtype_to_np_dtype(tensor.data_type), copy=False)
+
+
+def _shaped(data: Array, tensor: onnx.TensorProto) -> Array:
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    return data.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(tuple(tensor.dims))
+
+
+def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Path | None) -> Array:
+    if folder is None:
+        raise FileNotFoundError(entries["location"])
+    path = (folder / entries["location"]).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f"its data file {entries['location']!r} lies outside the folder of the model")
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    length = int(entries.get("length", math.prod(tensor.dims) * dtype.itemsize))
+    data = np.fromfile(path, np.uint8, length, offset=int(entries.get("offset", 0)))
+    if len(data) != length:
+        raise ValueError(f"{path.name} ends before its data do")
+    if dtype.name in ("int4", "uint4"):
+        stored = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=data.tobytes())
+        return numpy_helper.to_array(stored)
+    return _shaped(data, tensor)
+
+
+class Values:
+    """The known values of a model by tensor name; big described weights are drawn in the background."""
+
+    def __init__(self, folder: Path | None, background: Executor) -> None:
+        self.types: dict[str, TensorType] = {}
+        self._folder = folder
+        self._background = background
+        self._arrays: dict[str, Array | Future[Array]] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    def __getitem__(self, name: str) -> Array:
+        value = self._arrays[name]
+        if isinstance(value, Future):
+            value = self._arrays[name] = value.result()
+        return value
+
+    def __setitem__(self, name: str, array: Array) -> None:
+        self._arrays[name] = array
+        self.types[name] = array_type(array)
+
+    def add(self, name: str, tensor: onnx.TensorProto, label: str = "") -> None:
+        """Take in a tensor of the model under a name; `label` is its name in the file where that differs."""
+        drawn = is_external(tensor) and location(tensor).get("location") == "seeded-normal"
+        if drawn and math.prod(tensor.dims) >= _BACKGROUND_FROM:
+            self.types[name] = tensor_type(tensor)
+            self._arrays[name] = self._background.submit(tensor_value, label or name, tensor, self._folder)
+        else:
+            self[name] = tensor_value(label or name, tensor, self._folder)

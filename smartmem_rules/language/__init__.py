@@ -1,0 +1,1 @@
+"""The rule language: syntax tree, parser, checker and rule base."""

@@ -1,0 +1,85 @@
+"""Messages to the rule author: what is wrong, where, what else is involved, and how to put it right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.syntax import Span
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message; `label` stands under the caret, `secondary` points at the other party."""
+
+    code: Code
+    severity: Severity
+    message: str
+    span: Span
+    label: str = ""
+    secondary: tuple[Span, str] | None = None
+    note: str | None = None
+    fix: str | None = None
+
+
+class LanguageError(Exception):
+    """One or more errors in rule files; its text is all messages and then `found N errors`."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.sources = dict(sources)
+        super().__init__(render(self.diagnostics, self.sources))
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate nearest to `word` as a fix text, or None when none is near."""
+    near = get_close_matches(word, sorted(set(candidates)), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else None
+
+
+def render(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> str:
+    """All messages in the order given, then a count; `sources` maps file names to their text."""
+    parts = [render_one(diagnostic, sources) for diagnostic in diagnostics]
+    return "\n\n".join([*parts, _count(diagnostics)])
+
+
+def render_one(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
+    """One message with its source lines; without the source only the places are given."""
+    place = f"{diagnostic.span}: " if diagnostic.span.line else ""
+    lines = [f"{place}{diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
+    lines += _excerpt(diagnostic.span, diagnostic.label, "^", sources)
+    if diagnostic.secondary is not None:
+        span, label = diagnostic.secondary
+        lines.append(f"{span}: {label}")
+        lines += _excerpt(span, "", "-", sources)
+    if diagnostic.note is not None:
+        lines.append(f"  note: {diagnostic.note}")
+    if diagnostic.fix is not None:
+        lines.append(f"  fix: {diagnostic.fix}")
+    return "\n".join(lines)
+
+
+def _excerpt(span: Span, label: str, mark: str, sources: Mapping[str, str]) -> list[str]:
+    lines = sources.get(span.file, "").split("\n")
+    if not 1 <= span.line <= len(lines) or span.file not in sources:
+        return []
+    line = lines[span.line - 1].rstrip("\r")
+    # A span over several lines is marked to the end of its first.
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    width = max(1, min(end, len(line) + 1) - span.column)
+    # Tabs are kept, so that the carets stand under the text however wide a tab is shown.
+    indent = "".join("\t" if character == "\t" else " " for character in line[: span.column - 1])
+    gutter = f"{span.line:>5} | "
+    return [gutter + line, f"{'| ':>8}{indent}{mark * width} {label}".rstrip()]
+
+
+def _count(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+    warnings = len(diagnostics) - errors
+    text = f"found {errors} error{'' if errors == 1 else 's'}"
+    return text if not warnings else f"{text} and {warnings} warning{'' if warnings == 1 else 's'}"

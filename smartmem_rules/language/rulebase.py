@@ -1,0 +1,176 @@
+"""The rules that an optimization works with: the built-in ones and the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.checker import check
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.parser import parse_file
+from smartmem_rules.resources import rules_path
+
+
+@dataclass(slots=True)
+class RuleBase:
+    """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried."""
+
+    operators: dict[str, list[s.Operator]] = field(default_factory=dict)
+    functions: dict[str, s.Function] = field(default_factory=dict)
+    rewrites: list[s.Rewrite] = field(default_factory=list)
+    eliminates: list[s.Eliminate] = field(default_factory=list)
+    index_rules: list[s.IndexRule] = field(default_factory=list)
+    tables: dict[str, s.Table] = field(default_factory=dict)
+    devices: dict[str, s.Block] = field(default_factory=dict)
+    schedules: dict[str, s.Block] = field(default_factory=dict)
+    levels: dict[str, s.Block] = field(default_factory=dict)
+    layouts: dict[str, s.Block] = field(default_factory=dict)
+    fuses: dict[str, s.Block] = field(default_factory=dict)
+
+    def rule_names(self) -> set[str]:
+        """The names that can be switched off."""
+        rules: list[s.Rewrite | s.Eliminate | s.IndexRule] = [*self.rewrites, *self.eliminates, *self.index_rules]
+        return {rule.name for rule in rules}
+
+
+def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
+    """The built-in rules with the user's files and their imports, without the rules named in `disable`.
+
+    Overloads of the user's files are tried before the built-in ones.
+    Raises LanguageError with all errors of all files, or when a name in `disable` is not a rule.
+    """
+    built_in = load_modules(sorted(rules_path().rglob("*.smr")))
+    known = {Path(module.span.file).resolve() for module in built_in}
+    user = load_modules([path for path in map(Path, extra_paths) if path.resolve() not in known], known)
+    errors = [one for one in check([*built_in, *user]) if one.severity == "error"]
+    if errors:
+        raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
+    base = collect(user, built_in)
+    _switch_off(base, disable)
+    return base
+
+
+def load_modules(paths: Iterable[Path], known: Collection[Path] = ()) -> list[s.Module]:
+    """The files and all that they import, each once, an imported file before the one that imports it.
+
+    Files in `known` count as loaded.  Raises LanguageError with the errors of all files.
+    """
+    loader = _Loader(set(known))
+    for path in paths:
+        loader.load(path)
+    if loader.errors:
+        raise LanguageError(loader.errors, loader.sources)
+    return loader.modules
+
+
+def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
+    """The rule base of checked modules: overloads of `first` are tried first, all other items of `then` come first."""
+    first, then = list(first), list(then)
+    base = RuleBase()
+    for module in (*first, *then):
+        for item in module.items:
+            if isinstance(item, s.Operator):
+                base.operators.setdefault(item.name, []).append(item)
+    for module in (*then, *first):
+        for item in module.items:
+            _add(base, item)
+    return base
+
+
+def _add(base: RuleBase, item: s.Item) -> None:
+    if isinstance(item, s.Function):
+        base.functions[item.name] = item
+    elif isinstance(item, s.Rewrite):
+        base.rewrites.append(item)
+    elif isinstance(item, s.Eliminate):
+        base.eliminates.append(item)
+    elif isinstance(item, s.IndexRule):
+        base.index_rules.append(item)
+    elif isinstance(item, s.Table):
+        base.tables[item.name] = item
+    elif isinstance(item, s.Block):
+        blocks = {
+            "device": base.devices,
+            "schedule": base.schedules,
+            "level": base.levels,
+            "layout": base.layouts,
+            "fuse": base.fuses,
+        }
+        blocks[item.kind][item.name] = item
+
+
+def _switch_off(base: RuleBase, names: Collection[str]) -> None:
+    known = base.rule_names()
+    unknown = [
+        Diagnostic(
+            Code.UNKNOWN_RULE,
+            "error",
+            f"there is no rule `{name}` to switch off",
+            s.NOWHERE,
+            fix=did_you_mean(name, known),
+        )
+        for name in names
+        if name not in known
+    ]
+    if unknown:
+        raise LanguageError(unknown, {})
+    base.rewrites = [rule for rule in base.rewrites if rule.name not in names]
+    base.eliminates = [rule for rule in base.eliminates if rule.name not in names]
+    base.index_rules = [rule for rule in base.index_rules if rule.name not in names]
+
+
+class _Loader:
+    """Loads files once each and gathers their errors."""
+
+    def __init__(self, loaded: set[Path]) -> None:
+        self.modules: list[s.Module] = []
+        self.errors: list[Diagnostic] = []
+        self.sources: dict[str, str] = {}
+        self._loaded = loaded
+
+    def load(self, path: Path) -> None:
+        """Load a file after its imports; what is wrong goes into `errors`."""
+        resolved = path.resolve()
+        if resolved in self._loaded:
+            return
+        self._loaded.add(resolved)
+        try:
+            module = _parse_once(path)
+        except LanguageError as error:
+            self.errors += error.diagnostics
+            self.sources.update(error.sources)
+            return
+        self.sources[module.span.file] = module.text
+        for item in module.items:
+            if isinstance(item, s.Import):
+                self._load_import(path, item)
+        self.modules.append(module)
+
+    def _load_import(self, importer: Path, item: s.Import) -> None:
+        target = importer.parent / item.path
+        if target.is_file():
+            self.load(target)
+            return
+        siblings = [sibling.name for sibling in target.parent.glob("*.smr")] if target.parent.is_dir() else []
+        message = f"the imported file `{item.path}` does not exist"
+        fix = did_you_mean(target.name, siblings)
+        self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
+
+
+def _parse_once(path: Path) -> s.Module:
+    """The module of a file, parsed again only when the file has changed."""
+    try:
+        state = path.stat()
+    except OSError:
+        return parse_file(path)
+    return _parse_version(str(path), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=256)
+def _parse_version(path: str, changed: int, size: int) -> s.Module:
+    del changed, size  # they are the key of the cache
+    return parse_file(path)

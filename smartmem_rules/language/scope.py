@@ -1,0 +1,158 @@
+"""What names, functions and tensors mean at a place, and what is wrong with an expression there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.vocabulary import DTYPE_WORDS, Arity
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCount:
+    """The number of indices of a tensor or of a read; without `exact` it is the least one."""
+
+    count: int
+    exact: bool
+
+    def contradicts(self, other: IndexCount) -> bool:
+        """Whether no number of indices satisfies both."""
+        if self.exact and other.exact:
+            return self.count != other.count
+        if self.exact:
+            return other.count > self.count
+        return other.exact and self.count > other.count
+
+    def __str__(self) -> str:
+        number = f"{self.count} ind{'ex' if self.count == 1 else 'ices'}"
+        return number if self.exact else f"{number} or more"
+
+
+def index_count(items: Iterable[s.Expression]) -> IndexCount:
+    """The number of indices that the items of a shape or of a read stand for."""
+    single = [not isinstance(item, s.Splat | s.Broadcast | s.Slice) for item in items]
+    return IndexCount(sum(single), all(single))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that an expression may use.
+
+    `ranks` gives the tensors whose number of indices is known with the span of their declaration;
+    `unknown` is the code of the message about a name that is not there, `place` how it speaks of the scope.
+    """
+
+    names: frozenset[str]
+    functions: Mapping[str, Arity]
+    user_functions: Mapping[str, s.Function]
+    ranks: Mapping[str, tuple[IndexCount, s.Span]] = field(default_factory=dict)
+    unknown: Code = Code.UNDEFINED_NAME
+    place: str = "defined here"
+
+    def with_names(self, names: Iterable[str]) -> Scope:
+        """The scope with more names; they hide tensors of the same name."""
+        added = frozenset(names)
+        ranks = {name: rank for name, rank in self.ranks.items() if name not in added}
+        return replace(self, names=self.names | added, ranks=ranks)
+
+    def with_tensor(self, name: str, rank: IndexCount, span: s.Span) -> Scope:
+        """The scope with one more tensor."""
+        return replace(self, names=self.names | {name}, ranks={**self.ranks, name: (rank, span)})
+
+    def problems(self, expression: s.Expression) -> Iterator[Diagnostic]:
+        """Everything that is wrong with the expression in this scope."""
+        if isinstance(expression, s.Name):
+            yield from self._name(expression)
+        elif isinstance(expression, s.Call):
+            yield from self._call(expression)
+        elif isinstance(expression, s.Subscript):
+            yield from self._subscript(expression)
+        elif isinstance(expression, s.Reduction):
+            yield from self._bound(expression.binders, (expression.condition, expression.body))
+        elif isinstance(expression, s.Comprehension):
+            yield from self._bound((expression.binder,), (expression.condition, expression.body))
+        else:
+            for child in children(expression):
+                yield from self.problems(child)
+
+    def after(self, binders: Iterable[s.Binder]) -> tuple[Scope, list[Diagnostic]]:
+        """The scope inside of the binders, and what is wrong with their bounds."""
+        scope, found = self, list[Diagnostic]()
+        for binder in binders:
+            if binder.bound != s.Name(binder.span, "_"):
+                found += scope.problems(binder.bound)
+            scope = scope.with_names([binder.name])
+        return scope, found
+
+    def _bound(self, binders: Iterable[s.Binder], inner: Iterable[s.Expression | None]) -> Iterator[Diagnostic]:
+        scope, found = self.after(binders)
+        yield from found
+        for expression in inner:
+            if expression is not None:
+                yield from scope.problems(expression)
+
+    def _name(self, name: s.Name) -> Iterator[Diagnostic]:
+        if name.id in self.names or name.id in DTYPE_WORDS:
+            return
+        message = f"`{name.id}` is not {self.place}"
+        yield Diagnostic(self.unknown, "error", message, name.span, fix=did_you_mean(name.id, self.names))
+
+    def _call(self, call: s.Call) -> Iterator[Diagnostic]:
+        user = self.user_functions.get(call.function)
+        arity = self.functions.get(call.function)
+        if user is not None:
+            arity = Arity(len(user.parameters), len(user.parameters))
+        if arity is None:
+            fix = did_you_mean(call.function, [*self.functions, *self.user_functions])
+            yield Diagnostic(
+                Code.UNDEFINED_FUNCTION,
+                "error",
+                f"there is no function `{call.function}`",
+                head(call.span, call.function),
+                fix=fix,
+            )
+        else:
+            yield from _argument_count(call, arity, user)
+        for argument in call.arguments:
+            yield from self.problems(argument)
+
+    def _subscript(self, read: s.Subscript) -> Iterator[Diagnostic]:
+        for child in children(read):
+            yield from self.problems(child)
+        if not isinstance(read.base, s.Name) or read.base.id not in self.ranks:
+            return
+        rank, declared = self.ranks[read.base.id]
+        given = index_count(read.items)
+        if given.contradicts(rank):
+            message = f"`{read.base.id}` has {rank}, but is read with {given}"
+            yield Diagnostic(
+                Code.INDEX_COUNT, "error", message, read.span, secondary=(declared, "its shape is given here")
+            )
+
+
+def head(span: s.Span, word: str) -> s.Span:
+    """The place of the word that the text of `span` begins with."""
+    return replace(span, end_line=span.line, end_column=span.column + len(word))
+
+
+def children(node: s.Syntax) -> Iterator[s.Expression]:
+    """The expressions directly below a node, in the order of the text."""
+    for part in fields(node):
+        value = getattr(node, part.name)
+        for child in value if isinstance(value, tuple) else (value,):
+            if isinstance(child, s.Expression):
+                yield child
+
+
+def _argument_count(call: s.Call, arity: Arity, user: s.Function | None) -> Iterator[Diagnostic]:
+    count = len(call.arguments)
+    spread = any(isinstance(argument, s.Splat) for argument in call.arguments)
+    # `f(*list)` gives as many arguments as the list has elements.
+    if arity.admits(count) or (spread and (arity.most is None or count - 1 <= arity.most)):
+        return
+    message = f"`{call.function}` takes {arity}, not {count}"
+    secondary = (user.span, "it is defined here") if user is not None else None
+    yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary)

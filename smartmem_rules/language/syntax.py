@@ -1,0 +1,379 @@
+"""The syntax tree of the rule language.
+
+Every node carries the span of the source text it was read from, so that each later stage can point at
+the line that caused it.  The tree is immutable; `language.parser` builds it, `language.checker` judges it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of source text: 1-based lines and columns, the end exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+NOWHERE = Span("<engine>", 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """Base of all nodes; the span takes no part in equality."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+# --- expressions: shapes, attributes, guards and operator definitions share one grammar ---------------
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(Syntax):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Expression):
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Expression):
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Expression):
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Expression):
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """`f(a, b)`: a builtin, a user function or an elementwise primitive."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Expression):
+    operator: str  # "-" | "not"
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expression):
+    operator: str  # + - * / // % ** < <= > >= == != and or
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Expression):
+    """`if c then a else b`."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Splat(Expression):
+    """`*e` inside brackets: the elements of a list in place."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(Expression):
+    """`~e` inside a tensor read: the list aligned at the right, 0 where the tensor's extent is 1."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Expression):
+    """`lo:hi` inside a list subscript."""
+
+    low: Expression | None
+    high: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript(Expression):
+    """`base[items] else default`: an element of a tensor or of a list.
+
+    With `default` the read gives that value where an index is out of range or the optional tensor is absent.
+    """
+
+    base: Expression
+    items: tuple[Expression, ...]
+    default: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Expression):
+    """`[a, *b, c]`."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Binder(Syntax):
+    """`k < K` (a loop), `*k < KS` (a list of loops) or `j in N` (unrolled when the operator is instantiated)."""
+
+    name: str
+    kind: str  # "loop" | "loops" | "unrolled"
+    bound: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(Expression):
+    """`[e for j in N]` or `[e for j in N if c]`: a list made when the operator is instantiated."""
+
+    body: Expression
+    binder: Binder
+    condition: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction(Expression):
+    """`sum(k < K) body`; `first(j in N, condition) body` picks the first j whose condition holds."""
+
+    kind: str  # sum | max | min | prod | any | all | first
+    binders: tuple[Binder, ...]
+    condition: Expression | None
+    body: Expression
+
+
+# --- operators ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType(Syntax):
+    """`T[*S, K]`: a dtype variable or class and a shape pattern (inputs) or shape expressions (outputs)."""
+
+    dtype: str
+    shape: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DtypeVariable(Syntax):
+    """`T: float | int` in the angle brackets of an operator."""
+
+    name: str
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input(Syntax):
+    """An input: a tensor, or with `constant` a compile-time value (`type` is then None)."""
+
+    name: str
+    type: TensorType | None
+    constant: str | None  # ints | int | floats | float: the kind of the compile-time value
+    optional: bool
+    variadic: bool
+    default: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Syntax):
+    name: str
+    kind: str  # int | float | string | ints | floats | bool
+    default: Expression | None
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Syntax):
+    """An output; `index` names the running number of a variadic one (`ys[j]: ...`)."""
+
+    name: str
+    type: TensorType
+    index: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Syntax):
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class EquationSyntax(Syntax):
+    """`y[*i, k] = body`; `view` marks a pure index map; locals give `*i < R` as index items."""
+
+    tensor: str
+    member: str | None  # the running number in `ys[j][*i] = ...`
+    indices: tuple[Binder, ...]  # kind "loop" | "loops"; bound is a Name("_") where the signature gives it
+    body: Expression
+    view: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxBinding(Syntax):
+    domain: str
+    name: str
+    since: int
+    until: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operator(Syntax):
+    name: str
+    dtypes: tuple[DtypeVariable, ...]
+    inputs: tuple[Input, ...]
+    attributes: tuple[Attribute, ...]
+    outputs: tuple[Output, ...]
+    commutative: bool
+    internal: bool
+    onnx: OnnxBinding | None
+    requires: tuple[Expression, ...]
+    lets: tuple[Let, ...]
+    equations: tuple[EquationSyntax, ...]
+    declared_class: str | None  # "ILD.Variable" ...
+    declared_mapping: str | None  # "one_to_one" ...
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Syntax):
+    """`function f(a, b) = e`: a compile-time function over numbers, lists and strings."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Expression
+
+
+# --- rules -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern(Syntax):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class PatternVariable(Pattern):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatternNumber(Pattern):
+    """A constant tensor all of whose elements equal this number."""
+
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class PatternAttribute(Syntax):
+    """`axis = e`: on the left a Name binds the attribute, anything else must equal it; on the right it is computed."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class PatternOperator(Pattern):
+    """`Op(a, b; axis = e, @rest)`; `_` stands for an absent optional input."""
+
+    operator: str
+    arguments: tuple[Pattern, ...]
+    attributes: tuple[PatternAttribute, ...]
+    bundle: str | None  # the name after `@`: all attributes of the matched node
+    variadic: str | None  # the name of `*xs`: all further operands
+    output: int | None  # `Op(...).1`
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(Syntax):
+    name: str
+    ruleset: str
+    left: Pattern
+    right: Pattern
+    bidirectional: bool
+    guards: tuple[Expression, ...]
+    relaxes: tuple[str, ...]  # reassociation | nan | infinities | signed_zero
+    unsound: str | None  # the counterexample of a rule that is kept as a warning; never compiled
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Eliminate(Syntax):
+    """The operator may become an index map inside its neighbours."""
+
+    name: str
+    ruleset: str
+    operator: str
+    guards: tuple[Expression, ...]
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRule(Syntax):
+    """An equation of index arithmetic; free names are index variables or constants."""
+
+    name: str
+    left: Expression
+    right: Expression
+    guards: tuple[Expression, ...]
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Syntax):
+    """A complete table over pairs of classes: `cells[first, second]` is a tuple of words."""
+
+    name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: dict[tuple[str, str], tuple[str, ...]] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Syntax):
+    """`key value value ...;` in a block."""
+
+    key: str
+    values: tuple[int | float | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Syntax):
+    """`device pocl { ... }`, `schedule NAME for KIND { ... }`, `level NAME { ... }`, `layout`, `fuse`."""
+
+    kind: str
+    name: str
+    subject: str | None
+    entries: tuple[Entry, ...]
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Import(Syntax):
+    path: str
+
+
+Item = Import | Function | Operator | Rewrite | Eliminate | IndexRule | Table | Block
+
+
+@dataclass(frozen=True, slots=True)
+class Module(Syntax):
+    """One `.smr` file."""
+
+    items: tuple[Item, ...]
+    text: str = field(compare=False, repr=False)

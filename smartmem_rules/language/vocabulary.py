@@ -1,0 +1,77 @@
+"""The words that the rule language gives a meaning: builtin functions, dtypes, kinds and classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Arity:
+    """How many arguments a function takes; `most` is None when there is no upper bound."""
+
+    least: int
+    most: int | None
+
+    def admits(self, count: int) -> bool:
+        """Whether `count` arguments are neither too few nor too many."""
+        return self.least <= count and (self.most is None or count <= self.most)
+
+    def __str__(self) -> str:
+        if self.most is None:
+            return f"{self.least} or more arguments"
+        if self.least != self.most:
+            return f"{self.least} to {self.most} arguments"
+        return f"{self.least} argument{'' if self.least == 1 else 's'}"
+
+
+def _exactly(count: int, names: str) -> dict[str, Arity]:
+    return dict.fromkeys(names.split(), Arity(count, count))
+
+
+LIST_FUNCTIONS: dict[str, Arity] = {
+    **_exactly(1, "rank prod sum_of range ones zeros reverse sort cumsum shape dtype count present fail"),
+    **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel"),
+    **_exactly(3, "put insert clamp"),
+    **dict.fromkeys(("concat", "broadcast", "min", "max"), Arity(1, None)),
+}
+ELEMENT_FUNCTIONS: dict[str, Arity] = {
+    **_exactly(1, "exp log sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan"),
+    **_exactly(1, "sinh cosh tanh asinh acosh atanh erf sigmoid isnan isinf float"),
+    **_exactly(2, "pow mod fmod cast"),
+    **_exactly(3, "select"),
+}
+GUARD_FUNCTIONS: dict[str, Arity] = {
+    **_exactly(1, "constant value uses"),
+    **_exactly(2, "near"),
+}
+DEFINITION_FUNCTIONS = LIST_FUNCTIONS | ELEMENT_FUNCTIONS
+ALL_FUNCTIONS = DEFINITION_FUNCTIONS | GUARD_FUNCTIONS
+
+DTYPE_CLASSES = frozenset({"float", "int", "number", "bool", "any"})
+DTYPES = frozenset(
+    {
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "string",
+    }
+)
+DTYPE_WORDS = DTYPE_CLASSES | DTYPES
+# `T` needs no declaration: it is any number.
+IMPLICIT_DTYPE_VARIABLE = "T"
+
+ATTRIBUTE_KINDS = frozenset({"int", "float", "string", "ints", "floats", "bool"})
+CONSTANT_KINDS = frozenset({"int", "ints", "float", "floats", "tensor"})
+
+CLASSES = frozenset({"ILD.Variable", "ILI.Variable", "ILD.Fixed", "ILI.Fixed"})
+MAPPINGS = frozenset({"one_to_one", "one_to_many", "many_to_many", "reorganize", "shuffle"})
+RELAXATIONS = frozenset({"reassociation", "nan", "infinities", "signed_zero"})

@@ -1,0 +1,1 @@
+"""From an extracted graph to kernels, layouts and memory."""

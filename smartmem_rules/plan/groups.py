@@ -1,0 +1,218 @@
+"""Groups of definitions that share one kernel, and when a definition may join one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from smartmem_rules.plan.contraction import MatchedContraction, match_contraction
+from smartmem_rules.plan.program import Definition
+from smartmem_rules.tensor.expr import (
+    Expr,
+    FreshNames,
+    Read,
+    Reduce,
+    Select,
+    children,
+    condition_indices,
+    own_indices,
+    walk,
+)
+from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.views import index_map
+
+
+@dataclass(eq=False)
+class Group:
+    """Definitions computed by one kernel.
+
+    Attributes:
+        form: pointwise | window | reduction | contraction.
+        space: the kernel's loop variables; in a reduction the rows.
+        coordinates: for each member's tensor its indices over the space (and, in a reduction, over its local axes).
+        locals: for each member of a reduction the variables that run inside a row.
+        feeding: reductions whose rows this contraction computes before it reads them.
+    """
+
+    form: str
+    space: tuple[Var, ...]
+    members: list[Definition] = field(default_factory=list)
+    coordinates: dict[str, tuple[Index, ...]] = field(default_factory=dict)
+    locals: dict[str, tuple[Var, ...]] = field(default_factory=dict)
+    contraction: MatchedContraction | None = None
+    feeding: list[Group] = field(default_factory=list)
+
+    @property
+    def tensors(self) -> set[str]:
+        return {m.tensor for m in self.members}
+
+
+def start(definition: Definition, names: FreshNames, is_constant: Callable[[str], bool]) -> Group:
+    """The group that a definition founds."""
+    equation = definition.equation
+    if not definition.reduces:
+        group = Group("pointwise", equation.variables, [definition])
+        group.coordinates[definition.tensor] = tuple(map(variable, equation.variables))
+        return group
+    matched = match_contraction(equation, names, is_constant)
+    if matched is not None:
+        group = Group("contraction", matched.space, [definition], contraction=matched)
+        group.coordinates[definition.tensor] = matched.coordinates
+        return group
+    if is_row_reduction(definition):
+        rows = tuple(v for v in equation.variables if v.extent > 1)
+        group = Group("reduction", rows, [definition])
+        group.locals[definition.tensor] = ()
+    else:
+        group = Group("window", equation.variables, [definition])
+    group.coordinates[definition.tensor] = tuple(map(variable, equation.variables))
+    return group
+
+
+def is_row_reduction(definition: Definition) -> bool:
+    """Whether no index mixes a reduction variable with another one: whole axes are reduced."""
+    for node in walk(definition.equation.body):
+        if not isinstance(node, Reduce):
+            continue
+        inner = set(node.variables)
+        for below in walk(node.body):
+            if isinstance(below, Reduce):
+                return False
+            if isinstance(below, Select) and any(i.variables & inner for i in condition_indices(below.condition)):
+                return False
+            for index in own_indices(below):
+                used = index.variables & inner
+                if used and (index.variables - inner or len(used) > 1):
+                    return False
+    return True
+
+
+def join(group: Group, definition: Definition, names: FreshNames) -> bool:
+    """Let a definition that reads the group's tensors join it, if its elements line up with the group's space."""
+    if group.form == "reduction":
+        return _join_rows(group, definition, names)
+    if definition.reduces:
+        return False
+    return _join_elements(group, definition)
+
+
+def _member_reads(group: Group, body: Expr) -> list[Read]:
+    return [n for n in walk(body) if isinstance(n, Read) and n.tensor in group.coordinates]
+
+
+def _gathers_member(group: Group, body: Expr) -> bool:
+    return any(i.gathered & group.tensors for node in walk(body) for i in own_indices(node))
+
+
+def _join_elements(group: Group, definition: Definition) -> bool:
+    equation = definition.equation
+    reads = _member_reads(group, equation.body)
+    if not reads or _gathers_member(group, equation.body):
+        return False
+    first = reads[0]
+    stored = group.coordinates[first.tensor]
+    producer = next(m for m in group.members if m.tensor == first.tensor)
+    if producer.equation.type.elements != equation.type.elements:
+        return False
+    solution = _solve(definition, first, producer, stored)
+    if solution is None:
+        return False
+    values = dict(zip(equation.variables, solution, strict=True))
+    for read in reads:
+        if tuple(substitute(i, values) for i in read.indices) != group.coordinates[read.tensor]:
+            return False
+    group.members.append(definition)
+    group.coordinates[definition.tensor] = solution
+    return True
+
+
+def _solve(
+    definition: Definition, read: Read, producer: Definition, stored: tuple[Index, ...]
+) -> tuple[Index, ...] | None:
+    """The reader's own indices at each element that the group computes, None if the read is no bijection."""
+    equation = definition.equation
+    shape, source = equation.type.shape, producer.equation.type.shape
+    if shape == source and all(i == variable(v) for i, v in zip(read.indices, equation.variables, strict=True)):
+        return stored
+    renamed = {v: variable(Var(f"i{a}", v.extent)) for a, v in enumerate(equation.variables)}
+    forward = index_map(shape, source, tuple(substitute(i, renamed) for i in read.indices))
+    backward = forward.inverse
+    return None if backward is None else backward.apply(stored)
+
+
+def _join_rows(group: Group, definition: Definition, names: FreshNames) -> bool:
+    equation = definition.equation
+    if definition.reduces and not is_row_reduction(definition):
+        return False
+    reads = _member_reads(group, equation.body)
+    if not reads or _gathers_member(group, equation.body):
+        return False
+    bound = {v for node in walk(equation.body) if isinstance(node, Reduce) for v in node.variables}
+    assigned: dict[Var, Index] = {}
+    local: dict[Var, Var] = {}
+    for read in reads:
+        if not _assign(group, read, bound, assigned, local, names):
+            return False
+    covered = {v for index in assigned.values() for v in index.variables}
+    if covered.isdisjoint(group.space) if group.space else False:
+        return False
+    if not set(group.space) <= covered:
+        return False
+    for var in equation.variables:
+        if var.extent > 1 and var not in assigned:
+            local[var] = names.var(var.extent)
+            assigned[var] = variable(local[var])
+    own = tuple(local[v] for v in equation.variables if v in local)
+    if own and definition.reduces:
+        return False
+    group.members.append(definition)
+    group.coordinates[definition.tensor] = tuple(assigned.get(v, Index(0)) for v in equation.variables)
+    group.locals[definition.tensor] = own
+    return True
+
+
+def _assign(
+    group: Group,
+    read: Read,
+    bound: set[Var],
+    assigned: dict[Var, Index],
+    local: dict[Var, Var],
+    names: FreshNames,
+) -> bool:
+    """Match one read's axes with the rows and local axes of the member that it reads."""
+    for index, place in zip(read.indices, group.coordinates[read.tensor], strict=True):
+        if place.is_constant and index.is_constant:
+            continue
+        var, target = _sole_variable(index), _sole_variable(place)
+        if var is None or target is None or var.extent != target.extent:
+            return False
+        if target in group.space:
+            if var in bound or assigned.setdefault(var, variable(target)) != variable(target):
+                return False
+        elif var not in bound:
+            if var in assigned and var not in local:
+                return False
+            if var not in local:
+                local[var] = names.var(var.extent)
+                assigned[var] = variable(local[var])
+    return True
+
+
+def _sole_variable(index: Index) -> Var | None:
+    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
+        atom = index.terms[0][0]
+        return atom if isinstance(atom, Var) else None
+    return None
+
+
+def operations(expr: Expr) -> int:
+    """Scalar operations for one element, loops counted."""
+    own = 0
+    if isinstance(expr, Reduce):
+        times = 1
+        for var in expr.variables:
+            times *= var.extent
+        return times * (operations(expr.body) + 1)
+    if not isinstance(expr, Read):
+        own = 1
+    return own + sum(operations(child) for child in children(expr))

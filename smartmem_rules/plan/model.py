@@ -1,0 +1,199 @@
+"""The data types of a plan: kernels over stored tensors, their layouts and their memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.tensor.expr import Expr, TensorType
+from smartmem_rules.tensor.index import Index, Var
+
+ACCUMULATOR = "@acc"
+"""The name by which an epilogue reads the result of its kernel's contraction."""
+
+
+class PlanError(Exception):
+    """No kernel can be planned for something; the message says what, where and what to do."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a tensor's elements lie in memory.
+
+    Attributes:
+        memory: `buffer` or `image` (image2d_t of RGBA texels).
+        order: the tensor's axes from the slowest to the fastest; the last is contiguous in a buffer and fills the
+            four lanes of the texels of an image.
+        rows: how many leading axes of `order` make up the image's y; the others but the lane axis make up x.
+    """
+
+    memory: str
+    order: tuple[int, ...]
+    rows: int = 0
+
+    def strides(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Element strides of the axes in a buffer."""
+        strides = [0] * len(shape)
+        step = 1
+        for axis in reversed(self.order):
+            strides[axis] = step
+            step *= shape[axis]
+        return tuple(strides)
+
+    def image_size(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Width and height in texels."""
+        if not self.order:
+            return 1, 1
+        height = math.prod(shape[a] for a in self.order[: self.rows])
+        middle = math.prod(shape[a] for a in self.order[self.rows : -1])
+        return middle * -(-shape[self.order[-1]] // 4), height
+
+    def __str__(self) -> str:
+        axes = "".join(f"d{a}" for a in self.order)
+        return f"{self.memory}[{axes}]"
+
+
+def row_major(rank: int) -> Layout:
+    return Layout("buffer", tuple(range(rank)))
+
+
+@dataclass
+class Stored:
+    """A tensor that lies in device memory.
+
+    Attributes:
+        role: input | output | constant | intermediate.
+        storage: the element type in memory (float16 where the plan stores halves).
+        packed: for a constant in a kernel's own order, the values in that order.
+    """
+
+    name: str
+    type: TensorType
+    layout: Layout
+    role: str
+    storage: str
+    packed: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A tensor that exists for one row at a time: a scalar (no axes) or an array in scratch memory."""
+
+    name: str
+    axes: tuple[Var, ...]
+    body: Expr
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Store:
+    """tensor[indices] = value, for all values of the kernel's axes; `local` are the axes inside a row."""
+
+    tensor: str
+    indices: tuple[Index, ...]
+    value: Expr
+    local: tuple[Var, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read."""
+
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    n: Var
+    k: tuple[Var, ...]
+    a: Expr
+    b: Expr
+    stages: tuple[Stage, ...] = ()
+
+
+@dataclass
+class Kernel:
+    """One enqueue.
+
+    Attributes:
+        form: pointwise | reduction | contraction, the template family.
+        axes: the loop variables over which the stores range; in a reduction these are the rows.
+        origin: the ONNX nodes that the kernel stands for.
+        moves_only: whether it only moves data.
+    """
+
+    name: str
+    form: str
+    axes: tuple[Var, ...]
+    stores: tuple[Store, ...]
+    stages: tuple[Stage, ...] = ()
+    contraction: Contraction | None = None
+    origin: tuple[str, ...] = ()
+    moves_only: bool = False
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    schedule: dict[str, Any] = field(default_factory=dict)
+    bytes_moved: int = 0
+    operations: int = 0
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A kernel parameter: which stored tensor, and whether the kernel reads or writes it."""
+
+    tensor: str
+    access: str  # read | write
+
+
+@dataclass(frozen=True)
+class Source:
+    """The OpenCL C text of one kernel and how to launch it; kernels of one structure share text and entry."""
+
+    entry: str
+    text: str
+    arguments: tuple[Argument, ...]
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A piece of device memory that several intermediates use one after the other.
+
+    Attributes:
+        memory: `buffer` or `image`.
+        bytes: the size of a buffer.
+        size: width and height of an image in texels.
+        storage: the element type of an image.
+    """
+
+    memory: str
+    bytes: int
+    size: tuple[int, int]
+    storage: str
+
+
+@dataclass
+class Plan:
+    """Everything that an inference needs.
+
+    Attributes:
+        tensors: the stored tensors by name.
+        kernels, sources: in the order of execution, one source for each kernel.
+        slots, placement: the device memory of the intermediates and which slot each one uses.
+        statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
+    """
+
+    model: str
+    device: str
+    level: str
+    dtype: str
+    inputs: list[str]
+    outputs: list[str]
+    tensors: dict[str, Stored]
+    kernels: list[Kernel]
+    sources: list[Source]
+    slots: list[Slot]
+    placement: dict[str, int]
+    statistics: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,139 @@
+"""The extracted graph as one flat program of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smartmem_rules.graph.model import Graph
+from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
+from smartmem_rules.tensor.expr import (
+    Const,
+    Equation,
+    Expr,
+    FreshNames,
+    Read,
+    TensorType,
+    inline,
+    rebuild,
+    tensors_read,
+)
+from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, gathered, lookup, mod, scale
+from smartmem_rules.tensor.views import IndexMap, map_of_equation
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One equation of the program, with the node it came from."""
+
+    equation: Equation
+    node: str
+    origin: tuple[str, ...]
+    classes: Classes
+
+    @property
+    def tensor(self) -> str:
+        return self.equation.tensor
+
+    @property
+    def reduces(self) -> bool:
+        return reduces(self.equation.body)
+
+    @property
+    def moves_only(self) -> bool:
+        return moves_only(self.equation.body)
+
+
+@dataclass
+class Program:
+    """Definitions in topological order; every name that no definition gives is an input or a constant."""
+
+    definitions: list[Definition]
+    types: dict[str, TensorType]
+    constants: dict[str, np.ndarray]
+    inputs: list[str]
+    outputs: list[str]
+    names: FreshNames
+
+    def users(self) -> dict[str, list[Definition]]:
+        users: dict[str, list[Definition]] = {}
+        for definition in self.definitions:
+            for tensor in tensors_read(definition.equation.body):
+                users.setdefault(tensor, []).append(definition)
+        return users
+
+
+def flatten(graph: Graph, through_views: bool) -> Program:
+    """All equations of the graph; with `through_views`, consumers read through the views instead of their tensors."""
+    names = FreshNames("v")
+    types = dict(graph.types)
+    definitions: list[Definition] = []
+    scalars = {n: v for n, v in graph.constants.items() if v.size == 1}
+    views: dict[str, tuple[str, IndexMap]] = {}
+    for node in graph.nodes:
+        operand_types = {o: types[o] for o in node.operands if o is not None}
+        classes = classify(node.equations, operand_types)
+        for equation in node.equations:
+            types[equation.tensor] = equation.type
+            body = _with_scalars(equation.body, scalars)
+            body = read_through(body, views)
+            fresh = tuple(names.var(v.extent) for v in equation.variables)
+            indices = tuple(_index(v) for v in fresh)
+            settled = Equation(equation.tensor, fresh, inline(replace(equation, body=body), indices, names), equation.type)
+            source = settled.view
+            if through_views and source is not None and equation.tensor not in graph.outputs:
+                view = map_of_equation(settled, types[source.tensor].shape)
+                assert view is not None
+                views[equation.tensor] = (source.tensor, view)
+                continue
+            definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
+    return Program(definitions, types, graph.constants, graph.inputs, graph.outputs, names)
+
+
+def _index(var: Var) -> Index:
+    return Index(0) if var.extent == 1 else Index(0, ((var, 1),))
+
+
+def _with_scalars(body: Expr, scalars: Mapping[str, np.ndarray]) -> Expr:
+    def read(node: Read) -> Expr:
+        value = scalars.get(node.tensor)
+        return node if value is None else Const(value.reshape(-1)[0].item(), node.dtype)
+
+    return rebuild(body, lambda index: index, read)
+
+
+def read_through(body: Expr, views: Mapping[str, tuple[str, IndexMap]]) -> Expr:
+    """The body with every read of a view replaced by a read of what lies under it."""
+    if not views:
+        return body
+
+    def read(node: Read) -> Expr:
+        found = views.get(node.tensor)
+        return node if found is None else Read(found[0], found[1].apply(node.indices), node.dtype)
+
+    return rebuild(body, lambda index: _index_through(index, views), read)
+
+
+def _index_through(index: Index, views: Mapping[str, tuple[str, IndexMap]]) -> Index:
+    if not index.gathered:
+        return index
+    result = Index(index.constant)
+    for atom, coefficient in index.terms:
+        match atom:
+            case Gathered():
+                inner = tuple(_index_through(i, views) for i in atom.indices)
+                found = views.get(atom.tensor)
+                name, at = (atom.tensor, inner) if found is None else (found[0], found[1].apply(inner))
+                term = gathered(name, at, atom.extent, atom.wrap)
+            case Div(value=value, divisor=divisor):
+                term = div(_index_through(value, views), divisor)
+            case Mod(value=value, divisor=divisor):
+                term = mod(_index_through(value, views), divisor)
+            case Lookup(table=table, position=position):
+                term = lookup(table, _index_through(position, views))
+            case Var():
+                term = Index(0, ((atom, 1),))
+        result = add(result, scale(term, coefficient))
+    return result

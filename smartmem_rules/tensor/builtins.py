@@ -1,0 +1,301 @@
+"""The compile-time functions of the rule language: arithmetic, lists and shapes.
+
+Values are numbers, strings, truth values, `None`, tuples of these, `ConstantTensor`s and, while an equation is
+instantiated, indices over loop variables.  Each function takes values and gives a value; all lists are tuples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, gathered, lookup, mod, ravel, scale, unravel
+
+
+class Unsupported(Exception):
+    """An operator cannot be used in this way; the message says why, in the words of its rule file."""
+
+
+class DefinitionError(Exception):
+    """A definition or guard in a rule file computes something impossible."""
+
+
+@dataclass(frozen=True)
+class ConstantTensor:
+    """A constant operand that keeps its shape (`const indices: tensor`)."""
+
+    shape: tuple[int, ...]
+    values: tuple[int | float, ...]
+
+
+Scalar = int | float | str | bool | None | Index
+Value = Scalar | tuple["Value", ...] | ConstantTensor
+
+
+def spread(function: Callable[..., Value], *operands: Value) -> Value:
+    """Apply a scalar function element by element; a scalar spreads over the lists beside it."""
+    lengths = {len(o) for o in operands if isinstance(o, tuple)}
+    if not lengths:
+        return function(*operands)
+    if len(lengths) > 1:
+        raise DefinitionError(f"lists of lengths {sorted(lengths)} in one expression")
+    length = lengths.pop()
+    return tuple(
+        spread(function, *(o[i] if isinstance(o, tuple) else o for o in operands)) for i in range(length)
+    )
+
+
+def _number(value: Value) -> int | float:
+    if isinstance(value, Index) and value.is_constant:
+        return value.constant
+    if isinstance(value, bool | int | float):
+        return value
+    raise DefinitionError(f"a number is needed, not {describe(value)}")
+
+
+def describe(value: Value) -> str:
+    if isinstance(value, Index):
+        return f"the run-time index {value}"
+    if value is None:
+        return "an absent value"
+    return repr(value)
+
+
+def _plain(value: Value) -> Value:
+    return value.constant if isinstance(value, Index) and value.is_constant else value
+
+
+def _add(a: Value, b: Value) -> Value:
+    if isinstance(a, Index) or isinstance(b, Index):
+        return add(_as_index(a), _as_index(b))
+    return _number(a) + _number(b)
+
+
+def _subtract(a: Value, b: Value) -> Value:
+    if isinstance(a, Index) or isinstance(b, Index):
+        return add(_as_index(a), scale(_as_index(b), -1))
+    return _number(a) - _number(b)
+
+
+def _multiply(a: Value, b: Value) -> Value:
+    a, b = _plain(a), _plain(b)
+    if isinstance(a, Index) and isinstance(b, Index):
+        raise DefinitionError(f"the product of two run-time indices, ({a}) * ({b})")
+    if isinstance(a, Index):
+        return scale(a, _integer(b))
+    if isinstance(b, Index):
+        return scale(b, _integer(a))
+    return _number(a) * _number(b)
+
+
+def _floor_divide(a: Value, b: Value) -> Value:
+    divisor = _number(b)
+    if divisor == 0:
+        raise DefinitionError("division by zero")
+    if isinstance(a, Index):
+        return div(a, _integer(b)) if divisor > 0 else div(scale(a, -1), -_integer(b))
+    return _number(a) // divisor
+
+
+def _modulo(a: Value, b: Value) -> Value:
+    divisor = _number(b)
+    if divisor == 0:
+        raise DefinitionError("modulo zero")
+    return mod(a, _integer(b)) if isinstance(a, Index) else _number(a) % divisor
+
+
+def _divide(a: Value, b: Value) -> Value:
+    divisor = _number(b)
+    if divisor == 0:
+        raise DefinitionError("division by zero")
+    return _number(a) / divisor
+
+
+def _as_index(value: Value) -> Index:
+    if isinstance(value, Index):
+        return value
+    return Index(_integer(value))
+
+
+def _integer(value: Value) -> int:
+    number = _number(value)
+    if int(number) != number:
+        raise DefinitionError(f"an integer is needed, not {number}")
+    return int(number)
+
+
+ARITHMETIC: dict[str, Callable[[Value, Value], Value]] = {
+    "+": _add,
+    "-": _subtract,
+    "*": _multiply,
+    "//": _floor_divide,
+    "%": _modulo,
+    "/": _divide,
+    "**": lambda a, b: _number(a) ** _number(b),
+}
+
+
+def as_list(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, ConstantTensor):
+        return value.values
+    if value is None:
+        raise DefinitionError("a list is needed, but the value is absent")
+    return (value,)
+
+
+def integers(value: Value) -> tuple[int, ...]:
+    return tuple(_integer(v) for v in as_list(value))
+
+
+def _wrap(value: Value, extent: Value) -> Value:
+    def one(v: Value, n: Value) -> Value:
+        v = _plain(v)
+        if isinstance(v, Index):
+            atom = sole_atom(v)
+            if isinstance(atom, Gathered):
+                return gathered(atom.tensor, atom.indices, _integer(n), True)
+            return v
+        number = _integer(v)
+        size = _integer(n)
+        if not -size <= number < max(size, 1):
+            raise Unsupported(f"index {number} is out of range for extent {size}")
+        return number + size if number < 0 else number
+
+    return spread(one, value, extent)
+
+
+def sole_atom(index: Index) -> Atom | None:
+    """The atom of an index that is nothing but this atom."""
+    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
+        return index.terms[0][0]
+    return None
+
+
+def broadcast_shapes(*shapes: Value) -> tuple[int, ...]:
+    """ONNX multidirectional broadcasting. Raises Unsupported where the shapes do not agree."""
+    lists = [integers(s) for s in shapes]
+    result = []
+    for axis in range(-max((len(s) for s in lists), default=0), 0):
+        extents = {s[axis] for s in lists if len(s) >= -axis} - {1}
+        if len(extents) > 1:
+            raise Unsupported(f"shapes {' and '.join(str(list(s)) for s in lists)} do not broadcast")
+        result.append(extents.pop() if extents else 1)
+    return tuple(result)
+
+
+def _put(items: Value, axes: Value, values: Value) -> Value:
+    result = list(as_list(items))
+    for axis, value in zip(integers(axes), as_list(values), strict=True):
+        result[axis] = value
+    return tuple(result)
+
+
+def _insert(items: Value, axes: Value, values: Value) -> Value:
+    placed = dict(zip(integers(axes), as_list(values), strict=True))
+    rest = iter(as_list(items))
+    length = len(as_list(items)) + len(placed)
+    return tuple(placed[i] if i in placed else next(rest) for i in range(length))
+
+
+def _unpermute(items: Value, permutation: Value) -> Value:
+    order = integers(permutation)
+    source = as_list(items)
+    result: list[Value] = [0] * len(order)
+    for position, axis in enumerate(order):
+        result[axis] = source[position]
+    return tuple(result)
+
+
+def _extreme(function: Callable[[Sequence[int | float]], int | float]) -> Callable[..., Value]:
+    def apply(*operands: Value) -> Value:
+        if len(operands) == 1:
+            return function([_number(v) for v in as_list(operands[0])])
+        return spread(lambda *scalars: function([_number(s) for s in scalars]), *operands)
+
+    return apply
+
+
+def _cumulative(items: Value) -> Value:
+    total: int | float = 0
+    result = []
+    for item in as_list(items):
+        total += _number(item)
+        result.append(total)
+    return tuple(result)
+
+
+def _product(items: Value) -> Value:
+    return math.prod(_number(v) for v in as_list(items))
+
+
+def _fail(message: Value) -> Value:
+    raise Unsupported(str(message))
+
+
+def _range(*bounds: Value) -> Value:
+    return tuple(range(*(_integer(b) for b in bounds)))
+
+
+def element_at(items: Value, position: Value) -> Value:
+    """items[position]; a run-time position makes a look-up in a constant table."""
+    values = as_list(items)
+    position = _plain(position)
+    if isinstance(position, Index):
+        low, high = position.interval
+        if low < 0 or high >= len(values):
+            raise DefinitionError(f"index {position} leaves the table of {len(values)} values")
+        return lookup(integers(values), position)
+    place = _integer(position)
+    if not -len(values) <= place < len(values):
+        raise DefinitionError(f"position {place} in a list of {len(values)}")
+    return values[place]
+
+
+def constant_element(tensor: ConstantTensor, indices: tuple[Value, ...]) -> Value:
+    """The element of a constant operand at (possibly run-time) indices."""
+    return element_at(tensor.values, ravel(tuple(_as_index(i) for i in indices), tensor.shape))
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "rank": lambda s: len(as_list(s)),
+    "prod": _product,
+    "sum_of": lambda s: sum(_number(v) for v in as_list(s)),
+    "range": _range,
+    "ones": lambda n: (1,) * _integer(n),
+    "zeros": lambda n: (0,) * _integer(n),
+    "full": lambda n, v: (v,) * _integer(n),
+    "reverse": lambda s: tuple(reversed(as_list(s))),
+    "concat": lambda *lists: tuple(v for s in lists for v in as_list(s)),
+    "take": lambda s, axes: tuple(as_list(s)[a] for a in integers(axes)),
+    "drop": lambda s, axes: tuple(v for i, v in enumerate(as_list(s)) if i not in integers(axes)),
+    "put": _put,
+    "insert": _insert,
+    "permute": lambda s, p: tuple(as_list(s)[a] for a in integers(p)),
+    "unpermute": _unpermute,
+    "wrap": _wrap,
+    "broadcast": broadcast_shapes,
+    "contains": lambda s, v: _plain(v) in as_list(s),
+    "index_of": lambda s, v: as_list(s).index(v),
+    "sort": lambda s: tuple(sorted(_number(v) for v in as_list(s))),
+    "cumsum": _cumulative,
+    "min": _extreme(min),
+    "max": _extreme(max),
+    "abs": lambda v: spread(lambda x: abs(_number(x)), v),
+    "sign": lambda v: spread(lambda x: (_number(x) > 0) - (_number(x) < 0), v),
+    "floor": lambda v: spread(lambda x: math.floor(_number(x)), v),
+    "ceil": lambda v: spread(lambda x: math.ceil(_number(x)), v),
+    "round": lambda v: spread(lambda x: round(_number(x)), v),
+    "sqrt": lambda v: spread(lambda x: math.sqrt(_number(x)), v),
+    "int": lambda v: spread(lambda x: int(_number(x)), v),
+    "clamp": lambda v, low, high: spread(
+        lambda x, a, b: min(max(_number(x), _number(a)), _number(b)), v, low, high
+    ),
+    "ceil_div": lambda a, b: spread(lambda x, y: -(-_integer(x) // _integer(y)), a, b),
+    "ravel": lambda i, s: ravel(tuple(_as_index(v) for v in as_list(i)), integers(s)),
+    "unravel": lambda p, s: unravel(_as_index(p), integers(s)),
+    "near": lambda a, b: a is not None and b is not None and math.isclose(_number(a), _number(b), rel_tol=1e-4),
+    "fail": _fail,
+}

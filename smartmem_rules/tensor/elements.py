@@ -1,0 +1,255 @@
+"""Turns the right side of an equation into a tensor expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
+from smartmem_rules.tensor.expr import (
+    DTYPES,
+    Apply,
+    Condition,
+    Const,
+    Expr,
+    FreshNames,
+    FromIndex,
+    Read,
+    Reduce,
+    compare,
+    logic,
+    select,
+)
+from smartmem_rules.tensor.index import Gathered, Index, as_index, gathered, variable
+from smartmem_rules.tensor.values import (
+    ABSENT,
+    UNKNOWN_EXTENT,
+    Scope,
+    TensorName,
+    condition,
+    evaluate,
+    read_indices,
+    tensor_of,
+)
+
+WEAK = "number"
+"""The dtype of a literal that has not met a typed neighbour yet."""
+
+UNARY = frozenset(
+    "exp log sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan sinh cosh tanh erf sigmoid "
+    "asinh acosh atanh".split()
+)
+BINARY = frozenset("min max pow mod fmod bit_and bit_or bit_xor shift_left shift_right".split())
+TESTS = frozenset({"isnan", "isinf"})
+INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "//": "floordiv", "%": "mod"}
+COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+LOGICAL = {"and": "and", "or": "or"}
+ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "cast", "float"}
+
+
+@dataclass
+class Elements:
+    """Builds the expressions of one operator instance; loop variables are fresh within it."""
+
+    names: FreshNames
+
+    def build(self, expr: ast.Expression, scope: Scope, dtype: str) -> Expr:
+        """The expression, its literals given the dtype."""
+        return settle(self.element(expr, scope), dtype)
+
+    def element(self, expr: ast.Expression, scope: Scope) -> Expr:
+        match expr:
+            case ast.Number(value=value):
+                return Const(value, WEAK)
+            case ast.Truth(value=value):
+                return Const(value, "bool")
+            case ast.Unary(operator="-", operand=operand):
+                return self._negate(self.element(operand, scope))
+            case ast.Unary(operand=operand):
+                return Apply("not", (self.element(operand, scope),), "bool")
+            case ast.Binary():
+                return self._binary(expr, scope)
+            case ast.Conditional():
+                return self._conditional(expr, scope)
+            case ast.Reduction():
+                return self._reduction(expr, scope)
+            case ast.Subscript():
+                return self._subscript(expr, scope)
+            case ast.Call() if expr.function in ELEMENT_FUNCTIONS:
+                return self._call(expr, scope)
+            case _:
+                return from_value(evaluate(expr, scope), expr)
+
+    def _negate(self, operand: Expr) -> Expr:
+        if isinstance(operand, Const) and operand.dtype == WEAK:
+            return Const(-operand.value, WEAK)
+        return Apply("neg", (operand,), operand.dtype)
+
+    def _binary(self, expr: ast.Binary, scope: Scope) -> Expr:
+        if expr.operator in LOGICAL:
+            operands = self.element(expr.left, scope), self.element(expr.right, scope)
+            return Apply(LOGICAL[expr.operator], operands, "bool")
+        left, right = unify(self.element(expr.left, scope), self.element(expr.right, scope), expr)
+        if left.dtype == WEAK:
+            return from_value(evaluate(expr, scope), expr)
+        if expr.operator in COMPARISONS:
+            return Apply(COMPARISONS[expr.operator], (left, right), "bool")
+        return Apply(INFIX[expr.operator], (left, right), left.dtype)
+
+    def _conditional(self, expr: ast.Conditional, scope: Scope) -> Expr:
+        try:
+            decided = condition(expr.condition, scope)
+        except DefinitionError:
+            test = self.element(expr.condition, scope)
+            then, otherwise = unify(self.element(expr.then, scope), self.element(expr.otherwise, scope), expr)
+            return Apply("select", (test, then, otherwise), then.dtype)
+        if isinstance(decided, bool):
+            return self.element(expr.then if decided else expr.otherwise, scope)
+        then, otherwise = unify(self.element(expr.then, scope), self.element(expr.otherwise, scope), expr)
+        return select(decided, then, otherwise)
+
+    def _call(self, expr: ast.Call, scope: Scope) -> Expr:
+        if expr.function in ("cast", "float"):
+            return self._cast(expr, scope)
+        if expr.function in ("min", "max", "abs", "sqrt", "floor", "ceil", "round", "sign"):
+            constant = self._compile_time(expr, scope)
+            if constant is not None:
+                return constant
+        arguments = [self.element(a, scope) for a in expr.arguments]
+        if expr.function == "select":
+            then, otherwise = unify(arguments[1], arguments[2], expr)
+            return Apply("select", (settle(arguments[0], "bool"), then, otherwise), then.dtype)
+        if expr.function in TESTS:
+            return Apply(expr.function, tuple(arguments), "bool")
+        if expr.function in BINARY:
+            result = arguments[0]
+            for argument in arguments[1:]:
+                left, right = unify(result, argument, expr)
+                result = Apply(expr.function, (left, right), left.dtype)
+            return result
+        return Apply(expr.function, (arguments[0],), arguments[0].dtype)
+
+    def _compile_time(self, expr: ast.Expression, scope: Scope) -> Expr | None:
+        try:
+            return from_value(evaluate(expr, scope), expr)
+        except DefinitionError:
+            return None
+
+    def _cast(self, expr: ast.Call, scope: Scope) -> Expr:
+        target = "float32"
+        if expr.function == "cast":
+            name = expr.arguments[1]
+            value = evaluate(name, scope) if not (isinstance(name, ast.Name) and name.id in DTYPES) else name.id
+            if value not in DTYPES:
+                raise DefinitionError(f"{expr.span}: {value!r} is no dtype")
+            target = str(value)
+        operand = self.element(expr.arguments[0], scope)
+        if isinstance(operand, FromIndex):
+            return FromIndex(operand.index, target)
+        if operand.dtype in (WEAK, target):
+            return settle(operand, target)
+        return Apply("cast", (operand,), target)
+
+    def _reduction(self, expr: ast.Reduction, scope: Scope) -> Expr:
+        if expr.binders and expr.binders[0].kind == "unrolled":
+            return self._unrolled(expr, scope)
+        inner = scope
+        variables = []
+        for binder in expr.binders:
+            extents = integers(evaluate(binder.bound, inner))
+            fresh = tuple(self.names.var(extent) for extent in extents)
+            variables.extend(fresh)
+            indices: tuple[Value, ...] = tuple(variable(v) for v in fresh)
+            inner = inner.with_values(**{binder.name: indices if binder.kind == "loops" else indices[0]})
+        body = self.element(expr.body, inner)
+        looping = tuple(v for v in variables if v.extent != 1)
+        return Reduce(expr.kind, looping, body, body.dtype) if looping else body
+
+    def _unrolled(self, expr: ast.Reduction, scope: Scope) -> Expr:
+        (binder,) = expr.binders
+        bound = evaluate(binder.bound, scope)
+        members = range(bound) if isinstance(bound, int) else as_list(bound)
+        scopes = [scope.with_values(**{binder.name: member}) for member in members]
+        if not scopes:
+            raise DefinitionError(f"{expr.span}: nothing to reduce over")
+        if expr.kind == "first":
+            result = self.element(expr.body, scopes[-1])
+            for inner in reversed(scopes[:-1]):
+                assert expr.condition is not None
+                then, result = unify(self.element(expr.body, inner), result, expr)
+                result = select(condition(expr.condition, inner), then, result)
+            return result
+        function = {"sum": "add", "prod": "mul", "all": "and", "any": "or"}.get(expr.kind, expr.kind)
+        result = self.element(expr.body, scopes[0])
+        for inner in scopes[1:]:
+            left, right = unify(result, self.element(expr.body, inner), expr)
+            result = Apply(function, (left, right), left.dtype)
+        return result
+
+    def _subscript(self, expr: ast.Subscript, scope: Scope) -> Expr:
+        tensor = tensor_of(expr.base, scope)
+        if tensor is None:
+            if expr.default is None:
+                raise DefinitionError(f"{expr.span}: the operand is absent and the read gives no default")
+            return self.element(expr.default, scope)
+        if tensor is ABSENT:
+            return from_value(evaluate(expr, scope), expr)
+        assert isinstance(tensor, TensorName)
+        indices = tuple(as_index(i) for i in read_indices(expr, tensor, scope))  # type: ignore[arg-type]
+        extents = tensor.type.shape
+        read = Read(tensor.name, tuple(map(_bounded, indices, extents)), tensor.type.dtype)
+        if expr.default is None:
+            return read
+        inside: list[Condition | bool] = []
+        for index, extent in zip(indices, extents, strict=True):
+            inside.append(compare("<=", Index(0), index))
+            inside.append(compare("<", index, Index(extent)))
+        then, otherwise = unify(read, self.element(expr.default, scope), expr)
+        return select(logic("and", tuple(inside)), then, otherwise)
+
+
+def _bounded(index: Index, extent: int) -> Index:
+    """A gathered index that says nothing of its range lies inside the axis that it indexes."""
+    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
+        atom = index.terms[0][0]
+        if isinstance(atom, Gathered) and atom.extent == UNKNOWN_EXTENT:
+            return gathered(atom.tensor, atom.indices, extent, atom.wrap)
+    return index
+
+
+def from_value(value: Value, expr: ast.Expression) -> Expr:
+    """A compile-time number or an index as an element."""
+    if isinstance(value, bool):
+        return Const(value, "bool")
+    if isinstance(value, int | float):
+        return Const(value, WEAK)
+    if isinstance(value, Index):
+        return Const(value.constant, WEAK) if value.is_constant else FromIndex(value, "int64")
+    raise DefinitionError(f"{expr.span}: an element is needed here")
+
+
+def unify(left: Expr, right: Expr, expr: ast.Expression) -> tuple[Expr, Expr]:
+    """Both sides in one dtype; a literal takes its neighbour's.  Raises DefinitionError where they differ."""
+    if left.dtype == WEAK and right.dtype != WEAK:
+        left = settle(left, right.dtype)
+    elif right.dtype == WEAK and left.dtype != WEAK:
+        right = settle(right, left.dtype)
+    if left.dtype != right.dtype:
+        raise DefinitionError(f"{expr.span}: operands of {left.dtype} and {right.dtype}")
+    return left, right
+
+
+def settle(expr: Expr, dtype: str) -> Expr:
+    """Give the literals of an untyped expression a dtype; a typed one is left alone."""
+    match expr:
+        case Const(value=value, dtype="number"):
+            integral = dtype.startswith(("int", "uint"))
+            return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
+        case Apply(function=function, arguments=arguments, dtype="number"):
+            return Apply(function, tuple(settle(a, dtype) for a in arguments), dtype)
+        case Reduce(kind=kind, variables=variables, body=body, dtype="number"):
+            return Reduce(kind, variables, settle(body, dtype), dtype)
+        case _ if expr.dtype == WEAK:
+            return select(expr.condition, settle(expr.then, dtype), settle(expr.otherwise, dtype))  # type: ignore[union-attr]
+        case _:
+            return expr

@@ -1,0 +1,330 @@
+"""Tensor expressions: what an operator computes, at concrete shapes.
+
+An `Equation` gives every element of one tensor as a scalar expression over its loop variables.  Operators of the
+rule base are instantiated into equations; fusion substitutes equations into each other; kernels are emitted from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from smartmem_rules.tensor.index import Index, Var, rename_tensors, substitute
+
+DTYPES = (
+    "float16", "float32", "float64", "bfloat16",
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """The element type (a name of `DTYPES`) and the extents of a tensor."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def elements(self) -> int:
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`left OP right` over indices, OP one of < <= == !=."""
+
+    operator: str
+    left: Index
+    right: Index
+
+
+@dataclass(frozen=True)
+class Logic:
+    """`and`, `or` or `not` of conditions."""
+
+    operator: str
+    operands: tuple[Condition, ...]
+
+
+Condition = Compare | Logic
+
+
+@dataclass(frozen=True)
+class Const:
+    value: float | int | bool
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Read:
+    """An element of a tensor; the indices lie inside its extents."""
+
+    tensor: str
+    indices: tuple[Index, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An elementwise primitive (`add`, `exp`, `select`, `cast`, ...) of the result type `dtype`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Select:
+    """`then` where the index condition holds, else `otherwise`; only the chosen side is evaluated."""
+
+    condition: Condition
+    then: Expr
+    otherwise: Expr
+    dtype: str
+
+
+@dataclass(frozen=True)
+class FromIndex:
+    """The value of an index as an element."""
+
+    index: Index
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """`kind` (sum, max, min, prod, any, all) of the body over the variables."""
+
+    kind: str
+    variables: tuple[Var, ...]
+    body: Expr
+    dtype: str
+
+
+Expr = Const | Read | Apply | Select | FromIndex | Reduce
+
+
+@dataclass(frozen=True)
+class Equation:
+    """tensor[variables] = body, for all values of the variables."""
+
+    tensor: str
+    variables: tuple[Var, ...]
+    body: Expr
+    type: TensorType
+
+    @cached_property
+    def view(self) -> Read | None:
+        """The single read, where the equation only moves elements."""
+        return self.body if isinstance(self.body, Read) else None
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Apply(arguments=arguments):
+            return arguments
+        case Select(then=then, otherwise=otherwise):
+            return then, otherwise
+        case Reduce(body=body):
+            return (body,)
+        case Const() | Read() | FromIndex():
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all below it, parents first."""
+    stack = [expr]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(children(current)))
+
+
+def condition_indices(condition: Condition) -> Iterator[Index]:
+    match condition:
+        case Compare(left=left, right=right):
+            yield left
+            yield right
+        case Logic(operands=operands):
+            for operand in operands:
+                yield from condition_indices(operand)
+
+
+def own_indices(expr: Expr) -> Iterator[Index]:
+    """The indices that stand directly in this node."""
+    match expr:
+        case Read(indices=indices):
+            yield from indices
+        case Select(condition=condition):
+            yield from condition_indices(condition)
+        case FromIndex(index=index):
+            yield index
+        case _:
+            return
+
+
+def reads(expr: Expr) -> list[Read]:
+    """All reads of the expression in order, integer tensors used inside indices not included."""
+    return [node for node in walk(expr) if isinstance(node, Read)]
+
+
+def tensors_read(expr: Expr) -> list[str]:
+    """The names of all tensors that the expression needs, in first-use order."""
+    names: dict[str, None] = {}
+    for node in walk(expr):
+        if isinstance(node, Read):
+            names.setdefault(node.tensor)
+        for index in own_indices(node):
+            for name in sorted(index.gathered):
+                names.setdefault(name)
+    return list(names)
+
+
+def free_variables(expr: Expr) -> frozenset[Var]:
+    """The loop variables that the expression depends on and does not bind itself."""
+    found: set[Var] = set()
+    for index in own_indices(expr):
+        found |= index.variables
+    for child in children(expr):
+        found |= free_variables(child)
+    if isinstance(expr, Reduce):
+        found -= set(expr.variables)
+    return frozenset(found)
+
+
+def map_condition(condition: Condition, change: Callable[[Index], Index]) -> Condition | bool:
+    """The condition with its indices changed, decided where intervals suffice."""
+    match condition:
+        case Compare(operator=operator, left=left, right=right):
+            return compare(operator, change(left), change(right))
+        case Logic(operator=operator, operands=operands):
+            return logic(operator, tuple(map_condition(operand, change) for operand in operands))
+
+
+def compare(operator: str, left: Index, right: Index) -> Condition | bool:
+    """The comparison, or its truth value where the intervals decide it."""
+    low, high = (left - right).interval
+    match operator:
+        case "<":
+            decided = True if high < 0 else False if low >= 0 else None
+        case "<=":
+            decided = True if high <= 0 else False if low > 0 else None
+        case "==":
+            decided = True if low == high == 0 else False if low > 0 or high < 0 else None
+        case "!=":
+            decided = False if low == high == 0 else True if low > 0 or high < 0 else None
+        case _:
+            raise ValueError(f"unknown comparison {operator}")
+    return Compare(operator, left, right) if decided is None else decided
+
+
+def logic(operator: str, operands: tuple[Condition | bool, ...]) -> Condition | bool:
+    """`and`, `or`, `not` with decided operands removed."""
+    if operator == "not":
+        operand = operands[0]
+        return (not operand) if isinstance(operand, bool) else Logic("not", (operand,))
+    neutral = operator == "and"
+    kept: list[Condition] = []
+    for operand in operands:
+        if isinstance(operand, bool):
+            if operand is not neutral:
+                return not neutral
+        elif operand not in kept:
+            kept.append(operand)
+    if not kept:
+        return neutral
+    return kept[0] if len(kept) == 1 else Logic(operator, tuple(kept))
+
+
+def select(condition: Condition | bool, then: Expr, otherwise: Expr) -> Expr:
+    if isinstance(condition, bool):
+        return then if condition else otherwise
+    return then if then == otherwise else Select(condition, then, otherwise, then.dtype)
+
+
+def rebuild(expr: Expr, change: Callable[[Index], Index], read: Callable[[Read], Expr]) -> Expr:
+    """The expression with every index changed and then every read replaced."""
+    match expr:
+        case Const():
+            return expr
+        case Read(tensor=tensor, indices=indices, dtype=dtype):
+            return read(Read(tensor, tuple(change(i) for i in indices), dtype))
+        case Apply(function=function, arguments=arguments, dtype=dtype):
+            return Apply(function, tuple(rebuild(a, change, read) for a in arguments), dtype)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            decided = map_condition(condition, change)
+            if decided is True:
+                return rebuild(then, change, read)
+            if decided is False:
+                return rebuild(otherwise, change, read)
+            return select(decided, rebuild(then, change, read), rebuild(otherwise, change, read))
+        case FromIndex(index=index, dtype=dtype):
+            return FromIndex(change(index), dtype)
+        case Reduce(body=body):
+            return replace(expr, body=rebuild(body, change, read))
+
+
+def substitute_variables(expr: Expr, values: Mapping[Var, Index]) -> Expr:
+    return rebuild(expr, lambda index: substitute(index, values), lambda read: read)
+
+
+def substitute_reads(expr: Expr, read: Callable[[Read], Expr]) -> Expr:
+    """The expression with every read replaced by what the function gives for it."""
+    return rebuild(expr, lambda index: index, read)
+
+
+def rename_reads(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """The expression over other tensor names, also inside indices."""
+
+    def rename(name: str) -> str:
+        return names.get(name, name)
+
+    return rebuild(
+        expr,
+        lambda index: rename_tensors(index, rename),
+        lambda read: Read(rename(read.tensor), read.indices, read.dtype),
+    )
+
+
+class FreshNames:
+    """Gives loop variables that occur nowhere else in one kernel."""
+
+    def __init__(self, prefix: str = "v") -> None:
+        self._prefix = prefix
+        self._count = 0
+
+    def var(self, extent: int) -> Var:
+        self._count += 1
+        return Var(f"{self._prefix}{self._count}", extent)
+
+
+def refresh(expr: Expr, names: FreshNames) -> Expr:
+    """The expression with fresh variables in its reductions, so that it can be placed beside itself."""
+    match expr:
+        case Reduce(kind=kind, variables=variables, body=body, dtype=dtype):
+            fresh = tuple(names.var(v.extent) for v in variables)
+            renamed = substitute_variables(body, {v: _index(f) for v, f in zip(variables, fresh, strict=True)})
+            return Reduce(kind, fresh, refresh(renamed, names), dtype)
+        case Apply(function=function, arguments=arguments, dtype=dtype):
+            return Apply(function, tuple(refresh(a, names) for a in arguments), dtype)
+        case Select(condition=condition, then=then, otherwise=otherwise, dtype=dtype):
+            return Select(condition, refresh(then, names), refresh(otherwise, names), dtype)
+        case _:
+            return expr
+
+
+def _index(var: Var) -> Index:
+    return Index(0) if var.extent == 1 else Index(0, ((var, 1),))
+
+
+def inline(equation: Equation, indices: tuple[Index, ...], names: FreshNames) -> Expr:
+    """The element of an equation's tensor at the given indices, as an expression over its inputs."""
+    values = dict(zip(equation.variables, indices, strict=True))
+    return refresh(substitute_variables(equation.body, values), names)

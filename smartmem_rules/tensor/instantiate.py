@@ -1,0 +1,387 @@
+"""Instantiates an operator of the rule base at concrete operand types and attributes.
+
+From the one definition come the output types (shape inference), the equations (reference semantics and kernel body)
+and, through `tensor.classify`, the operator's class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, as_list, integers
+from smartmem_rules.tensor.elements import Elements
+from smartmem_rules.tensor.expr import DTYPES, Equation, FreshNames, TensorType, tensors_read
+from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
+
+FLOATS = ("float32", "float16", "float64", "bfloat16")
+INTEGERS = tuple(d for d in DTYPES if d.startswith(("int", "uint")))
+DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
+    "float": FLOATS,
+    "int": INTEGERS,
+    "number": FLOATS + INTEGERS,
+    "bool": ("bool",),
+    "any": DTYPES,
+    **{d: (d,) for d in DTYPES if d != "bool"},
+}
+
+
+class Definitions(Protocol):
+    """What instantiation needs of a rule base."""
+
+    @property
+    def operators(self) -> Mapping[str, Sequence[ast.Operator]]: ...
+
+    @property
+    def functions(self) -> Mapping[str, ast.Function]: ...
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An operator at concrete types.
+
+    Equations are in the order of computation.  They name the operands `$0`, `$1`, ... (a variadic operand's members
+    go on counting), the outputs `%0`, `%1`, ..., and local tensors by their own names.
+    """
+
+    operator: ast.Operator
+    outputs: tuple[TensorType, ...]
+    equations: tuple[Equation, ...]
+
+
+def operand_name(position: int) -> str:
+    return f"${position}"
+
+
+def output_name(position: int) -> str:
+    return f"%{position}"
+
+
+def instantiate(
+    base: Definitions,
+    name: str,
+    operands: Sequence[TensorType | None],
+    attributes: Mapping[str, Value],
+    outputs: int = 1,
+    opset: int | None = None,
+) -> Instance:
+    """The first overload of the operator that accepts the operands.
+
+    Args:
+        operands: types of the tensor operands (compile-time operands are attributes); None for an absent one.
+        attributes: given attributes and compile-time operands by name.
+        outputs: how many outputs are wanted.
+        opset: where given, overloads outside their ONNX range are passed over.
+
+    Raises:
+        Unsupported: no overload accepts the operands; the message gives each one's reason.
+    """
+    overloads = base.operators.get(name)
+    if not overloads:
+        raise Unsupported(f"the rule base defines no operator {name}")
+    reasons: list[str] = []
+    for operator in overloads:
+        if opset is not None and operator.onnx is not None:
+            since, until = operator.onnx.since, operator.onnx.until
+            if opset < since or (until is not None and opset > until):
+                continue
+        try:
+            return _Instantiation(base, operator, operands, attributes, outputs).run()
+        except Unsupported as reason:
+            if str(reason) not in reasons:
+                reasons.append(str(reason))
+    raise Unsupported("; ".join(reasons) or f"no definition covers opset {opset}")
+
+
+class _Instantiation:
+    def __init__(
+        self,
+        base: Definitions,
+        operator: ast.Operator,
+        operands: Sequence[TensorType | None],
+        attributes: Mapping[str, Value],
+        outputs: int,
+    ) -> None:
+        self.operator = operator
+        self.operands = operands
+        self.attributes = attributes
+        self.wanted = outputs
+        self.scope = Scope(functions=base.functions)
+        self.dtypes: dict[str, str] = {}
+
+    def run(self) -> Instance:
+        self._bind_operands()
+        self._bind_attributes()
+        for output in self.operator.outputs:
+            if output.index is not None:
+                unknown = TensorName("", TensorType("float32", ()))
+                self.scope.tensors[output.name] = TensorList((unknown,) * self.wanted)
+        for requirement in self.operator.requires:
+            if self._needs_let(requirement):
+                continue
+            self._require(requirement)
+        for let in self.operator.lets:
+            self.scope.values[let.name] = evaluate(let.value, self.scope)
+        for requirement in self.operator.requires:
+            if self._needs_let(requirement):
+                self._require(requirement)
+        outputs = self._output_types()
+        return Instance(self.operator, tuple(outputs.values()), self._equations(outputs))
+
+    def _needs_let(self, requirement: ast.Expression) -> bool:
+        lets = {let.name for let in self.operator.lets}
+        return bool(lets & names_in(requirement))
+
+    def _require(self, requirement: ast.Expression) -> None:
+        if not truth(requirement, self.scope):
+            raise Unsupported(f"a requirement of {self.operator.name} does not hold ({requirement.span})")
+
+    # --- operands ---
+
+    def _bind_operands(self) -> None:
+        formals = [i for i in self.operator.inputs if i.constant is None]
+        position = 0
+        for formal in formals:
+            if formal.variadic:
+                members = []
+                for place in range(position, len(self.operands)):
+                    actual = self.operands[place]
+                    if actual is None:
+                        raise Unsupported(f"operand {place} of {self.operator.name} is absent")
+                    self._bind(formal, actual)
+                    members.append(TensorName(operand_name(place), actual))
+                self.scope.tensors[formal.name] = TensorList(tuple(members))
+                position = len(self.operands)
+                continue
+            operand = self.operands[position] if position < len(self.operands) else None
+            if operand is None:
+                if not formal.optional:
+                    raise Unsupported(f"{self.operator.name} needs the operand {formal.name} at run time")
+                self.scope.tensors[formal.name] = None
+            else:
+                self._bind(formal, operand)
+                self.scope.tensors[formal.name] = TensorName(operand_name(position), operand)
+            position += 1
+        if any(o is not None for o in self.operands[position:]):
+            raise Unsupported(f"{self.operator.name} takes {len(formals)} run-time operands, not {len(self.operands)}")
+
+    def _bind(self, formal: ast.Input, actual: TensorType) -> None:
+        assert formal.type is not None
+        self._bind_dtype(formal.type.dtype, actual.dtype, formal.name)
+        if not formal.variadic:
+            self._bind_shape(formal, actual.shape)
+        else:
+            self._bind_variadic_shape(formal, actual.shape)
+
+    def _bind_variadic_shape(self, formal: ast.Input, shape: tuple[int, ...]) -> None:
+        assert formal.type is not None
+        for item in formal.type.shape:
+            if isinstance(item, ast.Splat) and isinstance(item.operand, ast.Name):
+                self.scope.values.setdefault(item.operand.id, shape)
+
+    def _bind_dtype(self, name: str, actual: str, operand: str) -> None:
+        variables = {v.name: v.classes for v in self.operator.dtypes}
+        if name in variables or name not in DTYPE_CLASSES:
+            classes = variables.get(name, ("number",))
+            allowed = {d for c in classes for d in DTYPE_CLASSES[c]}
+            bound = self.dtypes.setdefault(name, actual)
+            if bound != actual:
+                raise Unsupported(f"operand {operand} of {self.operator.name} is {actual}, another one {bound}")
+        else:
+            allowed = set(DTYPE_CLASSES[name])
+        if actual not in allowed:
+            raise Unsupported(f"operand {operand} of {self.operator.name} is {actual}")
+
+    def _bind_shape(self, formal: ast.Input, shape: tuple[int, ...]) -> None:
+        assert formal.type is not None
+        items = formal.type.shape
+        splats = [i for i, item in enumerate(items) if isinstance(item, ast.Splat)]
+        fixed = len(items) - len(splats)
+        if len(shape) < fixed or (not splats and len(shape) != fixed):
+            wanted = f"{fixed} or more" if splats else str(fixed)
+            raise Unsupported(f"operand {formal.name} of {self.operator.name} has rank {len(shape)}, not {wanted}")
+        width = len(shape) - fixed
+        axis = 0
+        for item in items:
+            if isinstance(item, ast.Splat):
+                self._bind_extents(item.operand, shape[axis : axis + width], formal)
+                axis += width
+            else:
+                self._bind_extents(item, shape[axis], formal)
+                axis += 1
+
+    def _bind_extents(self, pattern: ast.Expression, actual: Value, formal: ast.Input) -> None:
+        if isinstance(pattern, ast.Name) and pattern.id not in self.scope.values:
+            self.scope.values[pattern.id] = actual
+            return
+        expected = evaluate(pattern, self.scope)
+        if expected != actual:
+            raise Unsupported(f"operand {formal.name} of {self.operator.name}: extent {actual} where {expected} is needed")
+
+    # --- attributes and compile-time operands ---
+
+    def _bind_attributes(self) -> None:
+        known = {a.name for a in self.operator.attributes}
+        known |= {i.name for i in self.operator.inputs if i.constant is not None}
+        unknown = sorted(set(self.attributes) - known)
+        if unknown:
+            raise Unsupported(f"{self.operator.name} has no attribute {', '.join(unknown)}")
+        for formal in self.operator.inputs:
+            if formal.constant is not None:
+                required = formal.default is None and not formal.optional
+                self._bind_attribute(formal.name, formal.constant, formal.default, required)
+        for attribute in self.operator.attributes:
+            self._bind_attribute(attribute.name, attribute.kind, attribute.default, attribute.required)
+
+    def _bind_attribute(self, name: str, kind: str, default: ast.Expression | None, required: bool) -> None:
+        value = self.attributes.get(name)
+        if value is None:
+            if required:
+                raise Unsupported(f"{self.operator.name} needs {name} as a constant")
+            self.scope.values[name] = None if default is None else evaluate(default, self.scope)
+        elif kind == "bool":
+            self.scope.values[name] = bool(value)
+        elif kind in ("ints", "floats"):
+            self.scope.values[name] = as_list(value)
+        elif kind in ("int", "float") and isinstance(value, tuple):
+            if len(value) != 1:
+                raise Unsupported(f"{name} of {self.operator.name} has {len(value)} values, not one")
+            self.scope.values[name] = value[0]
+        else:
+            self.scope.values[name] = value
+
+    # --- outputs ---
+
+    def _output_types(self) -> dict[str, TensorType]:
+        types: dict[str, TensorType] = {}
+        for output in self.operator.outputs:
+            if output.index is not None:
+                members = []
+                for number in range(self.wanted):
+                    scope = self.scope.with_values(**{output.index: number})
+                    type_ = self._output_type(output, scope)
+                    members.append(TensorName(output_name(len(types)), type_))
+                    types[output_name(len(types))] = type_
+                self.scope.tensors[output.name] = TensorList(tuple(members))
+            elif len(types) < max(1, self.wanted):
+                type_ = self._output_type(output, self.scope)
+                self.scope.tensors[output.name] = TensorName(output_name(len(types)), type_)
+                types[output_name(len(types))] = type_
+        if len(types) < self.wanted:
+            raise Unsupported(f"{self.operator.name} has {len(types)} outputs, not {self.wanted}")
+        return types
+
+    def _output_type(self, output: ast.Output, scope: Scope) -> TensorType:
+        shape: list[int] = []
+        for item in output.type.shape:
+            if isinstance(item, ast.Splat):
+                shape.extend(integers(evaluate(item.operand, scope)))
+            else:
+                shape.extend(integers(evaluate(item, scope)))
+        if any(extent < 0 for extent in shape):
+            raise Unsupported(f"{self.operator.name} would give the shape {shape}")
+        return TensorType(self._dtype(output.type.dtype), tuple(shape))
+
+    def _dtype(self, name: str) -> str:
+        if name in self.dtypes:
+            return self.dtypes[name]
+        value = self.scope.values.get(name)
+        if isinstance(value, str) and value in DTYPES:
+            return value
+        if name in DTYPES:
+            return name
+        raise DefinitionError(f"{self.operator.span}: the dtype {name} of an output is not bound by any operand")
+
+    # --- equations ---
+
+    def _equations(self, outputs: Mapping[str, TensorType]) -> tuple[Equation, ...]:
+        elements = Elements(FreshNames("r"))
+        equations: list[Equation] = []
+        for equation in self.operator.equations:
+            target = self.scope.tensors.get(equation.tensor)
+            if isinstance(target, TensorList):
+                for number, member in enumerate(target.members):
+                    scope = self.scope.with_values(**({equation.member: number} if equation.member else {}))
+                    equations.append(self._equation(equation, member, scope, elements))
+            elif isinstance(target, TensorName):
+                equations.append(self._equation(equation, target, self.scope, elements))
+            elif equation.tensor not in {o.name for o in self.operator.outputs}:
+                equations.append(self._local(equation, elements))
+        missing = set(outputs) - {e.tensor for e in equations}
+        if missing:
+            raise DefinitionError(f"{self.operator.span}: an output of {self.operator.name} has no equation")
+        return needed(equations, outputs)
+
+    def _equation(
+        self, equation: ast.EquationSyntax, target: TensorName, scope: Scope, elements: Elements
+    ) -> Equation:
+        variables = tuple(elements.names.var(extent) for extent in target.type.shape)
+        inner = self._index_scope(equation, variables, scope)
+        body = elements.build(equation.body, inner, target.type.dtype)
+        if body.dtype != target.type.dtype:
+            raise DefinitionError(
+                f"{equation.span}: {equation.tensor} is {target.type.dtype}, its definition {body.dtype}"
+            )
+        return Equation(target.name, variables, body, target.type)
+
+    def _index_scope(self, equation: ast.EquationSyntax, variables: tuple[Var, ...], scope: Scope) -> Scope:
+        width = len(variables) - sum(binder.kind == "loop" for binder in equation.indices)
+        bound: dict[str, Value] = {}
+        axis = 0
+        for binder in equation.indices:
+            if binder.kind == "loops":
+                bound[binder.name] = tuple(variable(v) for v in variables[axis : axis + width])
+                axis += width
+            else:
+                if axis >= len(variables):
+                    raise DefinitionError(f"{binder.span}: more indices than {equation.tensor} has axes")
+                bound[binder.name] = variable(variables[axis])
+                axis += 1
+        if axis != len(variables):
+            raise DefinitionError(f"{equation.span}: {axis} indices for a tensor of rank {len(variables)}")
+        return scope.with_values(**bound)
+
+    def _local(self, equation: ast.EquationSyntax, elements: Elements) -> Equation:
+        shape: list[int] = []
+        bound: dict[str, Value] = {}
+        variables: list[Var] = []
+        for binder in equation.indices:
+            extents = integers(evaluate(binder.bound, self.scope))
+            fresh = tuple(elements.names.var(extent) for extent in extents)
+            shape.extend(extents)
+            variables.extend(fresh)
+            indices = tuple(variable(v) for v in fresh)
+            bound[binder.name] = indices if binder.kind == "loops" else indices[0]
+        body = elements.build(equation.body, self.scope.with_values(**bound), "float32")
+        type_ = TensorType(body.dtype, tuple(shape))
+        self.scope.tensors[equation.tensor] = TensorName(equation.tensor, type_)
+        return Equation(equation.tensor, tuple(variables), body, type_)
+
+
+def needed(equations: Sequence[Equation], outputs: Mapping[str, TensorType]) -> tuple[Equation, ...]:
+    """The equations that the outputs depend on."""
+    wanted = set(outputs)
+    kept: list[Equation] = []
+    for equation in reversed(equations):
+        if equation.tensor in wanted:
+            kept.append(equation)
+            wanted.update(tensors_read(equation.body))
+    return tuple(reversed(kept))
+
+
+def names_in(expr: ast.Expression) -> set[str]:
+    """All names that occur in an expression."""
+    found: set[str] = set()
+    stack: list[object] = [expr]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.Name):
+            found.add(current.id)
+        elif isinstance(current, ast.Syntax):
+            stack.extend(getattr(current, slot) for slot in current.__dataclass_fields__ if slot != "span")
+        elif isinstance(current, tuple):
+            stack.extend(current)
+    return found

@@ -1,0 +1,219 @@
+"""The elementwise primitives of tensor expressions on numpy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ERF_BLOCK = 1 << 20
+_WIDENED = {"float16": "float32", "bfloat16": "float32"}
+
+
+def storage_dtype(name: str) -> np.dtype[Any]:
+    """The numpy dtype in which a tensor of this element type is kept."""
+    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def compute_dtype(name: str) -> np.dtype[Any]:
+    """The numpy dtype in which values of this element type are computed: half precision is widened."""
+    return np.dtype(_WIDENED.get(name, name))
+
+
+def constant(value: float | int | bool, name: str) -> Array:
+    """A scalar; integers outside the dtype's range wrap."""
+    return np.asarray(value).astype(compute_dtype(name))
+
+
+def cast(values: Array, source: str, target: str) -> Array:
+    """ONNX Cast: floats are truncated toward zero, integers wrap, anything but zero is true."""
+    if target == "bool":
+        return values != 0
+    if target in _WIDENED:
+        return values.astype(storage_dtype(target)).astype(np.float32)
+    dtype = compute_dtype(target)
+    if values.dtype.kind == "f" and dtype.kind in "iu" and dtype.itemsize < 8:
+        # a direct cast of an out-of-range float differs from machine to machine
+        return values.astype(np.int64).astype(dtype)
+    return values.astype(dtype, copy=False)
+
+
+def apply(function: str, arguments: tuple[Array, ...], dtype: str) -> Array:
+    """The primitive's value in the compute dtype of `dtype`. Raises KeyError for an unknown primitive."""
+    result = PRIMITIVES[function](*arguments)
+    return np.asarray(result).astype(compute_dtype(dtype), copy=False)
+
+
+def _divide(a: Array, b: Array) -> Array:
+    if a.dtype.kind not in "iu":
+        return np.asarray(np.true_divide(a, b))
+    quotient = np.asarray(np.floor_divide(a, b))
+    inexact = quotient * b != a
+    return quotient + (inexact & ((a < 0) != (b < 0))).astype(quotient.dtype)
+
+
+def _power(a: Array, b: Array) -> Array:
+    if a.dtype.kind in "iu" and b.dtype.kind == "i" and np.any(b < 0):
+        exact = np.power(a, np.maximum(b, 0))
+        return np.where(b < 0, np.power(a.astype(np.float64), b).astype(a.dtype), exact)
+    return np.asarray(np.power(a, b))
+
+
+def _erf(values: Array) -> Array:
+    flat = np.ascontiguousarray(values).reshape(-1)
+    result = np.empty(flat.shape, np.float64)
+    for start in range(0, flat.size, _ERF_BLOCK):
+        block = flat[start : start + _ERF_BLOCK]
+        result[start : start + block.size] = np.fromiter(map(math.erf, block.tolist()), np.float64, block.size)
+    return result.reshape(values.shape)
+
+
+def _sigmoid(values: Array) -> Array:
+    one = values.dtype.type(1)
+    return np.asarray(one / (one + np.exp(-values)))
+
+
+PRIMITIVES: dict[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: a.dtype.type(1) / np.sqrt(a),
+    "recip": lambda a: a.dtype.type(1) / a,
+    "abs": np.abs,
+    "neg": np.negative,
+    "sign": np.sign,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": _erf,
+    "sigmoid": _sigmoid,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "min": np.minimum,
+    "max": np.maximum,
+    "pow": _power,
+    "mod": np.mod,
+    "fmod": np.fmod,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": _divide,
+    "floordiv": np.floor_divide,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": np.where,
+    "bit_and": np.bitwise_and,
+    "bit_or": np.bitwise_or,
+    "bit_xor": np.bitwise_xor,
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
+}
+
+
+def reduce(kind: str, values: Array, kept: int, dtype: str) -> Array:
+    """Reduce all axes from `kept` on; floats are summed and multiplied in double precision.
+
+    Raises KeyError for an unknown kind.
+    """
+    axes = tuple(range(kept, values.ndim))
+    floating = values.dtype.kind == "f"
+    wide = np.float64 if floating else values.dtype
+    match kind:
+        case "sum":
+            result = np.sum(values, axis=axes, dtype=wide)
+        case "prod":
+            result = np.prod(values, axis=axes, dtype=wide)
+        case "any":
+            result = np.any(values, axis=axes)
+        case "all":
+            result = np.all(values, axis=axes)
+        case "max" | "min":
+            result = _extreme(kind, values, axes)
+        case _:
+            raise KeyError(kind)
+    return np.asarray(result).astype(compute_dtype(dtype), copy=False)
+
+
+def _extreme(kind: str, values: Array, axes: tuple[int, ...]) -> Any:
+    function = np.max if kind == "max" else np.min
+    if values.size:
+        return function(values, axis=axes)
+    if values.dtype.kind == "f":
+        bound: Any = -math.inf if kind == "max" else math.inf
+    elif values.dtype.kind == "b":
+        bound = kind == "min"
+    else:
+        limits = np.iinfo(values.dtype)
+        bound = limits.min if kind == "max" else limits.max
+    return function(values, axis=axes, initial=bound)
+
+
+def contract(a: Array, b: Array, kept: int, extents: tuple[int, ...]) -> Array:
+    """sum of a * b over the axes from `kept` on, as one batched matrix product.
+
+    Args:
+        a, b: arrays of rank `len(extents)`; an axis that a factor does not depend on has extent 1 there.
+        kept: how many leading axes stay.
+        extents: the full extents of all axes.
+
+    Returns:
+        An array of rank `kept`, in double precision for floats; its axes have extent 1 where neither factor varies.
+    """
+    rank = len(extents)
+    wide = np.dtype(np.float64) if a.dtype.kind == "f" else a.dtype
+    factor = 1
+    for axis in range(kept, rank):
+        if a.shape[axis] == b.shape[axis] == 1:
+            factor *= extents[axis]
+        elif a.shape[axis] == 1:
+            b = np.sum(b, axis=axis, keepdims=True, dtype=wide)
+        elif b.shape[axis] == 1:
+            a = np.sum(a, axis=axis, keepdims=True, dtype=wide)
+    shared = [x for x in range(kept) if a.shape[x] != 1 and b.shape[x] != 1]
+    rows = [x for x in range(kept) if x not in shared and a.shape[x] != 1]
+    columns = [x for x in range(kept) if x not in shared and b.shape[x] != 1]
+    inner = [x for x in range(kept, rank) if a.shape[x] != 1]
+    if not rows and not columns:
+        total = np.sum(np.multiply(a, b, dtype=wide), axis=tuple(range(kept, rank)))
+        return total * wide.type(factor) if factor != 1 else total
+    left = _matrices(a, shared, rows, inner, wide)
+    right = _matrices(b, shared, inner, columns, wide)
+    product = np.matmul(left, right)
+    order = [*shared, *rows, *columns]
+    shape = [max(a.shape[x], b.shape[x]) if a.shape[x] and b.shape[x] else 0 for x in order]
+    single = [x for x in range(kept) if x not in order]
+    product = product.reshape(shape + [1] * len(single))
+    order += single
+    result = product.transpose([order.index(x) for x in range(kept)])
+    return result * wide.type(factor) if factor != 1 else result
+
+
+def _matrices(values: Array, shared: list[int], rows: list[int], columns: list[int], dtype: np.dtype[Any]) -> Array:
+    used = [*shared, *rows, *columns]
+    rest = [x for x in range(values.ndim) if x not in used]
+    shape = [math.prod(values.shape[x] for x in group) for group in (shared, rows, columns)]
+    return np.ascontiguousarray(values.transpose(used + rest), dtype).reshape(shape)

@@ -1,0 +1,293 @@
+"""Evaluates compile-time expressions of the rule language: shapes, attributes, guards and index lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import (
+    ARITHMETIC,
+    FUNCTIONS,
+    ConstantTensor,
+    DefinitionError,
+    Unsupported,
+    Value,
+    as_list,
+    constant_element,
+    describe,
+    element_at,
+    spread,
+)
+from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
+from smartmem_rules.tensor.index import Index, as_index, gathered
+
+UNKNOWN_EXTENT = 1 << 40
+
+
+@dataclass(frozen=True)
+class TensorName:
+    """A tensor of the operator: the name that equations use for it and its type."""
+
+    name: str
+    type: TensorType
+
+
+@dataclass(frozen=True)
+class TensorList:
+    """A variadic operand."""
+
+    members: tuple[TensorName, ...]
+
+
+ABSENT = object()
+
+
+@dataclass
+class Scope:
+    """The names visible to an expression."""
+
+    values: dict[str, Value] = field(default_factory=dict)
+    tensors: dict[str, TensorName | TensorList | None] = field(default_factory=dict)
+    functions: Mapping[str, ast.Function] = field(default_factory=dict)
+    queries: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
+
+    def with_values(self, **values: Value) -> Scope:
+        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries)
+
+
+def evaluate(expr: ast.Expression, scope: Scope) -> Value:
+    """The value of an expression.
+
+    Raises:
+        DefinitionError: the expression cannot be computed; the message begins with its place.
+        Unsupported: `fail(...)` was reached or an operator's requirement does not hold.
+    """
+    try:
+        return _evaluate(expr, scope)
+    except (IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
+        raise DefinitionError(f"{expr.span}: {error}") from error
+
+
+def truth(expr: ast.Expression, scope: Scope) -> bool:
+    value = evaluate(expr, scope)
+    if isinstance(value, bool):
+        return value
+    raise DefinitionError(f"{expr.span}: a condition is needed, not {describe(value)}")
+
+
+def _evaluate(expr: ast.Expression, scope: Scope) -> Value:
+    match expr:
+        case ast.Number(value=value) | ast.Text(value=value) | ast.Truth(value=value):
+            return value
+        case ast.Name(id=name):
+            return _name(expr, name, scope)
+        case ast.ListOf(items=items):
+            return expand(items, scope)
+        case ast.Unary(operator="-", operand=operand):
+            return spread(lambda v: ARITHMETIC["*"](v, -1), _evaluate(operand, scope))
+        case ast.Unary(operand=operand):
+            return not _evaluate(operand, scope)
+        case ast.Binary():
+            return _binary(expr, scope)
+        case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
+            return _evaluate(then if truth(condition, scope) else otherwise, scope)
+        case ast.Call():
+            return _call(expr, scope)
+        case ast.Subscript():
+            return _subscript(expr, scope)
+        case ast.Comprehension():
+            return _comprehension(expr, scope)
+        case _:
+            raise DefinitionError(f"{expr.span}: this cannot be computed before the model runs")
+
+
+def _name(expr: ast.Expression, name: str, scope: Scope) -> Value:
+    if name in scope.values:
+        return scope.values[name]
+    constants: dict[str, Value] = {"inf": float("inf"), "nan": float("nan"), "none": None}
+    if name in constants:
+        return constants[name]
+    raise DefinitionError(f"{expr.span}: {name} has no value here")
+
+
+def expand(items: tuple[ast.Expression, ...], scope: Scope) -> tuple[Value, ...]:
+    """The values of bracketed items, with `*lists` spliced in."""
+    result: list[Value] = []
+    for item in items:
+        if isinstance(item, ast.Splat):
+            result.extend(as_list(_evaluate(item.operand, scope)))
+        else:
+            result.append(_evaluate(item, scope))
+    return tuple(result)
+
+
+def _binary(expr: ast.Binary, scope: Scope) -> Value:
+    if expr.operator == "and":
+        return bool(_evaluate(expr.left, scope)) and bool(_evaluate(expr.right, scope))
+    if expr.operator == "or":
+        return bool(_evaluate(expr.left, scope)) or bool(_evaluate(expr.right, scope))
+    left, right = _evaluate(expr.left, scope), _evaluate(expr.right, scope)
+    if expr.operator in ARITHMETIC:
+        if expr.operator == "+" and isinstance(left, str) and isinstance(right, str):
+            raise DefinitionError(f"{expr.span}: strings cannot be added")
+        return spread(ARITHMETIC[expr.operator], left, right)
+    return _compare(expr, left, right)
+
+
+def _compare(expr: ast.Binary, left: Value, right: Value) -> bool:
+    left, right = _settle(left), _settle(right)
+    if expr.operator in ("==", "!="):
+        return (left == right) is (expr.operator == "==")
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        raise DefinitionError(f"{expr.span}: {describe(left)} {expr.operator} {describe(right)} is not decided here")
+    match expr.operator:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case _:
+            return left >= right
+
+
+def _settle(value: Value) -> Value:
+    return value.constant if isinstance(value, Index) and value.is_constant else value
+
+
+def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | None | object:
+    """The tensor that an expression names, None for an absent optional one, ABSENT if it names no tensor."""
+    if isinstance(expr, ast.Name):
+        return scope.tensors.get(expr.id, ABSENT)
+    if isinstance(expr, ast.Subscript) and isinstance(expr.base, ast.Name):
+        members = scope.tensors.get(expr.base.id)
+        if isinstance(members, TensorList) and len(expr.items) == 1:
+            place = _settle(_evaluate(expr.items[0], scope))
+            if isinstance(place, int):
+                return members.members[place]
+    return ABSENT
+
+
+def _call(expr: ast.Call, scope: Scope) -> Value:
+    if expr.function in scope.queries:
+        return scope.queries[expr.function](expr, scope)
+    if expr.function in ("shape", "extent", "dtype", "count", "present") and expr.arguments:
+        return _tensor_query(expr, scope)
+    arguments = expand(expr.arguments, scope)
+    function = scope.functions.get(expr.function)
+    if function is not None:
+        local = Scope(dict(zip(function.parameters, arguments, strict=True)), {}, scope.functions, scope.queries)
+        return _evaluate(function.body, local)
+    if expr.function not in FUNCTIONS:
+        raise DefinitionError(f"{expr.span}: {expr.function} is not known before the model runs")
+    try:
+        return FUNCTIONS[expr.function](*arguments)
+    except DefinitionError as error:
+        raise DefinitionError(f"{expr.span}: {error}") from error
+
+
+def _tensor_query(expr: ast.Call, scope: Scope) -> Value:
+    subject = expr.arguments[0]
+    tensor = tensor_of(subject, scope)
+    if tensor is ABSENT:
+        value = _evaluate(subject, scope)
+        if expr.function == "present":
+            return value is not None
+        if expr.function == "shape" and isinstance(value, ConstantTensor):
+            return value.shape
+        if expr.function == "count":
+            return len(as_list(value))
+        raise DefinitionError(f"{expr.span}: {expr.function} needs a tensor")
+    if expr.function == "present":
+        return tensor is not None
+    if expr.function == "count":
+        return len(tensor.members) if isinstance(tensor, TensorList) else 1
+    if not isinstance(tensor, TensorName):
+        raise DefinitionError(f"{expr.span}: the tensor is absent")
+    if expr.function == "dtype":
+        return tensor.type.dtype
+    if expr.function == "shape":
+        return tensor.type.shape
+    return element_at(tensor.type.shape, _evaluate(expr.arguments[1], scope))
+
+
+def _subscript(expr: ast.Subscript, scope: Scope) -> Value:
+    tensor = tensor_of(expr.base, scope)
+    if isinstance(tensor, TensorName):
+        return _integer_read(expr, tensor, scope)
+    base = _evaluate(expr.base, scope)
+    if isinstance(base, ConstantTensor):
+        return constant_element(base, expand(expr.items, scope))
+    if len(expr.items) == 1 and isinstance(expr.items[0], ast.Slice):
+        low, high = (
+            None if bound is None else _settle(_evaluate(bound, scope))
+            for bound in (expr.items[0].low, expr.items[0].high)
+        )
+        return as_list(base)[low:high]  # type: ignore[misc]
+    (position,) = expand(expr.items, scope)
+    return element_at(base, position)
+
+
+def _integer_read(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> Value:
+    """An element of an integer tensor inside an index."""
+    if not tensor.type.dtype.startswith(("int", "uint")):
+        raise DefinitionError(f"{expr.span}: an element of the {tensor.type.dtype} tensor is used as an index")
+    indices = tuple(as_index(i) for i in read_indices(expr, tensor, scope))  # type: ignore[arg-type]
+    return gathered(tensor.name, indices, UNKNOWN_EXTENT, False)
+
+
+def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple[Value, ...]:
+    """The indices of a tensor read, with `~lists` aligned to the tensor's own axes."""
+    result: list[Value] = []
+    rank = len(tensor.type.shape)
+    for item in expr.items:
+        if isinstance(item, ast.Splat):
+            result.extend(as_list(_evaluate(item.operand, scope)))
+        elif isinstance(item, ast.Broadcast):
+            aligned = as_list(_evaluate(item.operand, scope))
+            others = len(expr.items) - 1
+            width = rank - others
+            if width > len(aligned):
+                raise DefinitionError(f"{expr.span}: the tensor has more axes than ~ gives indices")
+            aligned = aligned[len(aligned) - width :]
+            extents = tensor.type.shape[len(result) : len(result) + width]
+            result.extend(0 if n == 1 else i for i, n in zip(aligned, extents, strict=True))
+        else:
+            result.append(_evaluate(item, scope))
+    if len(result) != rank:
+        raise DefinitionError(f"{expr.span}: {len(result)} indices for a tensor of rank {rank}")
+    return tuple(result)
+
+
+def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
+    bound = _settle(_evaluate(expr.binder.bound, scope))
+    members = range(bound) if isinstance(bound, int) else as_list(bound)
+    result = []
+    for member in members:
+        inner = scope.with_values(**{expr.binder.name: member})
+        if expr.condition is None or truth(expr.condition, inner):
+            result.append(_evaluate(expr.body, inner))
+    return tuple(result)
+
+
+def condition(expr: ast.Expression, scope: Scope) -> Condition | bool:
+    """A condition over indices, decided as far as intervals allow."""
+    match expr:
+        case ast.Binary(operator="and" | "or" as operator, left=left, right=right):
+            return logic(operator, (condition(left, scope), condition(right, scope)))
+        case ast.Unary(operator="not", operand=operand):
+            return logic("not", (condition(operand, scope),))
+        case ast.Binary(operator="<" | "<=" | ">" | ">=" | "==" | "!=" as operator):
+            left, right = _evaluate(expr.left, scope), _evaluate(expr.right, scope)
+            if not isinstance(left, Index) and not isinstance(right, Index):
+                return _compare(expr, left, right)
+            a, b = as_index(left), as_index(right)  # type: ignore[arg-type]
+            if operator in (">", ">="):
+                a, b, operator = b, a, {">": "<", ">=": "<="}[operator]
+            return compare(operator, a, b)
+        case _:
+            return truth(expr, scope)
+
+
+__all__ = ["ABSENT", "Compare", "Logic", "Scope", "TensorList", "TensorName", "Unsupported", "condition", "evaluate"]

@@ -1,0 +1,49 @@
+"""The corpus: files that are right, and files that are wrong with the messages that they give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smartmem_rules.language.checker import check
+from smartmem_rules.language.codes import EXPLANATIONS, Code
+from smartmem_rules.language.diagnostics import LanguageError, render
+from smartmem_rules.language.rulebase import load_modules
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+PASS = sorted((CORPUS / "pass").glob("*.smr"))
+FAIL = sorted((CORPUS / "fail").glob("*.smr"))
+# No file can hold these: a file that cannot be read, and a name that is given on the command line.
+NOT_IN_A_FILE = {Code.UNREADABLE, Code.UNKNOWN_RULE}
+
+
+def messages(path: Path) -> str:
+    """The messages about a file with the place of the corpus left out; empty when nothing is wrong."""
+    try:
+        modules = load_modules([path])
+    except LanguageError as error:
+        text = str(error)
+    else:
+        found = check(modules)
+        text = render(found, {module.span.file: module.text for module in modules}) if found else ""
+    return text.replace(f"{path.parent}/", "")
+
+
+@pytest.mark.parametrize("path", PASS, ids=lambda path: path.stem)
+def test_right_files_give_no_message(path: Path) -> None:
+    assert messages(path) == ""
+
+
+@pytest.mark.parametrize("path", FAIL, ids=lambda path: path.stem)
+def test_wrong_files_give_their_messages(path: Path, update_golden: bool) -> None:
+    golden = path.with_name(path.name + ".txt")
+    if update_golden:
+        golden.write_text(messages(path) + "\n")
+    assert messages(path) + "\n" == golden.read_text()
+
+
+def test_every_code_has_an_explanation_and_an_example() -> None:
+    assert set(EXPLANATIONS) == set(Code)
+    shown = "".join(path.with_name(path.name + ".txt").read_text() for path in FAIL)
+    assert {code for code in Code if code in shown} == set(Code) - NOT_IN_A_FILE
