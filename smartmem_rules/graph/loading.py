@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import dtype_name
@@ -104,7 +104,9 @@ def captured(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (value.name for value in graph.output if value.name not in own)
 
 
-def sorted_nodes(nodes: Iterable[onnx.NodeProto], given: Collection[str], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+def sorted_nodes(
+    nodes: Iterable[onnx.NodeProto], given: Collection[str], outputs: Iterable[str]
+) -> list[onnx.NodeProto]:
     """The nodes in topological order, without those that no output depends on.
 
     Args:

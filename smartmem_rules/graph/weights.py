@@ -77,9 +77,9 @@ def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> None:
     if not missing:
         return
     lines = [f"  {place}: {_some(names)}" for place, names in missing.items()]
-    where = f"in {folder}" if folder is not None else "and a model given as bytes or ModelProto has no folder to look in"
+    reason = "bytes and ModelProto have no folder to look in" if folder is None else f"not found in {folder}"
     raise GraphError(
-        f"the weights are in data files that are not {where}:\n" + "\n".join(lines) + "\n"
+        f"the weights are in data files that are missing ({reason}):\n" + "\n".join(lines) + "\n"
         "put the files beside the model and give the model as a path"
     )
 
@@ -166,11 +166,11 @@ class Values:
         self._arrays[name] = array
         self.types[name] = array_type(array)
 
-    def add(self, name: str, tensor: onnx.TensorProto, label: str = "") -> None:
-        """Take in a tensor of the model under a name; `label` is its name in the file where that differs."""
+    def add(self, name: str, tensor: onnx.TensorProto) -> None:
+        """Take in a tensor of the model."""
         drawn = is_external(tensor) and location(tensor).get("location") == "seeded-normal"
         if drawn and math.prod(tensor.dims) >= _BACKGROUND_FROM:
             self.types[name] = tensor_type(tensor)
-            self._arrays[name] = self._background.submit(tensor_value, label or name, tensor, self._folder)
+            self._arrays[name] = self._background.submit(tensor_value, name, tensor, self._folder)
         else:
-            self[name] = tensor_value(label or name, tensor, self._folder)
+            self[name] = tensor_value(name, tensor, self._folder)

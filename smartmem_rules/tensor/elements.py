@@ -20,7 +20,7 @@ from smartmem_rules.tensor.expr import (
     logic,
     select,
 )
-from smartmem_rules.tensor.index import Gathered, Index, as_index, gathered, variable
+from smartmem_rules.tensor.index import Gathered, Index, Var, as_index, gathered, variable
 from smartmem_rules.tensor.values import (
     ABSENT,
     UNKNOWN_EXTENT,
@@ -154,7 +154,7 @@ class Elements:
         if expr.binders and expr.binders[0].kind == "unrolled":
             return self._unrolled(expr, scope)
         inner = scope
-        variables = []
+        variables: list[Var] = []
         for binder in expr.binders:
             extents = integers(evaluate(binder.bound, inner))
             fresh = tuple(self.names.var(extent) for extent in extents)

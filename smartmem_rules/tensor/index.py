@@ -357,14 +357,31 @@ def _reduce_modulo(index: Index, divisor: int) -> Index:
         if isinstance(atom, Mod) and (coefficient * atom.divisor) % divisor == 0:
             opened = add(opened, scale(atom.value, coefficient))
             continue
+        if isinstance(atom, Div):
+            value = _open_below(atom, coefficient, divisor)
+            if value != atom.value:
+                opened = add(opened, scale(div(value, atom.divisor), coefficient))
+                continue
         coefficient %= divisor
         terms[atom] = terms.get(atom, 0) + coefficient
     result = _build(index.constant % divisor, terms)
     if opened.terms or opened.constant:
-        result = add(result, opened)
+        # what was opened may hold further multiples of the divisor
+        return _reduce_modulo(add(result, opened), divisor)
     # a coefficient just below the divisor stands for a small negative one; take the form with the narrower interval
     negative = Index(result.constant, tuple((a, c - divisor if c > divisor // 2 else c) for a, c in result.terms))
     return negative if _width(negative) < _width(result) else result
+
+
+def _open_below(atom: Div, coefficient: int, divisor: int) -> Index:
+    """The value of a division without moduli whose removal changes coefficient * atom by multiples of the divisor."""
+    value = atom.value
+    for inner, factor in atom.value.terms:
+        if isinstance(inner, Mod):
+            carry, rest = divmod(factor * inner.divisor, atom.divisor)
+            if rest == 0 and carry * coefficient % divisor == 0:
+                value = add(value, add(scale(inner.value, factor), Index(0, ((inner, -factor),))))
+    return value
 
 
 def _width(index: Index) -> int:

@@ -7,7 +7,7 @@ and, through `tensor.classify`, the operator's class.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
@@ -50,6 +50,8 @@ class Instance:
     operator: ast.Operator
     outputs: tuple[TensorType, ...]
     equations: tuple[Equation, ...]
+    values: Mapping[str, Value] = field(default_factory=dict, compare=False, repr=False)
+    """Attributes with their defaults, extents and lets: what a guard on the operator may use."""
 
 
 def operand_name(position: int) -> str:
@@ -96,6 +98,17 @@ def instantiate(
     raise Unsupported("; ".join(reasons) or f"no definition covers opset {opset}")
 
 
+def instantiate_overload(
+    base: Definitions,
+    operator: ast.Operator,
+    operands: Sequence[TensorType | None],
+    attributes: Mapping[str, Value],
+    outputs: int = 1,
+) -> Instance:
+    """One overload of an operator; arguments as for `instantiate`. Raises Unsupported where it does not fit."""
+    return _Instantiation(base, operator, operands, attributes, outputs).run()
+
+
 class _Instantiation:
     def __init__(
         self,
@@ -129,7 +142,7 @@ class _Instantiation:
             if self._needs_let(requirement):
                 self._require(requirement)
         outputs = self._output_types()
-        return Instance(self.operator, tuple(outputs.values()), self._equations(outputs))
+        return Instance(self.operator, tuple(outputs.values()), self._equations(outputs), dict(self.scope.values))
 
     def _needs_let(self, requirement: ast.Expression) -> bool:
         lets = {let.name for let in self.operator.lets}

@@ -73,7 +73,7 @@ def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array]) -> Arra
     looping = tuple(v for v in variables if v.extent != 1)
     extents = tuple(v.extent for v in looping)
     ranges = {v: (0, v.extent) for v in looping}
-    peak, heavy = _footprint(body, ranges)
+    peak, _ = _footprint(body, ranges)
     if peak <= BLOCK:
         values = _Block(tensors, ranges).element(body, looping)
         return np.ascontiguousarray(np.broadcast_to(values, extents).astype(dtype, copy=False)).reshape(shape)
@@ -83,7 +83,11 @@ def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array]) -> Arra
 
 
 def _fill(
-    result: Array, body: Expr, variables: tuple[Var, ...], ranges: dict[Var, tuple[int, int]], tensors: Mapping[str, Array]
+    result: Array,
+    body: Expr,
+    variables: tuple[Var, ...],
+    ranges: dict[Var, tuple[int, int]],
+    tensors: Mapping[str, Array],
 ) -> None:
     """Evaluate a block of the output, halved along the variables that the largest term depends on."""
     peak, heavy = _footprint(body, ranges)
@@ -278,5 +282,3 @@ class _Block:
                 read = Read(tensor, indices, "int64")
                 values = self._read(read, axes, clamped)
                 return np.where(values < 0, values + extent, values) if wrap else values
-
-

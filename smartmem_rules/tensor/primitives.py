@@ -33,7 +33,7 @@ def constant(value: float | int | bool, name: str) -> Array:
 def cast(values: Array, source: str, target: str) -> Array:
     """ONNX Cast: floats are truncated toward zero, integers wrap, anything but zero is true."""
     if target == "bool":
-        return values != 0
+        return np.asarray(values != 0)
     if target in _WIDENED:
         return values.astype(storage_dtype(target)).astype(np.float32)
     dtype = compute_dtype(target)
@@ -54,7 +54,8 @@ def _divide(a: Array, b: Array) -> Array:
         return np.asarray(np.true_divide(a, b))
     quotient = np.asarray(np.floor_divide(a, b))
     inexact = quotient * b != a
-    return quotient + (inexact & ((a < 0) != (b < 0))).astype(quotient.dtype)
+    correction = np.asarray(inexact & ((a < 0) != (b < 0))).astype(quotient.dtype)
+    return np.asarray(quotient + correction)
 
 
 def _power(a: Array, b: Array) -> Array:
@@ -198,8 +199,8 @@ def contract(a: Array, b: Array, kept: int, extents: tuple[int, ...]) -> Array:
     columns = [x for x in range(kept) if x not in shared and b.shape[x] != 1]
     inner = [x for x in range(kept, rank) if a.shape[x] != 1]
     if not rows and not columns:
-        total = np.sum(np.multiply(a, b, dtype=wide), axis=tuple(range(kept, rank)))
-        return total * wide.type(factor) if factor != 1 else total
+        total = np.asarray(np.sum(np.multiply(a, b, dtype=wide), axis=tuple(range(kept, rank))))
+        return np.asarray(total * wide.type(factor)) if factor != 1 else total
     left = _matrices(a, shared, rows, inner, wide)
     right = _matrices(b, shared, inner, columns, wide)
     product = np.matmul(left, right)
@@ -209,7 +210,7 @@ def contract(a: Array, b: Array, kept: int, extents: tuple[int, ...]) -> Array:
     product = product.reshape(shape + [1] * len(single))
     order += single
     result = product.transpose([order.index(x) for x in range(kept)])
-    return result * wide.type(factor) if factor != 1 else result
+    return np.asarray(result * wide.type(factor)) if factor != 1 else result
 
 
 def _matrices(values: Array, shared: list[int], rows: list[int], columns: list[int], dtype: np.dtype[Any]) -> Array:

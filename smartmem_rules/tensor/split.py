@@ -64,9 +64,7 @@ def _digits(var: Var, places: set[int]) -> tuple[Var, ...]:
         if bounds[-1] % place == 0:
             bounds.append(place)
     bounds.append(1)
-    return tuple(
-        Var(f"{var.name}.{level}", above // below) for level, (above, below) in enumerate(pairwise(bounds))
-    )
+    return tuple(Var(f"{var.name}.{level}", above // below) for level, (above, below) in enumerate(pairwise(bounds)))
 
 
 def _assembled(digits: tuple[Var, ...]) -> Index:
@@ -84,8 +82,6 @@ def _split_reductions(expr: Expr, digits: dict[Var, tuple[Var, ...]]) -> Expr:
         case Apply(arguments=arguments):
             return replace(expr, arguments=tuple(_split_reductions(a, digits) for a in arguments))
         case Select(then=then, otherwise=otherwise):
-            return replace(
-                expr, then=_split_reductions(then, digits), otherwise=_split_reductions(otherwise, digits)
-            )
+            return replace(expr, then=_split_reductions(then, digits), otherwise=_split_reductions(otherwise, digits))
         case _:
             return expr

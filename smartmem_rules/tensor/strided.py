@@ -81,7 +81,6 @@ def padded_view(
         return None
     copy = np.pad(array, padding, constant_values=np.asarray(fill).astype(array.dtype))
     moved = [
-        Index(index.constant + before, index.terms)
-        for index, (before, _) in zip(read.indices, padding, strict=True)
+        Index(index.constant + before, index.terms) for index, (before, _) in zip(read.indices, padding, strict=True)
     ]
     return strided_view(copy, moved, axes, ranges)

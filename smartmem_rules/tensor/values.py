@@ -17,6 +17,7 @@ from smartmem_rules.tensor.builtins import (
     constant_element,
     describe,
     element_at,
+    integers,
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
@@ -156,7 +157,7 @@ def _settle(value: Value) -> Value:
     return value.constant if isinstance(value, Index) and value.is_constant else value
 
 
-def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | None | object:
+def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | object | None:
     """The tensor that an expression names, None for an absent optional one, ABSENT if it names no tensor."""
     if isinstance(expr, ast.Name):
         return scope.tensors.get(expr.id, ABSENT)
@@ -221,10 +222,10 @@ def _subscript(expr: ast.Subscript, scope: Scope) -> Value:
         return constant_element(base, expand(expr.items, scope))
     if len(expr.items) == 1 and isinstance(expr.items[0], ast.Slice):
         low, high = (
-            None if bound is None else _settle(_evaluate(bound, scope))
+            None if bound is None else integers(_evaluate(bound, scope))[0]
             for bound in (expr.items[0].low, expr.items[0].high)
         )
-        return as_list(base)[low:high]  # type: ignore[misc]
+        return as_list(base)[low:high]
     (position,) = expand(expr.items, scope)
     return element_at(base, position)
 
@@ -279,12 +280,12 @@ def condition(expr: ast.Expression, scope: Scope) -> Condition | bool:
         case ast.Unary(operator="not", operand=operand):
             return logic("not", (condition(operand, scope),))
         case ast.Binary(operator="<" | "<=" | ">" | ">=" | "==" | "!=" as operator):
-            left, right = _evaluate(expr.left, scope), _evaluate(expr.right, scope)
-            if not isinstance(left, Index) and not isinstance(right, Index):
-                return _compare(expr, left, right)
-            a, b = as_index(left), as_index(right)  # type: ignore[arg-type]
+            first, second = _evaluate(expr.left, scope), _evaluate(expr.right, scope)
+            if not isinstance(first, Index) and not isinstance(second, Index):
+                return _compare(expr, first, second)
+            a, b = as_index(first), as_index(second)  # type: ignore[arg-type]
             if operator in (">", ">="):
-                a, b, operator = b, a, {">": "<", ">=": "<="}[operator]
+                return compare("<" if operator == ">" else "<=", b, a)
             return compare(operator, a, b)
         case _:
             return truth(expr, scope)

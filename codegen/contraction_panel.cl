@@ -1,0 +1,54 @@
+// Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
+//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache;
+//   2. the right factor lies in panels of {{ columns }} columns: constants were packed when the plan was made, others are packed here;
+//   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
+//   4. the epilogue reads the finished block and writes each row with vector stores.
+{% for name, values in tables %}
+__constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
+{% endfor %}
+
+__kernel void smr_kernel(
+    {{ parameters }}) {
+    const int item = (int)get_global_id(0);
+    const int column_block = item % {{ column_blocks }};
+    const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
+    const int {{ batch }} = item / {{ column_blocks * row_blocks }};
+    const int first_row = row_block * {{ block_rows }};
+    const int row_count = min({{ block_rows }}, {{ m }} - first_row);
+{{ body }}
+    const int last_tile = min((column_block + 1) * {{ tiles_per_block }}, {{ tiles }});
+    for (int tile = column_block * {{ tiles_per_block }}; tile < last_tile; ++tile) {
+        {{ right_pointer }}
+        for (int r = 0; r < row_count; r += {{ rows }}) {
+{% for i in range(rows) %}
+            {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
+{% endfor %}
+{% for i in range(rows) %}
+            float8 {% for j in range(columns // 8) %}c{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};
+{% endfor %}
+            for (int k = 0; k < {{ k }}; ++k) {
+{% for j in range(columns // 8) %}
+                const float8 b{{ j }} = *({{ right_space }}const smr_float8*)(right + k * {{ columns }} + {{ j * 8 }});
+{% endfor %}
+{% for i in range(rows) %}
+{% for j in range(columns // 8) %}
+                c{{ i }}_{{ j }} += a{{ i }}[k] * b{{ j }};
+{% endfor %}
+{% endfor %}
+            }
+            float8 result[{{ rows * columns // 8 }}];
+{% for i in range(rows) %}
+{% for j in range(columns // 8) %}
+            result[{{ i * (columns // 8) + j }}] = c{{ i }}_{{ j }};
+{% endfor %}
+{% endfor %}
+            const int valid_rows = min({{ rows }}, row_count - r);
+            for (int i = 0; i < valid_rows; ++i) {
+                const int {{ row }} = first_row + r + i;
+                const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
+{{ epilogue }}
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// What every kernel relies on. Inserted once at the top of each program.
+//
+// Textures are read through an unnormalised nearest sampler that clamps: a read outside an image gives zeros.
+// Lanes of a texel that lie past the end of a tensor's lane axis hold zeros; kernels write them so.
+
+#ifdef SMR_IMAGES
+__constant sampler_t smr_sampler = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+
+static inline float smr_lane(float4 texel, int lane) {
+    return lane < 2 ? (lane == 0 ? texel.x : texel.y) : (lane == 2 ? texel.z : texel.w);
+}
+#endif
+
+// vectors in memory need no more alignment than their elements
+typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
+typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));
+
+static inline int smr_floordiv_i(int a, int b) { int q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }
+static inline int smr_mod_i(int a, int b) { int r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }
+static inline long smr_floordiv_l(long a, long b) { long q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }
+static inline long smr_mod_l(long a, long b) { long r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }
+static inline int smr_pow_i(int a, int b) { int r = 1; for (int i = 0; i < b; ++i) r *= a; return r; }
+static inline long smr_pow_l(long a, long b) { long r = 1; for (long i = 0; i < b; ++i) r *= a; return r; }
+static inline int smr_wrap(int i, int extent) { return i < 0 ? i + extent : i; }
+static inline float smr_mod(float a, float b) { return a - b * floor(a / b); }
+
+static inline float smr_round_half(float x) {
+    half memory[1];
+    vstore_half_rte(x, 0, memory);
+    return vload_half(0, memory);
+}
+
+// One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
+// smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision.
+// smr_exp on CPUs: 2^k * polynomial (degree 6), relative error below 2e-7; built-ins are not inlined there.
+#define SMR_FUNCTIONS(W, F, I)                                                                        \
+static inline F smr_max##W(F a, F b) { return b != b ? b : (a < b ? b : a); }                          \
+static inline F smr_min##W(F a, F b) { return b != b ? b : (b < a ? b : a); }                          \
+static inline F smr_recip##W(F x) { return 1.0f / x; }                                                 \
+SMR_EXP(W, F, I)                                                                                       \
+static inline F smr_sigmoid##W(F x) { return 1.0f / (1.0f + smr_exp##W(-x)); }                         \
+static inline F smr_tanh##W(F x) { return tanh(x); }                                                   \
+static inline F smr_erf##W(F x) {                                                                      \
+    x = x > 4.0f ? (F)(4.0f) : x;                                                                      \
+    x = x < -4.0f ? (F)(-4.0f) : x;                                                                    \
+    const F s = x * x;                                                                                 \
+    F p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;                                          \
+    p = p * s + -2.10102402082508e-06f;                                                                \
+    p = p * s + -5.69250639462346e-05f;                                                                \
+    p = p * s + -7.34990630326855e-04f;                                                                \
+    p = p * s + -2.95459980854025e-03f;                                                                \
+    p = p * s + -1.60960333262415e-02f;                                                                \
+    F q = s * -1.45660718464996e-05f + -2.13374055278905e-04f;                                         \
+    q = q * s + -1.68282697438203e-03f;                                                                \
+    q = q * s + -7.37332916720468e-03f;                                                                \
+    q = q * s + -1.42647390514189e-02f;                                                                \
+    return x * p / q;                                                                                  \
+}
+
+#ifdef SMR_CPU
+#define SMR_EXP(W, F, I)                                                                               \
+static inline F smr_exp##W(F x) {                                                                      \
+    const F limited = x > 88.7f ? (F)(88.7f) : (x < -87.3f ? (F)(-87.3f) : x);                         \
+    const I k = SMR_TO_INT##W(limited * 1.44269504f + (limited < 0.0f ? (F)(-0.5f) : (F)(0.5f)));      \
+    const F kf = SMR_TO_FLOAT##W(k);                                                                   \
+    const F r = (limited - kf * 0.693359375f) + kf * 2.12194440e-4f;                                   \
+    F p = r * 1.9875691500e-4f + 1.3981999507e-3f;                                                     \
+    p = p * r + 8.3334519073e-3f;                                                                      \
+    p = p * r + 4.1665795894e-2f;                                                                      \
+    p = p * r + 1.6666665459e-1f;                                                                      \
+    p = p * r + 5.0000001201e-1f;                                                                      \
+    p = p * (r * r) + r + 1.0f;                                                                        \
+    const I half_k = k / 2;                                                                            \
+    const F scaled = p * SMR_AS_FLOAT##W((half_k + 127) << 23) * SMR_AS_FLOAT##W((k - half_k + 127) << 23); \
+    const F low = x < -103.9f ? (F)(0.0f) : scaled;                                                    \
+    const F high = x > 88.72f ? (F)(INFINITY) : low;                                                   \
+    return x != x ? x : high;                                                                          \
+}
+#else
+#define SMR_EXP(W, F, I) static inline F smr_exp##W(F x) { return exp(x); }
+#endif
+
+#define SMR_TO_INT1(x) ((int)(x))
+#define SMR_TO_INT4(x) convert_int4(x)
+#define SMR_TO_INT8(x) convert_int8(x)
+#define SMR_TO_FLOAT1(x) ((float)(x))
+#define SMR_TO_FLOAT4(x) convert_float4(x)
+#define SMR_TO_FLOAT8(x) convert_float8(x)
+#define SMR_AS_FLOAT1(x) as_float(x)
+#define SMR_AS_FLOAT4(x) as_float4(x)
+#define SMR_AS_FLOAT8(x) as_float8(x)
+
+SMR_FUNCTIONS(1, float, int)
+SMR_FUNCTIONS(4, float4, int4)
+SMR_FUNCTIONS(8, float8, int8)

@@ -1,0 +1,42 @@
+"""The command line: `smartmem COMMAND ...`."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+_COMMANDS = {
+    "optimize": "Make a plan of a model and say what became of its operators.",
+    "run": "Run a model or a plan.",
+    "bench": "Measure models, beside each other and beside other systems.",
+    "explain": "Say which kernel an ONNX node ended in, and through which rules.",
+    "check": "Check rule files.",
+    "devices": "List the OpenCL devices with their limits.",
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command's module only when it is called."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{name}").command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="smartmem-rules", prog_name="smartmem")
+def main() -> None:
+    """ONNX models to few, fast OpenCL kernels, by rules that you can read and extend.
+
+    Exit codes: 0 good, 1 the answer is no (outputs differ), 2 bad input.
+    """

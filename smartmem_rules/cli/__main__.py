@@ -1,0 +1,5 @@
+"""`python -m smartmem_rules.cli`."""
+
+from smartmem_rules.cli import main
+
+main()

@@ -1,0 +1,165 @@
+"""What the commands share: options, progress, JSON, errors and exit codes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+ANSWER_IS_NO = 1
+BAD_INPUT = 2
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def console() -> Console:
+    """Where tables go."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_json(data: Any) -> None:
+    """The one thing on stdout with `--json`."""
+    click.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+def fail(message: str) -> None:
+    """Say what is wrong with the input and leave with exit code 2."""
+    click.echo(f"smartmem: error: {message}", err=True)
+    raise SystemExit(BAD_INPUT)
+
+
+def reports_errors(function: F) -> F:
+    """A command whose expected errors become one message and exit code 2; all others are bugs and keep their traceback."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except Exception as error:
+            if not isinstance(error, _expected()):
+                raise
+            fail(str(error))
+
+    return wrapped  # type: ignore[return-value]
+
+
+def _expected() -> tuple[type[Exception], ...]:
+    from smartmem_rules.graph.model import GraphError
+    from smartmem_rules.language.diagnostics import LanguageError
+    from smartmem_rules.plan.model import PlanError
+    from smartmem_rules.runtime.compiling import BuildError
+    from smartmem_rules.runtime.devices import DeviceError
+    from smartmem_rules.runtime.executor import RunError
+    from smartmem_rules.runtime.plan_file import PlanFileError
+
+    return (GraphError, LanguageError, PlanError, BuildError, DeviceError, RunError, PlanFileError)
+
+
+def _dims(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+    del context, option
+    dims = {}
+    for value in values:
+        name, equals, number = value.rpartition("=")
+        if not equals or not name or not number.isdecimal():
+            raise click.BadParameter(f"{value!r} is not of the form NAME=NUMBER")
+        dims[name] = int(number)
+    return dims
+
+
+def _inputs(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
+    del context, option
+    files = {}
+    for value in values:
+        name, equals, path = value.rpartition("=")
+        if not equals or not name or not path:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=FILE.npy")
+        files[name] = Path(path)
+    return files
+
+
+inputs_option = click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    callback=_inputs,
+    metavar="NAME=FILE.npy",
+    help="An input's values; else random.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only; progress goes to stderr.")
+device_option = click.option(
+    "--device", default="auto", show_default=True, help="auto, a part of a name, PLATFORM:DEVICE, or a device profile."
+)
+
+
+def optimize_options(function: F) -> F:
+    """The options that say how a model is optimized, but for the level."""
+    options = [
+        device_option,
+        click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True),
+        click.option("--memory", type=click.Choice(["auto", "image", "buffer"]), default="auto", show_default=True),
+        click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable."),
+        click.option(
+            "--disable", multiple=True, metavar="RULE", help="Leave a rule out; repeatable, or separated by commas."
+        ),
+        click.option(
+            "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=N", help="A symbolic dimension's extent."
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def names(values: Sequence[str]) -> list[str]:
+    """The values of an option that may be repeated or separated by commas."""
+    return [name for value in values for name in value.split(",") if name]
+
+
+@contextmanager
+def progress_display() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, for `optimize`; nothing where stderr is no terminal."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda stage, done, total: None
+        return
+    columns = (TextColumn("{task.description:>10}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage)
+            # a stage of one step shows a bar that runs until it is done
+            bars.update(tasks[stage], completed=done, total=None if (done, total) == (0, 1) else total)
+
+        yield show
+
+
+def read_inputs(files: Mapping[str, Path]) -> dict[str, Any]:
+    """The arrays of .npy files.
+
+    Raises:
+        GraphError: a file is missing or holds no array.
+    """
+    import numpy as np
+
+    from smartmem_rules.graph.model import GraphError
+
+    arrays = {}
+    for name, path in files.items():
+        try:
+            with open(path, "rb") as file:
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+        except FileNotFoundError:
+            raise GraphError(f"{path}: there is no such file") from None
+        except (OSError, ValueError, EOFError) as error:
+            raise GraphError(f"{path}: this is no array file of numpy (.npy), or it is damaged ({error})") from error
+    return arrays

@@ -1,0 +1,50 @@
+"""`smartmem devices`."""
+
+from __future__ import annotations
+
+import click
+from rich.markup import escape
+
+from smartmem_rules.cli.common import console, json_option, print_json, reports_errors
+from smartmem_rules.cli.tables import table
+
+
+@click.command("devices")
+@json_option
+@reports_errors
+def command(as_json: bool) -> None:
+    """List the OpenCL devices with their limits and the profiles that describe them."""
+    from smartmem_rules.language.rulebase import load_rules
+    from smartmem_rules.runtime.devices import choose, devices, profile_of
+
+    base = load_rules()
+    found = [(device, profile_of(device, base).name) for device in devices()]
+    if as_json:
+        print_json(
+            {
+                "devices": [{**device.data(), "profile": profile} for device, profile in found],
+                "auto": choose().place,
+                "profiles": sorted(base.devices),
+            }
+        )
+        return
+    for device, profile in found:
+        made = table(f"{device.place}  {escape(device.name)}", "", "")
+        made.show_header = False
+        for name, value in (
+            ("platform", escape(device.platform)),
+            ("driver", escape(f"{device.driver}, {device.version}")),
+            ("type", device.kind),
+            ("profile", profile),
+            ("images", f"{device.image_width} x {device.image_height} texels" if device.images else "none"),
+            ("compute units", str(device.compute_units)),
+            ("largest work-group", str(device.work_group)),
+            ("local memory", f"{device.local_memory / 1024:.0f} KiB"),
+            ("global memory", f"{device.global_memory / 2**20:.0f} MiB"),
+            ("largest buffer", f"{device.largest_allocation / 2**20:.0f} MiB"),
+            ("half arithmetic", "yes" if device.half else "no, halves are only stored"),
+            ("sub-groups", "yes" if device.subgroups else "no"),
+        ):
+            made.add_row(name, value)
+        console().print(made)
+    console().print(f"auto is {choose().place}; profiles: {', '.join(sorted(base.devices))}", markup=False)

@@ -1,0 +1,113 @@
+"""`smartmem run`."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from smartmem_rules.cli.common import (
+    console,
+    inputs_option,
+    json_option,
+    names,
+    optimize_options,
+    print_json,
+    progress_display,
+    read_inputs,
+    reports_errors,
+)
+from smartmem_rules.cli.tables import number, table
+
+
+@click.command("run")
+@click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
+@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@optimize_options
+@inputs_option
+@click.option("--seed", default=0, show_default=True, help="Of the inputs that are not given.")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Write each output as DIR/NAME.npy.")
+@json_option
+@reports_errors
+def command(
+    model: Path, level: str, inputs: dict[str, Path], seed: int, output: Path | None, as_json: bool, **how: Any
+) -> None:
+    """Run a model, or a plan that `optimize -o` saved; inputs that are not given are random."""
+    from smartmem_rules.api import load, optimize
+    from smartmem_rules.runtime.plan_file import is_plan_file
+
+    given = read_inputs(inputs)
+    how["disable"] = names(how["disable"])
+    with progress_display() as progress:
+        plan = (
+            load(model, how["device"])
+            if is_plan_file(model)
+            else optimize(model, level=level, progress=progress, **how)
+        )
+        plan.prepare(lambda done, total: progress("build", done, total))
+    feeds = {**plan.random_feeds(seed), **given}
+    start = time.perf_counter()
+    outputs = plan.run(feeds)
+    milliseconds = (time.perf_counter() - start) * 1e3
+    files = _write(outputs, output) if output is not None else {}
+    data = {
+        "model": plan.plan.model,
+        "device": plan.prepare().device.name,
+        "level": plan.plan.level,
+        "dtype": plan.plan.dtype,
+        "kernels": len(plan.kernels),
+        "milliseconds": milliseconds,
+        "seed": seed,
+        "random_inputs": [name for name in plan.plan.inputs if name not in given],
+        "outputs": {name: {**_summary(array), "file": files.get(name)} for name, array in outputs.items()},
+    }
+    if as_json:
+        print_json(data)
+        return
+    made = table(f"{data['model']} on {data['device']}", "output", "type", "min", "mean", "max", "file")
+    for name, one in data["outputs"].items():
+        kind = f"{one['dtype']}{one['shape']}"
+        made.add_row(name, kind, *(number(one[key], ".5g") for key in ("min", "mean", "max")), one["file"] or "-")
+    console().print(made)
+    if data["random_inputs"]:
+        console().print(f"random inputs (seed {seed}): {', '.join(data['random_inputs'])}", markup=False)
+
+
+def _summary(array: Any) -> dict[str, Any]:
+    import numpy as np
+
+    finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    numbers = {"min": finite.min(), "mean": finite.mean(), "max": finite.max()} if finite.size else {}
+    return {
+        "shape": list(array.shape),
+        "dtype": array.dtype.name,
+        **{key: float(numbers[key]) if key in numbers else None for key in ("min", "mean", "max")},
+        "not_finite": int(array.size - finite.size),
+    }
+
+
+def _write(outputs: dict[str, Any], folder: Path) -> dict[str, str]:
+    """One file for each output; a name's characters that file names should not have become `_`."""
+    import numpy as np
+
+    from smartmem_rules.runtime.executor import RunError
+
+    files: dict[str, str] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, array in outputs.items():
+            stem = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "output"
+            target = folder / f"{stem}.npy"
+            if str(target) in files.values():
+                target = folder / f"{stem}_{len(files)}.npy"
+            temporary = target.with_name(f".{target.name}.part")
+            with open(temporary, "wb") as file:
+                np.save(file, array)
+            temporary.replace(target)
+            files[name] = str(target)
+    except OSError as error:
+        raise RunError(f"{folder}: the outputs cannot be written ({error.strerror or error})") from error
+    return files

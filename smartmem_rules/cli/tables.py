@@ -1,0 +1,120 @@
+"""The tables that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def table(title: str, *columns: str) -> Table:
+    """A table whose first column is text and whose others are numbers."""
+    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    for place, column in enumerate(columns):
+        made.add_column(column, justify="left" if place == 0 else "right", overflow="fold")
+    return made
+
+
+def megabytes(count: float) -> str:
+    return f"{count / 1e6:.1f} MB"
+
+
+def number(value: float | None, form: str = ".2f") -> str:
+    return "-" if value is None else format(value, form)
+
+
+def print_optimize(screen: Console, data: Mapping[str, Any]) -> None:
+    """What `optimize` found and did."""
+    screen.print(
+        f"[bold]{escape(data['model'])}[/] on {escape(data['device'])}, level {data['level']}, {data['dtype']}, "
+        f"memory {data['memory']}\n"
+    )
+    print_operators(screen, data)
+    print_summary(screen, data)
+    print_seconds(screen, data["seconds"])
+    print_check(screen, data["check"])
+
+
+def print_operators(screen: Console, data: Mapping[str, Any]) -> None:
+    """Operators of the model by type, and kernels by form."""
+    before = table("Operators of the model", "type", "nodes")
+    for name, count in sorted(data["operator_types"].items(), key=lambda item: (-item[1], item[0])):
+        before.add_row(escape(name), str(count))
+    screen.print(before)
+    after = table("Kernels of the plan", "form", "kernels")
+    for name, count in sorted(data["kernel_forms"].items(), key=lambda item: (-item[1], item[0])):
+        after.add_row(name, str(count))
+    screen.print(after)
+
+
+def print_summary(screen: Console, data: Mapping[str, Any]) -> None:
+    """Before and after in three lines."""
+    made = table("Before and after", "", "model", "plan")
+    made.add_row("operators / kernels", str(data["operators"]), str(data["kernels"]))
+    layout = data["layout_operators"]
+    made.add_row("that only move data", str(layout["before"]), str(layout["after"]))
+    made.add_row("bytes moved", megabytes(data["bytes_moved_before"]), megabytes(data["bytes_moved"]))
+    memory = data["intermediate_bytes"]
+    made.add_row("memory of intermediates", megabytes(memory["separate"]), megabytes(memory["reused"]))
+    screen.print(made)
+    extraction = data["extraction"]
+    gap = extraction.get("gap")
+    screen.print(f"extraction: {extraction.get('status')}" + ("" if gap is None else f", gap {gap:.2%}"))
+
+
+def print_seconds(screen: Console, seconds: Mapping[str, float]) -> None:
+    """Seconds by stage."""
+    made = table("Seconds", "stage", "s")
+    for stage, value in seconds.items():
+        made.add_row(stage, f"{value:.2f}")
+    screen.print(made)
+
+
+def print_check(screen: Console, check: Mapping[str, Any] | None) -> None:
+    """The equivalence check in one line."""
+    if check is None:
+        screen.print("not checked against a reference")
+    elif check["passed"] is None:
+        screen.print(f"[yellow]not checked[/]: {escape(check['reason'])}")
+    else:
+        word = "[green]equal[/]" if check["passed"] else "[red]outputs differ[/]"
+        error = check["max_relative_error"]
+        screen.print(
+            f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
+            f"{check['reference']} (tolerance {check['tolerance']:g}, seed {check['seed']})"
+        )
+
+
+def print_rules(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
+    """What each rule did."""
+    made = table("Rules", "rule", "tried", "fired", "ms", "e-nodes")
+    for rule in rules:
+        made.add_row(
+            escape(rule["rule"]),
+            str(rule["tried"]),
+            str(rule["fired"]),
+            f"{rule['milliseconds']:.1f}",
+            str(rule["enodes"]),
+        )
+    screen.print(made)
+
+
+def print_benchmark(screen: Console, results: Sequence[Mapping[str, Any]]) -> None:
+    """One row for each contender."""
+    made = table("Latency, milliseconds", "model", "system", "median", "min", "max", "runs", "kernels", "device")
+    for row in results:
+        made.add_row(
+            escape(row["model"]),
+            escape(row.get("level") or row["peer"]),
+            number(row["median_ms"]),
+            number(row["min_ms"]),
+            number(row["max_ms"]),
+            str(row["runs"]),
+            "-" if row["kernels"] is None else str(row["kernels"]),
+            escape(row["device"]),
+        )
+    screen.print(made)

@@ -1,0 +1,1 @@
+"""The e-graph of a model: every form of it that the rules allow."""

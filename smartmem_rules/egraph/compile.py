@@ -1,0 +1,220 @@
+"""Rules as an egglog program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from smartmem_rules.egraph.elimination import Elimination
+from smartmem_rules.egraph.host import Host
+from smartmem_rules.egraph.matching import Application, pick
+from smartmem_rules.egraph.model import RuleStatistics
+from smartmem_rules.egraph.patterns import (
+    Counts,
+    Left,
+    Right,
+    choices,
+    compile_left,
+    compile_right,
+    constructor,
+    operators_of,
+    right_outputs,
+    run_time_arguments,
+    symmetric,
+)
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.instantiate import Definitions
+
+ENGINE = "engine"
+"""The ruleset of what holds without any rule file: views compose, an identity view is its operand."""
+
+
+class Rules(Definitions, Protocol):
+    """What compilation needs of a rule base."""
+
+    @property
+    def rewrites(self) -> Sequence[ast.Rewrite]: ...
+
+    @property
+    def eliminates(self) -> Sequence[ast.Eliminate]: ...
+
+    @property
+    def index_rules(self) -> Sequence[ast.IndexRule]: ...
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A rewrite read from left to right."""
+
+    rule: ast.Rewrite
+    left: ast.Pattern
+    right: ast.Pattern
+
+
+@dataclass
+class Program:
+    """An egglog program; rules of it are named `RULE#number`."""
+
+    shapes: dict[str, set[Counts]]
+    rules: list[str] = field(default_factory=list)
+    rulesets: dict[str, None] = field(default_factory=dict)
+
+    def declarations(self, commutative: Collection[str]) -> str:
+        """Sorts, constructors and the engine's own functions."""
+        lines = [
+            "(sort T)",
+            "(constructor N (i64) T :unextractable)",
+            "(constructor Input (String) T)",
+            "(constructor Constant (String) T)",
+            "(constructor Absent () T)",
+            "(constructor Out (T i64) T)",
+            "(constructor View (T String) T)",
+            "(relation by_View (T String String))",
+            # the older text wins: that of the imported model, which knows its tensor
+            "(function meta (T) String :merge (ordering-min old new))",
+            "(relation uniform (T String))",
+            "(function host () PyObject :no-merge)",
+            f"(ruleset {ENGINE})",
+            "(ruleset load)",
+        ]
+        for operator, shapes in self.shapes.items():
+            for counts in sorted(shapes):
+                name = constructor(operator, counts)
+                operands = "T " * counts[0]
+                lines.append(f"(constructor {name} ({operands}String) T)")
+                lines.append(f"(relation by_{name} ({operands}String String))")
+            if operator in commutative and (2, 1) in shapes:
+                lines.append(f"(relation {symmetric(operator)} (T T String T))")
+        lines += [f"(ruleset {name})\n(unstable-combined-ruleset {name}_step {name} {ENGINE})" for name in self.rulesets]
+        return "\n".join(lines)
+
+
+def question(session: str, subject: str, texts: Sequence[str]) -> str:
+    """The egglog expression that asks the host."""
+    parts = ' "|" '.join([f'"{session}|{subject}"', *texts])
+    return f"(py-to-string (py-call ?h (py-from-string (+ {parts}))))"
+
+
+def compile_rules(
+    base: Rules, host: Host, shapes: Mapping[str, set[Counts]], rulesets: Sequence[str], disable: Collection[str] = ()
+) -> Program:
+    """The rules of the rulesets that can match at all, given which operators the model has.
+
+    The host learns how to answer each of them.  Rules marked unsound and disabled ones are left out.
+    """
+    directions = [d for d in _directions(base) if d.rule.ruleset in rulesets and d.rule.name not in disable]
+    eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
+    program = Program({operator: set(counts) for operator, counts in shapes.items()})
+    _close(program.shapes, directions, base)
+    program.rulesets = {ruleset: None for ruleset in rulesets}
+    commutative = commutative_operators(base)
+    host.answers["pick"] = pick
+    for operator in sorted(commutative & program.shapes.keys()):
+        if (2, 1) in program.shapes[operator]:
+            program.rules.append(_either_order(operator))
+    program.rules += _engine_rules(host.session)
+    for direction in directions:
+        host.statistics.setdefault(direction.rule.name, RuleStatistics(direction.rule.name))
+        for counts in choices(direction.left, program.shapes):
+            left = compile_left(direction.left, counts, commutative)
+            right = compile_right(direction.right, left, direction.rule.name, base.operators)
+            subject = f"{direction.rule.name}#{len(host.answers)}"
+            host.answers[subject] = Application(direction.rule.name, left, direction.right, direction.rule.guards)
+            program.rules.append(_rewrite(host.session, subject, direction.rule.ruleset, left, right))
+    for eliminate in eliminates:
+        host.statistics.setdefault(eliminate.name, RuleStatistics(eliminate.name))
+        program.rules += _eliminations(host, eliminate, program.shapes)
+    return program
+
+
+def commutative_operators(base: Definitions) -> set[str]:
+    return {name for name, overloads in base.operators.items() if any(o.commutative for o in overloads)}
+
+
+def _directions(base: Rules) -> Iterator[Direction]:
+    for rule in base.rewrites:
+        if rule.unsound is not None:
+            continue
+        yield Direction(rule, rule.left, rule.right)
+        if rule.bidirectional:
+            yield Direction(rule, rule.right, rule.left)
+
+
+def _close(shapes: dict[str, set[Counts]], directions: Sequence[Direction], base: Definitions) -> None:
+    """Add what the right sides of rules can build, until nothing new comes."""
+    grown = True
+    while grown:
+        grown = False
+        for direction in directions:
+            if not any(True for _ in choices(direction.left, shapes, 1)):
+                continue
+            for counts in choices(direction.left, shapes):
+                for operator, built in _built(direction, counts, base):
+                    if built not in shapes.setdefault(operator, set()):
+                        shapes[operator].add(built)
+                        grown = True
+
+
+def _built(direction: Direction, counts: Sequence[Counts], base: Definitions) -> Iterator[tuple[str, Counts]]:
+    lengths = {
+        pattern.variadic: chosen[0] - len(run_time_arguments(pattern))
+        for pattern, chosen in zip(operators_of(direction.left), counts, strict=True)
+        if pattern.variadic is not None
+    }
+    for pattern in operators_of(direction.right):
+        operands = len(run_time_arguments(pattern))
+        if pattern.variadic is not None:
+            operands += lengths[pattern.variadic]
+        yield pattern.operator, (operands, right_outputs(pattern, base.operators))
+
+
+def _either_order(operator: str) -> str:
+    relation = symmetric(operator)
+    return (
+        f"(rule ((= ?r ({constructor(operator, (2, 1))} ?a ?b ?t))) (({relation} ?a ?b ?t ?r) ({relation} ?b ?a ?t ?r))"
+        f' :ruleset {ENGINE} :name "{ENGINE}#{operator}")'
+    )
+
+
+def _engine_rules(session: str) -> list[str]:
+    composed = question(session, "compose", ["?inner", "?outer"])
+    return [
+        f"(rule ((= ?r (View ?v ?outer)) (= ?v (View ?x ?inner)) (= ?h (host)) (= ?k {composed}))"
+        f' ((union ?r (View ?x ?k)) (by_View ?x ?k "{ENGINE}")) :ruleset {ENGINE} :name "{ENGINE}#compose")',
+        f'(rule ((= ?r (View ?x ?k)) (= ?h (host)) (= "yes" {question(session, "identity", ["?k"])}))'
+        f' ((union ?r ?x)) :ruleset {ENGINE} :name "{ENGINE}#identity")',
+        f'(rule ((= ?m (meta ?c)) (= 1 (count-matches ?m "C")) (= ?h (host))'
+        f' (= ?u {question(session, "uniform", ["?m"])}) (!= ?u ""))'
+        f' ((uniform ?c ?u)) :ruleset {ENGINE} :name "{ENGINE}#uniform")',
+    ]
+
+
+def _rewrite(session: str, subject: str, ruleset: str, left: Left, right: Right) -> str:
+    facts = [*left.facts, "(= ?h (host))", f"(= ?k {question(session, subject, left.slots)})", '(!= ?k "")']
+    actions = [*right.actions, f"(union {left.root} {right.result})"]
+    if right.pieces == 1:
+        actions = [a.replace("(pick 0)", "?k") for a in actions]
+    for place in range(right.pieces if right.pieces > 1 else 0):
+        piece = question(session, "pick", ["?k", f'"{place}"'])
+        actions = [a.replace(f"(pick {place})", piece) for a in actions]
+    return f'(rule ({" ".join(facts)})\n  ({" ".join(actions)}) :ruleset {ruleset} :name "{subject}")'
+
+
+def _eliminations(host: Host, rule: ast.Eliminate, shapes: Mapping[str, set[Counts]]) -> Iterator[str]:
+    """One egglog rule for each operand that the operator may read and each output that it has."""
+    for counts in sorted(shapes.get(rule.operator, ())):
+        for read in range(counts[0]):
+            for output in range(counts[1]):
+                subject = f"{rule.name}#{len(host.answers)}"
+                host.answers[subject] = Elimination(rule, read, output, counts[1])
+                operands = [f"?x{i}" for i in range(counts[0])]
+                application = f"({constructor(rule.operator, counts)} {' '.join(operands)} ?t)"
+                result = f"(Out {application} {output})" if counts[1] > 1 else application
+                metas = [f"(= ?m{i} (meta ?x{i}))" for i in range(counts[0])]
+                asked = question(host.session, subject, ["?m", "?t", *(f"?m{i}" for i in range(counts[0]))])
+                yield (
+                    f'(rule ((= ?r {result}) (= ?m (meta ?r)) {" ".join(metas)} (= ?h (host)) (= ?k {asked}) (!= ?k ""))'
+                    f' ((union ?r (View ?x{read} ?k)) (by_View ?x{read} ?k "{rule.name}"))'
+                    f' :ruleset {rule.ruleset} :name "{subject}")'
+                )

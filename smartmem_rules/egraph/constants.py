@@ -1,0 +1,99 @@
+"""Constant tensors of the e-graph: those of the model, and those that rules make of them, computed when needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartmem_rules.tensor.expr import Equation, TensorType
+from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+
+SMALL = 1 << 16
+"""The largest computed constant, in elements, that a guard may ask the value of."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A constant computed by equations over `$0`, `$1`, ...; it is the tensor named `result`."""
+
+    equations: tuple[Equation, ...] = field(hash=False, compare=False, repr=False)
+    operands: tuple[int | None, ...]
+    result: str
+
+
+class Constants:
+    """Constants by number; equal recipes have one number."""
+
+    def __init__(self) -> None:
+        self._types: list[TensorType] = []
+        self._arrays: dict[int, Array] = {}
+        self._recipes: dict[int, Recipe] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._uniform: dict[int, float | None] = {}
+        self.names: dict[int, str] = {}
+        """The model's own constants by number."""
+
+    def given(self, name: str, type_: TensorType, array: Array) -> int:
+        """The number of a constant of the model."""
+        number = self._add(("given", name), type_)
+        self._arrays[number] = array
+        self.names[number] = name
+        return number
+
+    def scalar(self, value: float, dtype: str) -> int:
+        """The number of a constant without axes."""
+        number = self._add(("scalar", float(value), dtype), TensorType(dtype, ()))
+        self._arrays[number] = np.asarray(value, storage_dtype(dtype))
+        return number
+
+    def computed(self, key: str, recipe: Recipe, type_: TensorType) -> int:
+        """The number of a constant that an operator makes of constants; `key` says which operator."""
+        number = self._add((key, recipe.operands, recipe.result), type_)
+        self._recipes.setdefault(number, recipe)
+        return number
+
+    def _add(self, key: tuple[object, ...], type_: TensorType) -> int:
+        number = self._numbers.setdefault(key, len(self._types))
+        if number == len(self._types):
+            self._types.append(type_)
+        return number
+
+    def type(self, number: int) -> TensorType:
+        return self._types[number]
+
+    def array(self, number: int) -> Array:
+        """The elements of a constant, computed at the first call."""
+        pending = [number]
+        while pending:
+            current = pending[-1]
+            if current in self._arrays:
+                pending.pop()
+                continue
+            recipe = self._recipes[current]
+            missing = [o for o in recipe.operands if o is not None and o not in self._arrays]
+            if missing:
+                pending.extend(missing)
+                continue
+            tensors = {f"${place}": self._arrays[o] for place, o in enumerate(recipe.operands) if o is not None}
+            self._arrays[current] = evaluate_equations(recipe.equations, tensors)[recipe.result]
+        return self._arrays[number]
+
+    def uniform(self, number: int) -> float | None:
+        """The value of a constant all of whose elements are equal, None for any other or a large computed one."""
+        if number not in self._uniform:
+            self._uniform[number] = self._find_uniform(number)
+        return self._uniform[number]
+
+    def _find_uniform(self, number: int) -> float | None:
+        type_ = self._types[number]
+        if type_.elements == 0 or (number not in self._arrays and type_.elements > SMALL):
+            return None
+        flat = self.array(number).reshape(-1)
+        first = flat[0]
+        # a look at a few elements spares the whole scan of nearly every weight
+        if flat[-1] != first or flat[len(flat) // 2] != first or flat[len(flat) // 3] != first:
+            return None
+        return float(first) if bool((flat == first).all()) else None
+

@@ -1,0 +1,159 @@
+"""What egglog asks Python while it runs.
+
+egglog keeps texts only: metas (`m7`, constants `C7`), attributes (`a3`) and index maps (`v5`) are interned here.
+A rule asks with one line, `SESSION|SUBJECT|text|text...`, and gets a text back; "" means no.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartmem_rules.egraph.constants import Constants, Recipe
+from smartmem_rules.egraph.instances import Instances, attribute_key
+from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
+from smartmem_rules.graph.model import VIEW
+from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.tensor.expr import Equation, Read, TensorType
+from smartmem_rules.tensor.views import IndexMap, compose
+
+NEAR_MISSES_PER_RULE = 64
+
+Answer = Callable[["Host", Sequence[str]], str]
+
+_sessions: dict[str, Host] = {}
+_numbers = itertools.count()
+
+
+def ask(line: str) -> str:
+    """The one function that egglog calls; a failure is kept for the host, since egglog would print its traceback."""
+    session, subject, *texts = line.split("|")
+    host = _sessions[session]
+    if host.failure is not None:
+        return ""
+    try:
+        return host.answers[subject](host, texts)
+    except Exception as failure:
+        host.failure = failure
+        return ""
+
+
+@dataclass
+class Host:
+    """The live state of one saturation."""
+
+    instances: Instances
+    constants: Constants = field(default_factory=Constants)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    statistics: dict[str, RuleStatistics] = field(default_factory=dict)
+    near_misses: list[NearMiss] = field(default_factory=list)
+    improve: Callable[[IndexMap], IndexMap] | None = None
+    failure: Exception | None = None
+    session: str = field(default_factory=lambda: str(next(_numbers)))
+    metas: list[Meta] = field(default_factory=list)
+    attributes: list[Mapping[str, Value]] = field(default_factory=list)
+    maps: list[IndexMap] = field(default_factory=list)
+    _meta_names: dict[Meta, str] = field(default_factory=dict)
+    _attribute_names: dict[str, str] = field(default_factory=dict)
+    _map_names: dict[IndexMap, str] = field(default_factory=dict)
+    _misses: dict[str, int] = field(default_factory=dict)
+
+    def __enter__(self) -> Host:
+        _sessions[self.session] = self
+        self.answers.update({"compose": _compose, "identity": _identity, "uniform": _uniform})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del _sessions[self.session]
+
+    def meta_name(self, meta: Meta) -> str:
+        name = self._meta_names.get(meta)
+        if name is None:
+            mark = "m" if meta.constant is None else "C"
+            name = self._meta_names[meta] = f"{mark}{len(self.metas)}"
+            self.metas.append(meta)
+        return name
+
+    def meta(self, name: str) -> Meta:
+        return self.metas[int(name[1:])]
+
+    def attribute_name(self, attributes: Mapping[str, Value]) -> str:
+        given = {name: value for name, value in attributes.items() if value is not None}
+        key = attribute_key(given)
+        name = self._attribute_names.get(key)
+        if name is None:
+            name = self._attribute_names[key] = f"a{len(self.attributes)}"
+            self.attributes.append(given)
+        return name
+
+    def attribute(self, name: str) -> Mapping[str, Value]:
+        return self.attributes[int(name[1:])]
+
+    def map_name(self, map_: IndexMap) -> str:
+        name = self._map_names.get(map_)
+        if name is None:
+            better = self.improve(map_) if self.improve is not None else map_
+            if better != map_:
+                name = self._map_names[map_] = self.map_name(better)
+            else:
+                name = self._map_names[map_] = f"v{len(self.maps)}"
+                self.maps.append(map_)
+        return name
+
+    def map(self, name: str) -> IndexMap:
+        return self.maps[int(name[1:])]
+
+    def derived_meta(
+        self,
+        operator: str,
+        attributes: str,
+        type_: TensorType,
+        operands: Sequence[Meta | None],
+        equations: Sequence[Equation],
+        result: str,
+    ) -> Meta:
+        """The meta of an application that a rule builds; of constants it is a constant."""
+        present = [o for o in operands if o is not None]
+        if not present or any(o.constant is None for o in present):
+            return Meta(type_)
+        numbers = tuple(None if o is None else o.constant for o in operands)
+        recipe = Recipe(tuple(equations), numbers, result)
+        return Meta(type_, self.constants.computed(f"{operator} {attributes}", recipe, type_))
+
+    def view_meta(self, operand: Meta, map_name: str) -> Meta:
+        map_ = self.map(map_name)
+        type_ = TensorType(operand.type.dtype, map_.shape)
+        equation = Equation("%0", map_.variables, Read("$0", map_.indices, type_.dtype), type_)
+        return self.derived_meta(VIEW, map_name, type_, (operand,), (equation,), "%0")
+
+    def miss(self, rule: str, root: Meta, reason: str, values: Mapping[str, str]) -> None:
+        """Note a match that was turned down; the first ones of each rule are kept."""
+        count = self._misses.get(rule, 0)
+        if count < NEAR_MISSES_PER_RULE:
+            self._misses[rule] = count + 1
+            self.near_misses.append(NearMiss(rule, root.tensor, reason, dict(values)))
+
+
+def _compose(host: Host, texts: Sequence[str]) -> str:
+    inner, outer = texts
+    return host.map_name(compose(host.map(inner), host.map(outer)))
+
+
+def _identity(host: Host, texts: Sequence[str]) -> str:
+    return "yes" if host.map(texts[0]).is_identity else ""
+
+
+def _uniform(host: Host, texts: Sequence[str]) -> str:
+    """The value of a constant with one distinct value, in the form in which patterns name numbers."""
+    meta = host.meta(texts[0])
+    assert meta.constant is not None
+    value = host.constants.uniform(meta.constant)
+    return "" if value is None else number_text(value)
+
+
+def number_text(value: float) -> str:
+    """Equal numbers in single precision have equal texts."""
+    return repr(float(np.float32(value)))

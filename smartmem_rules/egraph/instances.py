@@ -1,0 +1,44 @@
+"""Operator instances, each computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate
+
+
+def attribute_key(attributes: Mapping[str, object]) -> str:
+    """The canonical text of attributes; equal texts mean equal attributes."""
+    return "; ".join(f"{name}={attributes[name]!r}" for name in sorted(attributes))
+
+
+class Instances:
+    """A cache of `tensor.instantiate.instantiate` for one rule base."""
+
+    def __init__(self, base: Definitions) -> None:
+        self.base = base
+        self._known: dict[tuple[object, ...], Instance | Unsupported] = {}
+
+    def get(
+        self, operator: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int = 1
+    ) -> Instance:
+        """The operator at these types.
+
+        Raises:
+            Unsupported: no overload accepts the operands, or its definition fails on them.
+        """
+        key = (operator, tuple(operands), attribute_key(attributes), outputs)
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = instantiate(self.base, operator, operands, attributes, outputs)
+            except Unsupported as reason:
+                found = reason
+            except DefinitionError as reason:
+                found = Unsupported(str(reason))
+            self._known[key] = found
+        if isinstance(found, Unsupported):
+            raise found
+        return found

@@ -1,0 +1,244 @@
+"""Judges a match of a rewrite rule: its guards, its attributes and the types of its right side."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from smartmem_rules.egraph.host import Host
+from smartmem_rules.egraph.model import Meta
+from smartmem_rules.egraph.patterns import (
+    Left,
+    has_attributes,
+    is_absent,
+    right_outputs,
+    run_time_arguments,
+)
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.instantiate import names_in, output_name
+from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
+
+
+class Refused(Exception):
+    """A match is no application of its rule; the message says why, `values` what was looked at."""
+
+    def __init__(self, reason: str, values: Mapping[str, str]) -> None:
+        super().__init__(reason)
+        self.values = values
+
+
+@dataclass
+class Application:
+    """One direction of a rewrite at fixed operand counts; called by the host for each match."""
+
+    rule: str
+    left: Left
+    right: ast.Pattern
+    guards: Sequence[ast.Expression]
+    _known: dict[tuple[object, ...], str | Refused] = field(default_factory=dict)
+
+    def __call__(self, host: Host, texts: Sequence[str]) -> str:
+        """The pieces of the right side as one text, "" where the rule does not apply."""
+        statistics = host.statistics[self.rule]
+        statistics.tried += 1
+        metas = {slot: host.meta(text) for slot, text in enumerate(texts) if text[0] in "mC"}
+        key = tuple((m.type, m.constant, m.uses) if (m := metas.get(s)) else text for s, text in enumerate(texts))
+        answer = self._known.get(key)
+        if answer is None:
+            try:
+                answer = " ".join(self._judge(host, texts, metas)) or "yes"
+            except Refused as refusal:
+                answer = refusal
+            self._known[key] = answer
+        if isinstance(answer, Refused):
+            host.miss(self.rule, metas[self.left.root_slot], str(answer), answer.values)
+            return ""
+        return answer
+
+    def _judge(self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]) -> list[str]:
+        scope, bundles, bound = self._bind(host, texts, metas)
+        for guard in self.guards:
+            try:
+                holds = truth(guard, scope)
+            except (DefinitionError, Unsupported) as failure:
+                raise Refused(f"{source_text(guard)} ({failure})", shown_values(guard, scope)) from failure
+            if not holds:
+                raise Refused(source_text(guard), shown_values(guard, scope))
+        builder = _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, [])
+        try:
+            meta = builder.build(self.right, root=True)
+        except (DefinitionError, Unsupported) as failure:
+            raise Refused(f"the right side: {failure}", {}) from failure
+        expected = metas[self.left.root_slot].type
+        if meta is None or meta.type != expected:
+            raise Refused("the right side has another type", {"left": str(expected), "right": str(meta and meta.type)})
+        return builder.pieces
+
+    def _bind(
+        self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]
+    ) -> tuple[Scope, dict[str, Mapping[str, Value]], dict[str, Meta | list[Meta]]]:
+        bound: dict[str, Meta | list[Meta]] = {name: metas[slot] for name, slot in self.left.tensors.items()}
+        bound.update({name: [metas[slot] for slot in slots] for name, slots in self.left.variadics.items()})
+        tensors: dict[str, TensorName | TensorList | None] = {}
+        for name, subject in bound.items():
+            if isinstance(subject, Meta):
+                tensors[name] = TensorName(name, subject.type)
+            else:
+                tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(subject)))
+        scope = Scope({}, tensors, host.instances.base.functions, queries(host, bound))
+        bundles: dict[str, Mapping[str, Value]] = {}
+        for matched in self.left.operators:
+            given = host.attribute(texts[matched.attributes])
+            if matched.pattern.bundle is not None:
+                bundles[matched.pattern.bundle] = given
+            if not matched.pattern.attributes:
+                continue
+            operands = [None if slot is None else metas[slot].type for slot in matched.operands]
+            try:
+                known = host.instances.get(matched.pattern.operator, operands, given, matched.outputs).values
+            except Unsupported as failure:
+                raise Refused(str(failure), {}) from failure
+            for attribute in matched.pattern.attributes:
+                self._bind_attribute(attribute, {**known, **given}.get(attribute.name), scope)
+        return scope, bundles, bound
+
+    def _bind_attribute(self, attribute: ast.PatternAttribute, actual: Value, scope: Scope) -> None:
+        wanted = attribute.value
+        if isinstance(wanted, ast.Name) and wanted.id not in scope.values:
+            scope.values[wanted.id] = actual
+            return
+        try:
+            expected = evaluate(wanted, scope)
+        except (DefinitionError, Unsupported) as failure:
+            raise Refused(f"{attribute.name} = {source_text(wanted)} ({failure})", {}) from failure
+        if expected != actual and (expected,) != actual:
+            raise Refused(f"{attribute.name} = {source_text(wanted)}", {attribute.name: describe(actual)})
+
+
+def pick(_: Host, texts: Sequence[str]) -> str:
+    """One piece of the answer that a match gave."""
+    return texts[0].split(" ")[int(texts[1])]
+
+
+@dataclass
+class _Builder:
+    """Computes attributes, constants and metas of a right side, in the order in which its actions ask for them."""
+
+    host: Host
+    scope: Scope
+    bundles: Mapping[str, Mapping[str, Value]]
+    bound: Mapping[str, Meta | list[Meta]]
+    dtype: str
+    pieces: list[str]
+
+    def build(self, pattern: ast.Pattern, root: bool = False) -> Meta | None:
+        if is_absent(pattern):
+            return None
+        if isinstance(pattern, ast.PatternVariable):
+            meta = self.bound[pattern.name]
+            assert isinstance(meta, Meta)
+            return meta
+        if isinstance(pattern, ast.PatternNumber):
+            number = self.host.constants.scalar(pattern.value, self.dtype)
+            meta = Meta(TensorType(self.dtype, ()), number)
+            self.pieces += [f"k{number}", self.host.meta_name(meta)]
+            return meta
+        assert isinstance(pattern, ast.PatternOperator)
+        return self._operator(pattern, root)
+
+    def _operator(self, pattern: ast.PatternOperator, root: bool) -> Meta:
+        operands: list[Meta | None] = [self.build(argument) for argument in run_time_arguments(pattern)]
+        if pattern.variadic is not None:
+            members = self.bound[pattern.variadic]
+            assert isinstance(members, list)
+            operands += members
+        attributes: dict[str, Value] = dict(self.bundles[pattern.bundle]) if pattern.bundle is not None else {}
+        for attribute in pattern.attributes:
+            attributes[attribute.name] = evaluate(attribute.value, self.scope)
+        name = self.host.attribute_name(attributes)
+        if has_attributes(pattern):
+            self.pieces.append(name)
+        outputs = right_outputs(pattern, self.host.instances.base.operators)
+        types = [None if o is None else o.type for o in operands]
+        instance = self.host.instances.get(pattern.operator, types, self.host.attribute(name), outputs)
+        place = pattern.output or 0
+        type_ = instance.outputs[place]
+        meta = self.host.derived_meta(
+            pattern.operator, name, type_, operands, instance.equations, output_name(place)
+        )
+        if not root:
+            self.pieces.append(self.host.meta_name(meta))
+        return meta
+
+
+def queries(host: Host, bound: Mapping[str, Meta | list[Meta]]) -> dict[str, Callable[..., Value]]:
+    """What guards may ask of the tensors that a pattern bound."""
+
+    def subject(expr: ast.Call, scope: Scope) -> Meta | None:
+        argument = expr.arguments[0] if expr.arguments else None
+        if isinstance(argument, ast.Name):
+            meta = bound.get(argument.id)
+            return meta if isinstance(meta, Meta) else None
+        if isinstance(argument, ast.Subscript) and isinstance(argument.base, ast.Name):
+            members = bound.get(argument.base.id)
+            if isinstance(members, list):
+                place = evaluate(argument.items[0], scope)
+                return members[place] if isinstance(place, int) else None
+        return None
+
+    def tensor(expr: ast.Call, scope: Scope) -> Meta:
+        meta = subject(expr, scope)
+        if meta is None:
+            raise DefinitionError(f"{expr.span}: {expr.function} needs a tensor that the left side binds")
+        return meta
+
+    def constant(expr: ast.Call, scope: Scope) -> Value:
+        return tensor(expr, scope).constant is not None
+
+    def value(expr: ast.Call, scope: Scope) -> Value:
+        number = tensor(expr, scope).constant
+        return None if number is None else host.constants.uniform(number)
+
+    def uses(expr: ast.Call, scope: Scope) -> Value:
+        return tensor(expr, scope).uses
+
+    def rank(expr: ast.Call, scope: Scope) -> Value:
+        meta = subject(expr, scope)
+        if meta is not None:
+            return len(meta.type.shape)
+        (items,) = (evaluate(argument, scope) for argument in expr.arguments)
+        if not isinstance(items, tuple):
+            raise DefinitionError(f"{expr.span}: rank needs a tensor or a list")
+        return len(items)
+
+    return {"constant": constant, "value": value, "uses": uses, "rank": rank}
+
+
+def source_text(expr: ast.Expression) -> str:
+    """The text of a guard as its author wrote it."""
+    span = expr.span
+    lines = [linecache.getline(span.file, line) for line in range(span.line, span.end_line + 1)]
+    if not lines or not lines[0]:
+        return f"the guard at {span}"
+    lines[-1] = lines[-1][: span.end_column - 1]
+    lines[0] = lines[0][span.column - 1 :]
+    return " ".join(" ".join(lines).split())
+
+
+def shown_values(expr: ast.Expression, scope: Scope) -> dict[str, str]:
+    """The names of a guard with what they stand for."""
+    return dict(_shown(expr, scope))
+
+
+def _shown(expr: ast.Expression, scope: Scope) -> Iterator[tuple[str, str]]:
+    for name in sorted(names_in(expr)):
+        tensor = scope.tensors.get(name)
+        if isinstance(tensor, TensorName):
+            yield name, str(tensor.type)
+        elif isinstance(tensor, TensorList):
+            yield name, ", ".join(str(member.type) for member in tensor.members)
+        elif name in scope.values:
+            yield name, describe(scope.values[name])

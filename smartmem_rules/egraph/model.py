@@ -1,0 +1,99 @@
+"""The e-graph as plain data: what saturation gives and extraction takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from smartmem_rules.egraph.constants import Constants
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.views import IndexMap
+
+INPUT = "Input"
+CONSTANT = "Constant"
+OUT = "Out"
+ABSENT = -1
+"""Stands for an absent optional operand among the children of an e-node."""
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What is known of all members of a class: its type, its constant (a number of `Constants`) and its readers."""
+
+    type: TensorType
+    constant: int | None = None
+    uses: int = 1
+    tensor: str | None = None
+
+
+@dataclass(frozen=True)
+class ENode:
+    """One operator application over classes.
+
+    `operator` is a name of the rule base, `View` (attribute `map`), `Input`, `Constant` or `Out` (attribute `index`:
+    one result of the only child, a class without type).  `rules` names the rules that made it; none made an imported one.
+    """
+
+    operator: str
+    children: tuple[int, ...]
+    attributes: Mapping[str, Value | IndexMap] = field(hash=False)
+    outputs: int = 1
+    rules: tuple[str, ...] = ()
+
+
+@dataclass
+class EClass:
+    """Equal tensors; `meta` is None for the joint result of an operator with several outputs."""
+
+    number: int
+    nodes: list[ENode]
+    meta: Meta | None
+    tensors: tuple[str, ...] = ()
+
+
+@dataclass
+class RuleStatistics:
+    """One rule's share of a saturation: matches looked at, rewrites done, time, e-nodes that only it made first."""
+
+    rule: str
+    tried: int = 0
+    fired: int = 0
+    milliseconds: float = 0.0
+    enodes: int = 0
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A match of a rule at a tensor of the model that a guard turned down."""
+
+    rule: str
+    tensor: str | None
+    reason: str
+    values: Mapping[str, str] = field(hash=False)
+
+
+@dataclass
+class Saturation:
+    """A saturated e-graph and the report of how it came about.
+
+    Attributes:
+        classes: by number; children of an e-node are keys of it or `ABSENT`.
+        tensor_class: the class of every tensor of the model.
+        stopped: which bound ended which ruleset early, None where all rules ran dry.
+    """
+
+    classes: dict[int, EClass]
+    tensor_class: dict[str, int]
+    statistics: dict[str, RuleStatistics]
+    near_misses: list[NearMiss]
+    constants: Constants
+    instances: Instances
+    stopped: str | None
+    seconds: float
+    iterations: int
+
+    @property
+    def enode_count(self) -> int:
+        return sum(len(c.nodes) for c in self.classes.values())

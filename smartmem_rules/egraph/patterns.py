@@ -1,0 +1,243 @@
+"""Patterns of rewrite rules as egglog facts and actions.
+
+A pattern is compiled once for every choice of operand and output counts that its operators have in the e-graph, since
+egglog constructors have a fixed number of columns.  What egglog cannot decide (guards, attributes, types) is asked of
+the host in one call for each match; `Left.slots` and `Right.pieces` say in which order question and answer come.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from smartmem_rules.egraph.host import number_text
+from smartmem_rules.language import syntax as ast
+
+ABSENT_NAME = "_"
+NO_ATTRIBUTES = "a0"
+"""The name under which every host interns the empty attributes first."""
+
+Counts = tuple[int, int]
+"""How many operands and how many outputs an application has."""
+Shapes = Mapping[str, set[Counts]]
+"""The counts that occur, by operator."""
+
+
+def constructor(operator: str, counts: Counts) -> str:
+    return f"{operator}_{counts[0]}_{counts[1]}"
+
+
+def symmetric(operator: str) -> str:
+    """The relation that holds the applications of a commutative operator in both orders."""
+    return f"{operator}_either_order"
+
+
+@dataclass(frozen=True)
+class MatchedOperator:
+    """An operator of a left side; the numbers are positions in `Left.slots`."""
+
+    pattern: ast.PatternOperator
+    attributes: int
+    operands: tuple[int | None, ...]
+    outputs: int
+
+
+@dataclass
+class Left:
+    """A left side: the facts that find it and the texts that the host needs to judge it."""
+
+    facts: list[str] = field(default_factory=list)
+    slots: list[str] = field(default_factory=list)
+    tensors: dict[str, int] = field(default_factory=dict)
+    variadics: dict[str, list[int]] = field(default_factory=dict)
+    operators: list[MatchedOperator] = field(default_factory=list)
+    root: str = ""
+    root_slot: int = 0
+    variables: dict[str, str] = field(default_factory=dict)
+    """The egglog variable of each pattern variable."""
+    members: dict[str, list[str]] = field(default_factory=dict)
+    """The egglog variables of each variadic list."""
+
+
+@dataclass
+class Right:
+    """A right side: the actions that build it and the constructors that they use."""
+
+    actions: list[str] = field(default_factory=list)
+    pieces: int = 0
+    result: str = ""
+    constructors: set[tuple[str, Counts]] = field(default_factory=set)
+
+
+def operators_of(pattern: ast.Pattern) -> Iterator[ast.PatternOperator]:
+    """All operator applications of a pattern, operands first."""
+    if isinstance(pattern, ast.PatternOperator):
+        for argument in pattern.arguments:
+            yield from operators_of(argument)
+        yield pattern
+
+
+def run_time_arguments(pattern: ast.PatternOperator) -> tuple[ast.Pattern, ...]:
+    """The arguments without absent ones at the end, as graphs are encoded."""
+    arguments = list(pattern.arguments)
+    while arguments and is_absent(arguments[-1]) and pattern.variadic is None:
+        arguments.pop()
+    return tuple(arguments)
+
+
+def is_absent(pattern: ast.Pattern) -> bool:
+    return isinstance(pattern, ast.PatternVariable) and pattern.name == ABSENT_NAME
+
+
+def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tuple[Counts, ...]]:
+    """All choices of counts for the operators of a left side, in the order of `operators_of`."""
+    options = []
+    for pattern in operators_of(left):
+        given = len(run_time_arguments(pattern))
+        options.append([
+            counts
+            for counts in sorted(shapes.get(pattern.operator, ()))
+            if (counts[0] >= given if pattern.variadic else counts[0] == given)
+            and (pattern.output is None or pattern.output < counts[1])
+        ])
+    return itertools.islice(itertools.product(*options), limit)
+
+
+def compile_left(left: ast.Pattern, counts: Sequence[Counts], commutative: set[str]) -> Left:
+    """The facts that find a left side.
+
+    Raises:
+        ValueError: the pattern is no operator application.
+    """
+    if not isinstance(left, ast.PatternOperator):
+        raise ValueError("a left side must be an operator application")
+    compiled = Left()
+    _LeftCompiler(compiled, iter(counts), commutative).visit(left)
+    return compiled
+
+
+@dataclass
+class _LeftCompiler:
+    left: Left
+    counts: Iterator[Counts]
+    commutative: set[str]
+
+    def visit(self, pattern: ast.Pattern) -> tuple[str, int | None]:
+        """The egglog variable of a pattern and the slot of its meta; parents come after their operands."""
+        if is_absent(pattern):
+            return "(Absent)", None
+        if isinstance(pattern, ast.PatternVariable):
+            return self._variable(pattern.name)
+        if isinstance(pattern, ast.PatternNumber):
+            name = f"?n{len(self.left.slots)}"
+            self.left.facts.append(f'(uniform {name} "{number_text(pattern.value)}")')
+            return name, self._meta(name)
+        assert isinstance(pattern, ast.PatternOperator)
+        return self._operator(pattern)
+
+    def _variable(self, name: str) -> tuple[str, int]:
+        if name not in self.left.tensors:
+            self.left.variables[name] = f"?v_{name}"
+            self.left.tensors[name] = self._meta(f"?v_{name}")
+        return self.left.variables[name], self.left.tensors[name]
+
+    def _meta(self, name: str) -> int:
+        slot = len(self.left.slots)
+        self.left.slots.append(f"?m{slot}")
+        self.left.facts.append(f"(= ?m{slot} (meta {name}))")
+        return slot
+
+    def _operator(self, pattern: ast.PatternOperator) -> tuple[str, int]:
+        parts = [self.visit(argument) for argument in run_time_arguments(pattern)]
+        counts = next(self.counts)
+        if pattern.variadic is not None:
+            names = [f"?v_{pattern.variadic}_{j}" for j in range(counts[0] - len(parts))]
+            slots = [self._meta(name) for name in names]
+            self.left.variadics[pattern.variadic] = slots
+            self.left.members[pattern.variadic] = names
+            parts += zip(names, slots, strict=True)
+        place = len(self.left.slots)
+        self.left.slots.append(f"?a{place}")
+        operands = " ".join(name for name, _ in parts)
+        result = f"?r{place}"
+        if pattern.operator in self.commutative and counts == (2, 1):
+            self.left.facts.append(f"({symmetric(pattern.operator)} {operands} ?a{place} {result})")
+        else:
+            application = f"({constructor(pattern.operator, counts)} {operands} ?a{place})"
+            if counts[1] > 1:
+                application = f"(Out {application} {pattern.output or 0})"
+            self.left.facts.append(f"(= {result} {application})")
+        slots_of = tuple(slot for _, slot in parts)
+        self.left.operators.append(MatchedOperator(pattern, place, slots_of, counts[1]))
+        self.left.root = result
+        self.left.root_slot = self._meta(result)
+        return result, self.left.root_slot
+
+
+def compile_right(right: ast.Pattern, left: Left, rule: str, operators: Mapping[str, Sequence[ast.Operator]]) -> Right:
+    """The actions that build a right side; `?k` is the host's answer and `(pick i)` its piece number i."""
+    compiled = Right()
+    compiler = _RightCompiler(compiled, left, rule, operators)
+    compiled.result = compiler.visit(right, root=True)
+    return compiled
+
+
+@dataclass
+class _RightCompiler:
+    right: Right
+    left: Left
+    rule: str
+    operators: Mapping[str, Sequence[ast.Operator]]
+
+    def piece(self) -> str:
+        place = self.right.pieces
+        self.right.pieces += 1
+        return f"(pick {place})"
+
+    def visit(self, pattern: ast.Pattern, root: bool = False) -> str:
+        if is_absent(pattern):
+            return "(Absent)"
+        if isinstance(pattern, ast.PatternVariable):
+            return self.left.variables[pattern.name]
+        if isinstance(pattern, ast.PatternNumber):
+            name = f"n{self.right.pieces}"
+            self.right.actions.append(f"(let {name} (Constant {self.piece()}))")
+            self.right.actions.append(f"(set (meta {name}) {self.piece()})")
+            return name
+        assert isinstance(pattern, ast.PatternOperator)
+        return self._operator(pattern, root)
+
+    def _operator(self, pattern: ast.PatternOperator, root: bool) -> str:
+        parts = [self.visit(argument) for argument in run_time_arguments(pattern)]
+        if pattern.variadic is not None:
+            parts += self.left.members[pattern.variadic]
+        counts = len(parts), right_outputs(pattern, self.operators)
+        self.right.constructors.add((pattern.operator, counts))
+        name = f"o{len(self.right.actions)}"
+        attributes = self.piece() if has_attributes(pattern) else f'"{NO_ATTRIBUTES}"'
+        if has_attributes(pattern):
+            self.right.actions.append(f"(let {name}_a {attributes})")
+            attributes = f"{name}_a"
+        columns = " ".join([*parts, attributes])
+        application = constructor(pattern.operator, counts)
+        self.right.actions.append(f"(let {name} ({application} {columns}))")
+        self.right.actions.append(f'(by_{application} {columns} "{self.rule}")')
+        if counts[1] > 1:
+            self.right.actions.append(f"(let {name}_out (Out {name} {pattern.output or 0}))")
+            name = f"{name}_out"
+        if not root:
+            self.right.actions.append(f"(set (meta {name}) {self.piece()})")
+        return name
+
+
+def has_attributes(pattern: ast.PatternOperator) -> bool:
+    return bool(pattern.attributes) or pattern.bundle is not None
+
+
+def right_outputs(pattern: ast.PatternOperator, operators: Mapping[str, Sequence[ast.Operator]]) -> int:
+    """How many outputs a right side asks for: one, or all where it names one of several."""
+    if pattern.output is None:
+        return 1
+    declared = max((len(o.outputs) for o in operators.get(pattern.operator, ())), default=1)
+    return max(declared, pattern.output + 1)

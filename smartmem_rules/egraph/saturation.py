@@ -1,0 +1,147 @@
+"""Runs the rules of a rule base on a graph until nothing new comes or a bound is reached."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import cloudpickle
+from egglog import bindings
+
+from smartmem_rules.egraph.compile import Rules, commutative_operators, compile_rules
+from smartmem_rules.egraph.encode import encode, write_tables
+from smartmem_rules.egraph.host import Host, ask
+from smartmem_rules.egraph.index_rules import Improver
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.egraph.model import Saturation
+from smartmem_rules.egraph.serialize import serialize
+from smartmem_rules.graph.model import Graph
+
+ITERATION_ENODES_FACTOR = 8
+"""An iteration that leaves more than this many e-nodes for each one imported (and MINIMUM_ENODES) ends its ruleset."""
+MINIMUM_ENODES = 20_000
+ITERATION_SECONDS = 10.0
+ITERATIONS = 50
+
+
+class EngineError(Exception):
+    """The engine failed on a rule; a bug of the engine or a rule that passed the checks wrongly."""
+
+
+@dataclass
+class Bounds:
+    """What ends a ruleset early, looked at after every iteration."""
+
+    enodes: int
+    seconds: float = ITERATION_SECONDS
+    iterations: int = ITERATIONS
+
+
+def saturate(
+    graph: Graph, base: Rules, rulesets: Sequence[str], disable: Collection[str] = (), bounds: Bounds | None = None
+) -> Saturation:
+    """All forms of a graph that the rules allow.
+
+    Args:
+        graph: an imported model.
+        base: the rule base.
+        rulesets: run in this order, each until it gives nothing new or reaches a bound.
+        disable: names of rules that are left out.
+        bounds: by default, linear in the size of the graph.
+
+    Raises:
+        EngineError: egglog refused or broke on a rule.
+    """
+    started = time.perf_counter()
+    host = Host(Instances(base))
+    with host, TemporaryDirectory(prefix="smartmem-") as folder:
+        encoding = encode(graph, host)
+        host.improve = Improver(base, disable).improve
+        program = compile_rules(base, host, encoding.shapes, rulesets, disable)
+        engine = _Engine(Path(folder), host)
+        engine.run(program.declarations(commutative_operators(base)))
+        engine.run(f'(set (host) (py-object "{_pickled()}"))')
+        engine.run(write_tables(encoding, Path(folder)))
+        for rule in program.rules:
+            # one at a time: every span of a parsed text keeps a copy of the whole text
+            engine.run(rule)
+        if bounds is None:
+            bounds = Bounds(max(MINIMUM_ENODES, ITERATION_ENODES_FACTOR * encoding.count))
+        stops = [stop for ruleset in program.rulesets if (stop := engine.run_ruleset(ruleset, bounds))]
+        classes, tensor_class = serialize(engine.egraph, host, encoding, program.shapes)
+    return Saturation(
+        classes,
+        tensor_class,
+        host.statistics,
+        host.near_misses,
+        host.constants,
+        host.instances,
+        "; ".join(stops) or None,
+        time.perf_counter() - started,
+        engine.iterations,
+    )
+
+
+def _pickled() -> str:
+    # by reference to the importable function, so that egglog's copy is the live one
+    return base64.standard_b64encode(cloudpickle.dumps(ask)).decode()
+
+
+class _Engine:
+    """An egglog instance whose failures come out as EngineError."""
+
+    def __init__(self, folder: Path, host: Host) -> None:
+        self.egraph = bindings.EGraph(fact_directory=folder)
+        self.host = host
+        self.iterations = 0
+
+    def run(self, text: str) -> list[object]:
+        try:
+            return list(self.egraph.run_program(*self.egraph.parse_program(text)))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as failure:  # a Rust panic is no Exception
+            raise EngineError(f"egglog refused a program: {str(failure).splitlines()[0]}") from None
+        finally:
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self.host.failure is not None:
+            failure, self.host.failure = self.host.failure, None
+            raise EngineError(f"a rule could not be judged: {failure!r}") from failure
+
+    def run_ruleset(self, ruleset: str, bounds: Bounds) -> str | None:
+        """Run a ruleset until it gives nothing new; gives the bound that ended it early."""
+        for _ in range(bounds.iterations):
+            began = time.perf_counter()
+            outputs = self.run(f"(run-schedule (run {ruleset}_step))\n(print-size)")
+            self.iterations += 1
+            enodes, updated = 0, False
+            for output in outputs:
+                if isinstance(output, bindings.RunScheduleOutput):
+                    updated = output.report.updated
+                    self._count(output.report)
+                elif isinstance(output, bindings.PrintAllFunctionsSize):
+                    enodes = sum(size for name, size in output.sizes if not name.startswith(("load_", "by_")))
+            if not updated:
+                return None
+            if enodes > bounds.enodes:
+                return f"{ruleset}: {enodes} rows, more than {bounds.enodes}"
+            seconds = time.perf_counter() - began
+            if seconds > bounds.seconds:
+                return f"{ruleset}: an iteration of {seconds:.1f} s"
+        return f"{ruleset}: {bounds.iterations} iterations"
+
+    def _count(self, report: bindings.RunReport) -> None:
+        for name, matches in report.num_matches_per_rule.items():
+            statistics = self.host.statistics.get(name.split("#")[0])
+            if statistics is not None:
+                statistics.fired += matches
+        for name, spent in report.search_and_apply_time_per_rule.items():
+            statistics = self.host.statistics.get(name.split("#")[0])
+            if statistics is not None:
+                statistics.milliseconds += spent.total_seconds() * 1000

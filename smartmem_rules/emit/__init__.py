@@ -1,0 +1,1 @@
+"""From kernels to OpenCL C: expressions, texture and buffer access, and the templates of `codegen/`."""

@@ -1,0 +1,142 @@
+"""How kernels read and write stored tensors: buffers with vector pointers, images with four lanes a texel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from smartmem_rules.plan.model import Stored
+from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, substitute, variable
+
+C_TYPES = {
+    "float32": "float", "float16": "half", "float64": "double",
+    "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar",
+}  # fmt: skip
+"""The type of one element in memory."""
+
+Text = Callable[[Index], str]
+"""Renders an index as C."""
+
+
+def offset(stored: Stored, indices: tuple[Index, ...]) -> Index:
+    """The position of an element in a buffer."""
+    position = Index(0)
+    for index, stride in zip(indices, stored.layout.strides(stored.type.shape), strict=True):
+        position = add(position, scale(index, stride))
+    return position
+
+
+def texel(stored: Stored, indices: tuple[Index, ...]) -> tuple[Index, Index, Index]:
+    """The coordinates x, y and the lane of an element in an image."""
+    shape, layout = stored.type.shape, stored.layout
+    y = Index(0)
+    for axis in layout.order[: layout.rows]:
+        y = add(scale(y, shape[axis]), indices[axis])
+    x = Index(0)
+    for axis in layout.order[layout.rows : -1]:
+        x = add(scale(x, shape[axis]), indices[axis])
+    if not layout.order:
+        return Index(0), Index(0), Index(0)
+    lane_axis = layout.order[-1]
+    blocks = -(-shape[lane_axis] // 4)
+    x = add(scale(x, blocks), div(indices[lane_axis], 4))
+    return x, y, mod(indices[lane_axis], 4)
+
+
+def consecutive(index: Index, lane: Var) -> Index | None:
+    """The part of `base + lane` without the lane, None if the index is anything else."""
+    coefficient = next((c for atom, c in index.terms if atom == lane), 0)
+    if coefficient != 1:
+        return None
+    rest = add(index, scale(variable(lane), -1))
+    return None if lane in rest.variables else rest
+
+
+@dataclass(frozen=True)
+class Access:
+    """Reads and writes of one kernel parameter."""
+
+    parameter: str
+    stored: Stored
+    rounding: str = ""
+
+    @property
+    def is_image(self) -> bool:
+        return self.stored.layout.memory == "image"
+
+    def declaration(self, access: str) -> str:
+        where = f"/* {self.stored.layout} of {list(self.stored.type.shape)} */"
+        if self.is_image:
+            return f"{access}_only image2d_t {self.parameter} {where}"
+        constant = "const " if access == "read" else ""
+        return f"__global {constant}{C_TYPES[self.stored.storage]}* restrict {self.parameter} {where}"
+
+    # --- reads ---
+
+    def read(self, indices: tuple[Index, ...], text: Text) -> str:
+        """One element as a scalar of the compute type."""
+        if self.is_image:
+            x, y, lane = texel(self.stored, indices)
+            pixel = f"read_imagef({self.parameter}, smr_sampler, (int2)({text(x)}, {text(y)}))"
+            if lane.is_constant:
+                return f"{pixel}.s{lane.constant}"
+            return f"smr_lane({pixel}, {text(lane)})"
+        position = text(offset(self.stored, indices))
+        if self.stored.storage == "float16":
+            return f"vload_half({position}, {self.parameter})"
+        return f"{self.parameter}[{position}]"
+
+    def contiguous(self, indices: tuple[Index, ...], lane: Var) -> bool:
+        """Whether the elements over the lane variable lie side by side (in one texel of an image)."""
+        if self.is_image:
+            return lane.extent == 4 and self._texel_base(indices, lane) is not None
+        return consecutive(offset(self.stored, indices), lane) is not None
+
+    def _texel_base(self, indices: tuple[Index, ...], lane: Var) -> tuple[Index, Index] | None:
+        x, y, place = texel(self.stored, indices)
+        if place != variable(lane) or lane in x.variables or lane in y.variables:
+            return None
+        return x, y
+
+    def read_vector(self, indices: tuple[Index, ...], lane: Var, text: Text) -> str:
+        """The elements over the lane variable; only where `contiguous`."""
+        if self.is_image:
+            base = self._texel_base(indices, lane)
+            assert base is not None
+            return f"read_imagef({self.parameter}, smr_sampler, (int2)({text(base[0])}, {text(base[1])}))"
+        start = consecutive(offset(self.stored, indices), lane)
+        assert start is not None
+        if self.stored.storage == "float16":
+            return f"vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
+        return f"*(__global const smr_float{lane.extent}*)({self.parameter} + {text(start)})"
+
+    # --- writes ---
+
+    def write(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
+        """A statement that stores one element in a buffer."""
+        position = text(offset(self.stored, indices))
+        if self.stored.storage == "float16":
+            return f"vstore_half_rte({value}, {position}, {self.parameter});"
+        return f"{self.parameter}[{position}] = {value};"
+
+    def write_vector(self, indices: tuple[Index, ...], lane: Var, value: str, text: Text) -> str:
+        """A statement that stores the elements over the lane variable; only where `contiguous`."""
+        if self.is_image:
+            base = self._texel_base(indices, lane)
+            assert base is not None
+            return f"write_imagef({self.parameter}, (int2)({text(base[0])}, {text(base[1])}), {value});"
+        start = consecutive(offset(self.stored, indices), lane)
+        assert start is not None
+        if self.stored.storage == "float16":
+            return f"vstore_half{lane.extent}_rte({value}, 0, {self.parameter} + {text(start)});"
+        return f"*(__global smr_float{lane.extent}*)({self.parameter} + {text(start)}) = {value};"
+
+    def write_texel(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
+        """A statement that stores a whole texel, given the indices of its first element."""
+        x, y, _ = texel(self.stored, indices)
+        return f"write_imagef({self.parameter}, (int2)({text(x)}, {text(y)}), {value});"
+
+
+def at_lane(indices: tuple[Index, ...], lane: Var, place: int) -> tuple[Index, ...]:
+    return tuple(substitute(i, {lane: Index(place)}) for i in indices)

@@ -1,0 +1,22 @@
+"""Kernels to OpenCL C, one function for each form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from smartmem_rules.emit.kernel import Target
+from smartmem_rules.emit.panel import emit_panel
+from smartmem_rules.emit.pointwise import emit_pointwise
+from smartmem_rules.emit.reduction import emit_reduction
+from smartmem_rules.emit.tile import emit_tile
+from smartmem_rules.plan.model import Kernel, Source, Stored
+
+FORMS = {"pointwise": emit_pointwise, "reduction": emit_reduction}
+CONTRACTIONS = {"panel": emit_panel, "tile": emit_tile}
+
+
+def emit(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    """The OpenCL C text of a kernel, and how to launch it."""
+    if kernel.form == "contraction":
+        return CONTRACTIONS[kernel.schedule["template"]](kernel, target, tensors)
+    return FORMS[kernel.form](kernel, target, tensors)

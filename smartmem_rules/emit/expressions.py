@@ -1,0 +1,331 @@
+"""Emits tensor expressions as OpenCL C statements, scalar or over the lanes of a vector.
+
+In lane mode one loop variable has been replaced by `base + lane`, where the lane runs over the vector's width.
+An expression that does not depend on the lane stays scalar; one whose elements lie side by side becomes a vector
+load; one that has no vector form is computed lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from smartmem_rules.emit.access import Access
+from smartmem_rules.emit.primitives import apply, combine, compute_type, identity, is_float, literal
+from smartmem_rules.emit.writer import Writer
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Compare,
+    Condition,
+    Const,
+    Expr,
+    FromIndex,
+    Logic,
+    Read,
+    Reduce,
+    Select,
+    condition_indices,
+    free_variables,
+    own_indices,
+    substitute_variables,
+    walk,
+)
+from smartmem_rules.tensor.index import (
+    Atom,
+    Div,
+    Gathered,
+    Index,
+    Lookup,
+    Mod,
+    Var,
+    add,
+    scale,
+    substitute,
+    variable,
+)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A rendered expression: C text and how many lanes it has."""
+
+    text: str
+    width: int
+
+
+Internal = Callable[[Read, Var | None], Value]
+"""Renders the read of a stage or of the accumulator."""
+
+
+class Expressions:
+    """Emits one kernel's expressions into a writer.
+
+    Args:
+        accesses: the stored tensors that the kernel reads.
+        width: lanes of the device's vectors.
+    """
+
+    def __init__(self, writer: Writer, accesses: Mapping[str, Access], width: int) -> None:
+        self.writer = writer
+        self.accesses = accesses
+        self.width = width
+        self.internal: dict[str, Internal] = {}
+        self.tables: dict[tuple[int, ...], str] = {}
+        self._names: dict[Var, str] = {}
+        self._temporaries = 0
+        self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
+
+    # --- names and scopes ---
+
+    def name(self, var: Var) -> str:
+        """The C name of a loop variable, given in the order of first use so that equal kernels have equal text."""
+        return self._names.setdefault(var, f"i{len(self._names)}")
+
+    def temporary(self) -> str:
+        self._temporaries += 1
+        return f"t{self._temporaries}"
+
+    @contextmanager
+    def scope(self, head: str) -> Iterator[None]:
+        """A C block; what is computed inside is not known after it."""
+        self._memo.append({})
+        with self.writer.block(head):
+            yield
+        self._memo.pop()
+
+    @contextmanager
+    def loop(self, var: Var, head: str | None = None) -> Iterator[None]:
+        name = self.name(var)
+        with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
+            yield
+
+    # --- indices ---
+
+    def index(self, index: Index) -> str:
+        """An index as C text."""
+        parts: list[str] = []
+        for atom, coefficient in index.terms:
+            text = self._atom(atom)
+            parts.append(text if coefficient == 1 else f"{text} * {coefficient}")
+        if index.constant or not parts:
+            parts.append(str(index.constant))
+        return parts[0] if len(parts) == 1 and index.constant == 0 else "(" + " + ".join(parts) + ")"
+
+    def _atom(self, atom: Atom) -> str:
+        match atom:
+            case Var():
+                return self.name(atom)
+            case Div(value=value, divisor=divisor):
+                if value.interval[0] < 0:
+                    return f"smr_floordiv_i({self.index(value)}, {divisor})"
+                return f"({self.index(value)} / {divisor})"
+            case Mod(value=value, divisor=divisor):
+                if value.interval[0] < 0:
+                    return f"smr_mod_i({self.index(value)}, {divisor})"
+                return f"({self.index(value)} % {divisor})"
+            case Lookup(table=table, position=position):
+                name = self.tables.setdefault(table, f"table{len(self.tables)}")
+                return f"{name}[{self.index(position)}]"
+            case Gathered():
+                element = f"(int){self.accesses[atom.tensor].read(atom.indices, self.index)}"
+                return f"smr_wrap({element}, {atom.extent})" if atom.wrap else f"({element})"
+
+    def condition(self, condition: Condition) -> str:
+        match condition:
+            case Compare(operator=operator, left=left, right=right):
+                return f"{self.index(left)} {operator} {self.index(right)}"
+            case Logic(operator="not", operands=operands):
+                return f"!({self.condition(operands[0])})"
+            case Logic(operator=operator, operands=operands):
+                return (" && " if operator == "and" else " || ").join(f"({self.condition(o)})" for o in operands)
+
+    # --- values ---
+
+    def value(self, expr: Expr, lane: Var | None = None) -> Value:
+        """Emit what the expression needs and give its text."""
+        if lane is not None and lane not in free_variables(expr):
+            lane = None
+        if isinstance(expr, Const):
+            return Value(literal(expr.value, expr.dtype), 1)
+        key = (expr, lane)
+        for memo in reversed(self._memo):
+            if key in memo:
+                return memo[key]
+        value = self._emit(expr, lane)
+        self._memo[-1][key] = value
+        return value
+
+    def _emit(self, expr: Expr, lane: Var | None) -> Value:
+        if lane is not None and not self._has_vector_form(expr, lane):
+            return self._lane_by_lane(expr, lane)
+        match expr:
+            case Read():
+                return self._read(expr, lane)
+            case FromIndex(index=index, dtype=dtype):
+                return self._bind(f"({compute_type(dtype)}){self.index(index)}", dtype, 1)
+            case Apply():
+                return self._apply(expr, lane)
+            case Select():
+                return self._select(expr, lane)
+            case Reduce():
+                return self._reduce(expr, lane)
+            case _:
+                raise TypeError(type(expr).__name__)
+
+    def _bind(self, text: str, dtype: str, width: int) -> Value:
+        name = self.temporary()
+        self.writer.line(f"const {compute_type(dtype, width)} {name} = {text};")
+        return Value(name, width)
+
+    def _has_vector_form(self, expr: Expr, lane: Var) -> bool:
+        """Whether this node (not what is below it) can be computed on a vector of floats."""
+        if not is_float(expr.dtype):
+            return False
+        match expr:
+            case Read(tensor=tensor):
+                return tensor in self.internal or self.accesses[tensor].contiguous(expr.indices, lane)
+            case Apply(function=function, arguments=arguments):
+                return function not in ("select", "mod", "fmod", "cast") and all(is_float(a.dtype) for a in arguments)
+            case Select(condition=condition):
+                return not any(lane in i.variables for i in condition_indices(condition))
+            case Reduce(kind=kind):
+                return kind in ("sum", "prod", "max", "min")
+            case _:
+                return False
+
+    def _lane_by_lane(self, expr: Expr, lane: Var) -> Value:
+        elements = [self.value(substitute_variables(expr, {lane: Index(place)})).text for place in range(lane.extent)]
+        vector = compute_type(expr.dtype, lane.extent)
+        return self._bind(f"({vector})({', '.join(elements)})", expr.dtype, lane.extent)
+
+    def _read(self, expr: Read, lane: Var | None) -> Value:
+        internal = self.internal.get(expr.tensor)
+        if internal is not None:
+            return internal(expr, lane)
+        access = self.accesses[expr.tensor]
+        if lane is None:
+            return self._bind(access.read(expr.indices, self.index), expr.dtype, 1)
+        return self._bind(access.read_vector(expr.indices, lane, self.index), expr.dtype, lane.extent)
+
+    def _apply(self, expr: Apply, lane: Var | None) -> Value:
+        values = [self.value(a, lane) for a in expr.arguments]
+        width = max(v.width for v in values)
+        texts = [v.text for v in values]
+        if width > 1:
+            texts = [self.spread(v, expr.dtype, width) for v in values]
+        text = apply(expr.function, texts, expr.dtype, expr.arguments[0].dtype, width)
+        return self._bind(text, expr.dtype, width)
+
+    def spread(self, value: Value, dtype: str, width: int) -> str:
+        """The value as a vector of the width."""
+        if value.width == width:
+            return value.text
+        return f"({compute_type(dtype, width)})({value.text})"
+
+    def _select(self, expr: Select, lane: Var | None) -> Value:
+        width = 1 if lane is None else lane.extent
+        name = self.temporary()
+        self.writer.line(f"{compute_type(expr.dtype, width)} {name};")
+        for head, side in ((f"if ({self.condition(expr.condition)})", expr.then), ("else", expr.otherwise)):
+            with self.scope(head):
+                value = self.value(side, lane)
+                self.writer.line(f"{name} = {self.spread(value, expr.dtype, width) if width > 1 else value.text};")
+        return Value(name, width)
+
+    # --- reductions ---
+
+    def _reduce(self, expr: Reduce, lane: Var | None) -> Value:
+        if lane is not None:
+            return self._plain_reduce(expr, lane)
+        along = self._contiguous_variable(expr)
+        return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
+
+    def _accumulator(self, expr: Reduce, width: int) -> str:
+        name = self.temporary()
+        start = identity(expr.kind, expr.dtype)
+        if width > 1:
+            start = f"({compute_type(expr.dtype, width)})({start})"
+        self.writer.line(f"{compute_type(expr.dtype, width)} {name} = {start};")
+        return name
+
+    def _plain_reduce(self, expr: Reduce, lane: Var | None) -> Value:
+        width = 1 if lane is None else lane.extent
+        name = self._accumulator(expr, width)
+        self._loops(expr, expr.variables, lambda: self._step(expr, name, expr.body, lane, width))
+        return Value(name, width)
+
+    def _loops(self, expr: Reduce, variables: tuple[Var, ...], body: Callable[[], None]) -> None:
+        if not variables:
+            body()
+            return
+        with self.loop(variables[0]):
+            self._loops(expr, variables[1:], body)
+
+    def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
+        value = self.value(body, lane)
+        text = self.spread(value, expr.dtype, width) if width > 1 else value.text
+        self.writer.line(f"{name} = {combine(expr.kind, name, text, expr.dtype, width)};")
+
+    def _contiguous_variable(self, expr: Reduce) -> Var | None:
+        """The reduction variable along which the elements lie side by side, where a vector of them can be taken."""
+        if not is_float(expr.dtype) or expr.kind not in ("sum", "max", "min", "prod"):
+            return None
+        for var in reversed(expr.variables):
+            if var.extent >= self.width and self.is_contiguous(expr.body, var):
+                return var
+        return None
+
+    def is_contiguous(self, expr: Expr, var: Var) -> bool:
+        """Whether some read advances by one element with the variable and none is scattered by it."""
+        lane = Var("lane", self.width)
+        base = Var("base", max(1, var.extent // self.width))
+        values = {var: add(scale(variable(base), self.width), variable(lane))}
+        found = False
+        for node in walk(expr):
+            if isinstance(node, Read) and any(var in i.variables for i in node.indices):
+                if node.tensor in self.internal:
+                    found = True
+                    continue
+                indices = tuple(substitute(i, values) for i in node.indices)
+                if not self.accesses[node.tensor].contiguous(indices, lane):
+                    return False
+                found = True
+            elif isinstance(node, Select) and any(var in i.variables for i in condition_indices(node.condition)):
+                return False
+            elif not isinstance(node, Read) and any(var in i.variables for i in own_indices(node)):
+                return False
+        return found
+
+    def _vector_reduce(self, expr: Reduce, along: Var) -> Value:
+        """Partial results in the lanes, combined at the end; what fills no vector is taken one by one."""
+        lane = Var("lane", self.width)
+        whole, rest = divmod(along.extent, self.width)
+        block = Var(f"{along.name}_block", whole)
+        vector = self._accumulator(expr, self.width)
+        others = tuple(v for v in expr.variables if v is not along)
+        moved = substitute_variables(
+            expr.body, {along: add(scale(_whole(block), self.width), variable(lane))}
+        )
+        variables = (*others, block)
+        self._loops(expr, variables, lambda: self._step(expr, vector, moved, lane, self.width))
+        total = self._horizontal(expr, vector)
+        if rest:
+            tail = Var(f"{along.name}_tail", rest)
+            body = substitute_variables(expr.body, {along: add(_whole(tail), Index(whole * self.width))})
+            self._loops(expr, (*others, tail), lambda: self._step(expr, total, body, None, 1))
+        return Value(total, 1)
+
+    def _horizontal(self, expr: Reduce, vector: str) -> str:
+        name = self.temporary()
+        lanes = [f"{vector}.s{i}" for i in range(self.width)]
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [f"({combine(expr.kind, lanes[i], lanes[i + half], expr.dtype, 1)})" for i in range(half)]
+        self.writer.line(f"{compute_type(expr.dtype)} {name} = {lanes[0]};")
+        return name
+
+
+def _whole(var: Var) -> Index:
+    """The variable as an index even where its extent is 1: its loop is still written."""
+    return Index(0, ((var, 1),)) if var.extent > 1 else Index(0)

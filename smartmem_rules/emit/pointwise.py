@@ -1,0 +1,171 @@
+"""Pointwise and window kernels: every work-item computes elements along one axis of the output.
+
+On CPUs a work-item takes whole rows of the axis that is contiguous in the output; on GPUs it takes one vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
+from smartmem_rules.plan.model import Kernel, Source, Store, Stored
+from smartmem_rules.emit.primitives import is_float
+from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
+
+CPU_ITEMS = 64
+"""Work-items that a CPU kernel is cut into: enough to balance the cores, few enough to cost nothing."""
+
+
+def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
+    emission = Emission(kernel, target, tensors, 4 if images else target.width)
+    axis = _lane_axis(kernel, tensors)
+    outer = _outer_axes(kernel, tensors, axis)
+    outer_count = math.prod(v.extent for v in outer)
+    outer_var = Var("outer", outer_count)
+    values = dict(zip(outer, unravel(variable(outer_var), tuple(v.extent for v in outer)), strict=True))
+    writer, expressions = emission.writer, emission.expressions
+    name = expressions.name(outer_var)
+    if target.is_cpu:
+        chunk = max(1, -(-outer_count // CPU_ITEMS))
+        head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {outer_count}); ++{name})"
+        with expressions.scope(head):
+            _row(emission, kernel, axis, values, None)
+        return emission.source("pointwise.cl", (-(-outer_count // chunk),), (1,))
+    vectors = 1 if axis is None else -(-axis.extent // emission.width)
+    writer.line(f"const int {name} = item / {vectors};")
+    with expressions.scope(f"if ({name} < {outer_count})"):
+        _row(emission, kernel, axis, values, "item % " + str(vectors))
+    size = -(-outer_count * vectors // 64) * 64
+    return emission.source("pointwise.cl", (size,), (64,))
+
+
+def _lane_axis(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
+    """The kernel axis along which the first output is contiguous."""
+    for store in kernel.stores:
+        layout = tensors[store.tensor].layout
+        for axis in reversed(layout.order):
+            if axis < 0:
+                return None
+            index = store.indices[axis]
+            advancing = [a for a, c in index.terms if isinstance(a, Var) and c == 1 and a in kernel.axes]
+            if advancing:
+                return advancing[0]
+            if not index.is_constant:
+                return None
+    return None
+
+
+def _outer_axes(kernel: Kernel, tensors: Mapping[str, Stored], axis: Var | None) -> tuple[Var, ...]:
+    """The other axes, in the order in which the first output lies in memory."""
+    store = kernel.stores[0]
+    ordered: dict[Var, None] = {}
+    for place in tensors[store.tensor].layout.order:
+        if place >= 0:
+            for var in sorted(store.indices[place].variables & set(kernel.axes), key=kernel.axes.index):
+                ordered.setdefault(var)
+    ordered.update(dict.fromkeys(v for v in kernel.axes if v.extent > 1))
+    return tuple(v for v in ordered if v is not axis and v != axis)
+
+
+def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, Index], item: str | None) -> None:
+    if axis is None:
+        _elements(emission, kernel, outer, None, 1)
+        return
+    width = emission.width
+    vectorised = axis.extent >= width and _any_float(kernel)
+    images = any(emission.accesses[s.tensor].is_image for s in kernel.stores)
+    if not vectorised and not images:
+        with emission.expressions.loop(axis) if item is None else emission.expressions.scope(_lanes(emission, axis, item)):
+            _elements(emission, kernel, {**outer, axis: variable(axis)}, None, 1)
+        return
+    whole, rest = divmod(axis.extent, width)
+    lane, block = Var("lane", width), Var("block", max(whole, 1))
+    name = emission.expressions.name(block)
+    if whole:
+        head = f"for (int {name} = 0; {name} < {whole}; ++{name})" if item is None else f"if ({item} < {whole})"
+        with emission.expressions.scope(head):
+            if item is not None:
+                emission.writer.line(f"const int {name} = {item};")
+            base = Index(0) if whole == 1 else variable(block)
+            _elements(emission, kernel, {**outer, axis: add(scale(base, width), variable(lane))}, lane, width)
+    if rest:
+        with emission.expressions.scope("" if item is None else f"if ({item} == {whole})"):
+            _tail(emission, kernel, axis, outer, whole * width, rest)
+
+
+def _lanes(emission: Emission, axis: Var, item: str) -> str:
+    name = emission.expressions.name(axis)
+    width = emission.width
+    start = f"({item}) * {width}"
+    return f"for (int {name} = {start}; {name} < min({start} + {width}, {axis.extent}); ++{name})"
+
+
+def _any_float(kernel: Kernel) -> bool:
+    return any(is_float(s.value.dtype) for s in kernel.stores)
+
+
+def _tail(emission: Emission, kernel: Kernel, axis: Var, outer: dict[Var, Index], start: int, rest: int) -> None:
+    """The last, partly filled vector."""
+    images = [s for s in kernel.stores if emission.accesses[s.tensor].is_image]
+    buffers = [s for s in kernel.stores if s not in images]
+    if images:
+        _tail_texels(emission, kernel, images, axis, outer, start, rest)
+    if buffers:
+        tail = Var("tail", rest)
+        with emission.expressions.loop(tail):
+            values = {**outer, axis: add(variable(tail), Index(start))}
+            _stages(emission, kernel, values, None)
+            for store in buffers:
+                emission.store(store, values, None)
+
+
+def _tail_texels(
+    emission: Emission,
+    kernel: Kernel,
+    stores: list[Store],
+    axis: Var,
+    outer: dict[Var, Index],
+    start: int,
+    rest: int,
+) -> None:
+    """Texels whose last lanes lie past the end of the axis are filled up with zeros."""
+    texts: dict[int, list[str]] = {i: [] for i in range(len(stores))}
+    for place in range(rest):
+        values = {**outer, axis: Index(start + place)}
+        results = [emission.expressions.temporary() for _ in stores]
+        emission.writer.line(f"float {', '.join(results)};")
+        with emission.expressions.scope(""):
+            _stages(emission, kernel, values, None)
+            for i, store in enumerate(stores):
+                value = emission.expressions.value(substitute_variables(store.value, values))
+                emission.writer.line(f"{results[i]} = {value.text};")
+                texts[i].append(results[i])
+    for i, store in enumerate(stores):
+        vector = f"(float4)({', '.join(texts[i] + ['0.0f'] * (4 - rest))})"
+        _write_texel(emission, store, {**outer, axis: Index(start)}, vector)
+
+
+def _write_texel(emission: Emission, store: Store, values: Mapping[Var, Index], vector: str) -> None:
+    indices = tuple(substitute(i, values) for i in store.indices)
+    emission.writer.line(emission.accesses[store.tensor].write_texel(indices, vector, emission.expressions.index))
+
+
+def _stages(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lane: Var | None) -> None:
+    for stage in kernel.stages:
+        value = emission.expressions.value(substitute_variables(stage.body, values), lane)
+        emission.expressions.internal[stage.name] = lane_reader(value)
+
+
+def _elements(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lane: Var | None, width: int) -> None:
+    _stages(emission, kernel, values, lane)
+    staged = {stage.name for stage in kernel.stages}
+    for store in kernel.stores:
+        access = emission.accesses[store.tensor]
+        if lane is None and access.is_image:
+            value = emission.expressions.value(substitute_variables(store.value, values))
+            _write_texel(emission, store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
+        else:
+            emission.store(with_lane(store, staged, lane), values, lane)

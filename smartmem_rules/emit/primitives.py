@@ -1,0 +1,176 @@
+"""OpenCL C for the elementwise primitives of the rule language.
+
+`codegen/prelude.cl` defines the functions named `smr_*` for scalars and for vectors of 4 and 8 floats.
+"""
+
+from __future__ import annotations
+
+import math
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "shift_left": "<<", "shift_right": ">>"}
+PRELUDE = {"exp": "smr_exp", "erf": "smr_erf", "sigmoid": "smr_sigmoid", "tanh": "smr_tanh", "recip": "smr_recip"}
+NATIVE = {"abs": "fabs", "round": "rint"}
+"""Functions of floats whose OpenCL name differs; all others have the same name in both."""
+
+
+def compute_type(dtype: str, width: int = 1) -> str:
+    """The C type that values of the dtype have in registers."""
+    names = {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double", "bool": "int"}
+    integers = {"int8": "int", "int16": "int", "int32": "int", "uint8": "int", "uint16": "int", "uint32": "uint"}
+    base = names.get(dtype) or integers.get(dtype) or {"int64": "long", "uint64": "ulong"}[dtype]
+    return base if width == 1 else f"{base}{width}"
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in ("float32", "float16", "bfloat16")
+
+
+def literal(value: float | int | bool, dtype: str) -> str:
+    if dtype == "bool":
+        return "1" if value else "0"
+    if dtype in ("float32", "float16", "bfloat16", "float64"):
+        number = float(value)
+        if math.isinf(number):
+            return "-INFINITY" if number < 0 else "INFINITY"
+        if math.isnan(number):
+            return "NAN"
+        text = repr(number)
+        if "e" not in text and "." not in text:
+            text += ".0"
+        return text if dtype == "float64" else text + "f"
+    suffix = "L" if dtype == "int64" else "UL" if dtype == "uint64" else ""
+    if dtype == "int64" and value == -(2**63):
+        return "LONG_MIN"
+    return f"{int(value)}{suffix}"
+
+
+def identity(kind: str, dtype: str) -> str:
+    """The neutral value of a reduction."""
+    if kind in ("sum", "any"):
+        return literal(0, dtype)
+    if kind in ("prod", "all"):
+        return literal(1, dtype)
+    sign = "-" if kind == "max" else ""
+    if dtype in ("float32", "float16", "bfloat16", "float64"):
+        return f"{sign}INFINITY"
+    limits = {"long": ("LONG_MIN", "LONG_MAX"), "ulong": ("0UL", "ULONG_MAX"), "uint": ("0u", "UINT_MAX")}
+    low, high = limits.get(compute_type(dtype), ("INT_MIN", "INT_MAX"))
+    return low if kind == "max" else high
+
+
+def combine(kind: str, left: str, right: str, dtype: str, width: int) -> str:
+    """One step of a reduction."""
+    match kind:
+        case "sum":
+            return f"{left} + {right}"
+        case "prod":
+            return f"{left} * {right}"
+        case "any":
+            return f"({left} || {right})"
+        case "all":
+            return f"({left} && {right})"
+        case _:
+            return _extreme(kind, left, right, dtype, width)
+
+
+def _extreme(kind: str, left: str, right: str, dtype: str, width: int) -> str:
+    if is_float(dtype):
+        return f"smr_{kind}{width}({left}, {right})"
+    if dtype == "float64":
+        return f"f{kind}({left}, {right})"
+    return f"{kind}({left}, {right})"
+
+
+def apply(function: str, arguments: list[str], dtype: str, source: str, width: int) -> str:
+    """The primitive applied to rendered operands.
+
+    Args:
+        dtype: the type of the result.
+        source: the type of the first operand.
+        width: 1, or the lanes of a float vector.
+    """
+    if function in INFIX:
+        if function == "div" and not is_float(dtype) and dtype != "float64":
+            return f"({arguments[0]} / {arguments[1]})"
+        return f"({arguments[0]} {INFIX[function]} {arguments[1]})"
+    if function in COMPARISONS:
+        return f"({arguments[0]} {COMPARISONS[function]} {arguments[1]})"
+    if function in BITS:
+        return _bits(function, arguments, dtype)
+    match function:
+        case "and":
+            return f"({arguments[0]} && {arguments[1]})"
+        case "or":
+            return f"({arguments[0]} || {arguments[1]})"
+        case "not":
+            return f"(!{arguments[0]})"
+        case "neg":
+            return f"(-{arguments[0]})"
+        case "select":
+            return f"({arguments[0]} ? {arguments[1]} : {arguments[2]})"
+        case "cast":
+            return cast(arguments[0], source, dtype)
+        case "min" | "max":
+            return _extreme(function, arguments[0], arguments[1], dtype, width)
+        case "isnan":
+            return f"(isnan({arguments[0]}) != 0)"
+        case "isinf":
+            return f"(isinf({arguments[0]}) != 0)"
+    if is_float(dtype):
+        return _float_function(function, arguments, width)
+    return _other_function(function, arguments, dtype)
+
+
+def _bits(function: str, arguments: list[str], dtype: str) -> str:
+    text = f"({arguments[0]} {BITS[function]} {arguments[1]})"
+    if function == "shift_left" and dtype in ("uint8", "uint16"):
+        return f"({text} & {0xFF if dtype == 'uint8' else 0xFFFF})"
+    return text
+
+
+def _float_function(function: str, arguments: list[str], width: int) -> str:
+    if function in PRELUDE:
+        return f"{PRELUDE[function]}{width}({arguments[0]})"
+    match function:
+        case "mod":
+            return f"smr_mod({arguments[0]}, {arguments[1]})"
+        case "floordiv":
+            return f"floor({arguments[0]} / {arguments[1]})"
+    return f"{NATIVE.get(function, function)}({', '.join(arguments)})"
+
+
+def _other_function(function: str, arguments: list[str], dtype: str) -> str:
+    if dtype == "float64":
+        doubles = {"sigmoid": "(1.0 / (1.0 + exp(-{0})))", "recip": "(1.0 / {0})", "mod": "({0} - {1} * floor({0} / {1}))"}
+        if function in doubles:
+            return doubles[function].format(*arguments)
+        return f"{NATIVE.get(function, function)}({', '.join(arguments)})"
+    kind = "l" if dtype in ("int64", "uint64") else "i"
+    match function:
+        case "abs":
+            return f"({arguments[0]} < 0 ? -{arguments[0]} : {arguments[0]})"
+        case "sign":
+            return f"(({arguments[0]} > 0) - ({arguments[0]} < 0))"
+        case "mod" | "floordiv" | "pow":
+            return f"smr_{function}_{kind}({arguments[0]}, {arguments[1]})"
+        case "fmod":
+            return f"({arguments[0]} % {arguments[1]})"
+        case "floor" | "ceil" | "round":
+            return arguments[0]
+    raise ValueError(f"no kernel text for {function} of {dtype}")
+
+
+def cast(value: str, source: str, target: str) -> str:
+    if target == "bool":
+        return f"({value} != 0)"
+    if target in ("float32", "float64", "float16", "bfloat16"):
+        if target == "float16" and source not in ("float16", "bool"):
+            return f"smr_round_half({value})"
+        return f"(({compute_type(target)}){value})"
+    narrow = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}.get(target)
+    if narrow is not None:
+        through = "(long)" if source.startswith("float") else ""
+        return f"((int)({narrow}){through}({value}))"
+    return f"(({compute_type(target)})({value}))"

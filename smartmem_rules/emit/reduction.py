@@ -1,0 +1,144 @@
+"""Row reductions: softmax, normalisations, means and whatever is computed from a row together with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from smartmem_rules.emit.kernel import Emission, Target
+from smartmem_rules.plan.model import Kernel, Source, Store, Stored
+from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
+
+CPU_ITEMS = 64
+
+
+def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
+    emission = Emission(kernel, target, tensors, 4 if images else target.width)
+    rows = tuple(v for v in kernel.axes if v.extent > 1)
+    packed = _packed_row(kernel, tensors)
+    if packed is not None:
+        return _texel_rows(emission, kernel, rows, packed, target)
+    count = math.prod(v.extent for v in rows)
+    chunk = max(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1
+    row = Var("row", count)
+    values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
+    name = emission.expressions.name(row)
+    head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {count}); ++{name})"
+    with emission.expressions.scope(head):
+        _row(emission, kernel, values)
+    return emission.source("reduction.cl", (-(-count // chunk),), (1,) if target.is_cpu else None)
+
+
+def _row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> None:
+    for stage in kernel.stages:
+        body = substitute_variables(stage.body, values)
+        emission.stage(type(stage)(stage.name, stage.axes, body, stage.dtype))
+    for store in kernel.stores:
+        placed = Store(
+            store.tensor,
+            tuple(substitute(i, values) for i in store.indices),
+            substitute_variables(store.value, values),
+            store.local,
+        )
+        _write_row(emission, placed)
+
+
+def _write_row(emission: Emission, store: Store) -> None:
+    axes = tuple(v for v in store.local if v.extent > 1)
+    access = emission.accesses[store.tensor]
+    if access.is_image:
+        _write_texels(emission, store, axes)
+    else:
+        emission.over(axes, store.value, lambda values, lane: emission.store(store, values, lane))
+
+
+def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> None:
+    """Loops over a row's texels; the lane axis of the image runs inside the row, or there is none."""
+    order = emission.tensors[store.tensor].layout.order
+    lane_axis = order[-1] if order else -1
+    along = None
+    if lane_axis >= 0:
+        along = next((v for v in axes if store.indices[lane_axis] == variable(v)), None)
+    outer = tuple(v for v in axes if v is not along)
+
+    def texels() -> None:
+        if along is None:
+            value = emission.expressions.value(store.value).text
+            write_texel(emission, store, {}, f"(float4)({value}, 0.0f, 0.0f, 0.0f)")
+            return
+        whole, rest = divmod(along.extent, 4)
+        lane, block = Var("lane", 4), Var(f"{along.name}_block", whole)
+        if whole:
+            with emission.expressions.loop(block):
+                base = variable(block)
+                emission.store(store, {along: add(scale(base, 4), variable(lane))}, lane)
+        if rest:
+            texts = [
+                emission.expressions.value(substitute_variables(store.value, {along: Index(whole * 4 + place)})).text
+                for place in range(rest)
+            ]
+            vector = f"(float4)({', '.join(texts + ['0.0f'] * (4 - rest))})"
+            write_texel(emission, store, {along: Index(whole * 4)}, vector)
+
+    _nest(emission, outer, texels)
+
+
+def _nest(emission: Emission, axes: tuple[Var, ...], inner: object) -> None:
+    if not axes:
+        inner()  # type: ignore[operator]
+        return
+    with emission.expressions.loop(axes[0]):
+        _nest(emission, axes[1:], inner)
+
+
+def write_texel(emission: Emission, store: Store, values: Mapping[Var, Index], vector: str) -> None:
+    indices = tuple(substitute(i, values) for i in store.indices)
+    emission.writer.line(emission.accesses[store.tensor].write_texel(indices, vector, emission.expressions.index))
+
+
+def _packed_row(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
+    """The row axis that fills the lanes of an image output: four rows then belong to one work-item."""
+    for store in kernel.stores:
+        layout = tensors[store.tensor].layout
+        if layout.memory == "image" and layout.order and layout.order[-1] >= 0:
+            index = store.indices[layout.order[-1]]
+            for var in kernel.axes:
+                if index == variable(var) and var.extent > 1:
+                    return var
+    return None
+
+
+def _texel_rows(
+    emission: Emission, kernel: Kernel, rows: tuple[Var, ...], packed: Var, target: Target
+) -> Source:
+    """Scalar results of four neighbouring rows make one texel."""
+    if any(store.local for store in kernel.stores):
+        raise ValueError(f"{kernel.name} writes rows into the lanes of an image")
+    outer = tuple(v for v in rows if v is not packed)
+    blocks = -(-packed.extent // 4)
+    count = math.prod(v.extent for v in outer) * blocks
+    item = Var("row", count)
+    *places, block = unravel(variable(item), (*(v.extent for v in outer), blocks))
+    values = dict(zip(outer, places, strict=True))
+    name = emission.expressions.name(item)
+    emission.writer.line(f"const int {name} = item;")
+    texts: dict[str, list[str]] = {s.tensor: [] for s in kernel.stores}
+    for place in range(4):
+        results = {s.tensor: emission.expressions.temporary() for s in kernel.stores}
+        for result in results.values():
+            emission.writer.line(f"float {result} = 0.0f;")
+        at = add(scale(block, 4), Index(place))
+        with emission.expressions.scope(f"if ({emission.expressions.index(at)} < {packed.extent})"):
+            here = {**values, packed: at}
+            for stage in kernel.stages:
+                emission.stage(type(stage)(stage.name, stage.axes, substitute_variables(stage.body, here), stage.dtype))
+            for store in kernel.stores:
+                value = emission.expressions.value(substitute_variables(store.value, here))
+                emission.writer.line(f"{results[store.tensor]} = {value.text};")
+        for tensor, result in results.items():
+            texts[tensor].append(result)
+    for store in kernel.stores:
+        write_texel(emission, store, {**values, packed: scale(block, 4)}, f"(float4)({', '.join(texts[store.tensor])})")
+    return emission.source("reduction.cl", (count,), (1,) if target.is_cpu else None)

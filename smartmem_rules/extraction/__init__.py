@@ -1,0 +1,7 @@
+"""Chooses the cheapest form of a model from its e-graph."""
+
+from __future__ import annotations
+
+from smartmem_rules.extraction.extract import ExtractionReport, extract
+
+__all__ = ["ExtractionReport", "extract"]

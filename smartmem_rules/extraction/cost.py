@@ -1,0 +1,95 @@
+"""What an e-node costs on a device: bytes moved, launches, arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.egraph.model import CONSTANT, INPUT, OUT, EClass, ENode
+from smartmem_rules.graph.model import VIEW
+from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
+from smartmem_rules.tensor.primitives import storage_dtype
+
+SIMPLE = frozenset("add sub mul neg abs min max select cast lt le gt ge eq ne and or not".split())
+"""Primitives that take one operation; all others count as SPECIAL."""
+SPECIAL = 8
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Nanoseconds of an application by itself, as one kernel.
+
+    Attributes:
+        bandwidth: bytes a nanosecond (GB/s).
+        launch: nanoseconds of one kernel launch.
+        peak: scalar operations a nanosecond (GFLOP/s).
+    """
+
+    bandwidth: float = 55.0
+    launch: float = 20_000.0
+    peak: float = 2_000.0
+
+    @staticmethod
+    def of(device: Mapping[str, float]) -> CostModel:
+        """From the parameters of a device: `bandwidth` GB/s, `launch` us, `peak` GFLOP/s; what lacks has a default."""
+        plain = CostModel()
+        return CostModel(
+            device.get("bandwidth", plain.bandwidth),
+            device.get("launch", plain.launch / 1000) * 1000,
+            device.get("peak", plain.peak),
+        )
+
+    def cost(self, operands: Sequence[TensorType | None], equations: Sequence[Equation], outputs: int) -> float:
+        """The cost of computing the equations over the operands."""
+        moved = sum(size_in_bytes(o) for o in operands if o is not None)
+        written = [e for e in equations if e.tensor.startswith("%")][:outputs]
+        moved += sum(size_in_bytes(e.type) for e in written)
+        work = sum(operations(e.body) * e.type.elements for e in equations)
+        return self.launch + moved / self.bandwidth + work / self.peak
+
+
+def size_in_bytes(type_: TensorType) -> int:
+    return type_.elements * storage_dtype(type_.dtype).itemsize
+
+
+def operations(expr: Expr) -> float:
+    """Scalar operations for one element."""
+    match expr:
+        case Apply(function=function):
+            return (1 if function in SIMPLE else SPECIAL) + sum(operations(c) for c in children(expr))
+        case Reduce(variables=variables, body=body):
+            return math.prod(v.extent for v in variables) * (1 + operations(body))
+        case Select(then=then, otherwise=otherwise):
+            return 1 + max(operations(then), operations(otherwise))
+        case _:
+            return 0
+
+
+def node_cost(node: ENode, classes: Mapping[int, EClass], instances: Instances, model: CostModel) -> float | None:
+    """The cost of an e-node by itself, None where it cannot be built."""
+    if node.operator in (INPUT, CONSTANT, OUT, VIEW):
+        return 0.0
+    operands = operand_types(node, classes)
+    if node.operator not in instances.base.operators:
+        # an imported node that only its own equations describe
+        return model.launch
+    try:
+        instance = instances.get(node.operator, operands, plain_attributes(node), node.outputs)
+    except Unsupported:
+        return None
+    return model.cost(operands, instance.equations, node.outputs)
+
+
+def operand_types(node: ENode, classes: Mapping[int, EClass]) -> list[TensorType | None]:
+    types: list[TensorType | None] = []
+    for child in node.children:
+        meta = classes[child].meta if child >= 0 else None
+        types.append(None if meta is None else meta.type)
+    return types
+
+
+def plain_attributes(node: ENode):  # type: ignore[no-untyped-def]
+    return node.attributes

@@ -1,0 +1,94 @@
+"""Extracts the cheapest graph from a saturated e-graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.egraph.model import CONSTANT, INPUT, EClass, Saturation
+from smartmem_rules.extraction.cost import CostModel, node_cost
+from smartmem_rules.extraction.problem import Choice, Problem, prune
+from smartmem_rules.extraction.rebuild import rebuild
+from smartmem_rules.extraction.solve import solve
+from smartmem_rules.graph.model import Graph
+from smartmem_rules.tensor.instantiate import Definitions
+
+SECONDS = 5.0
+"""The solver's time limit where the device does not give one."""
+
+
+@dataclass(frozen=True)
+class ExtractionReport:
+    """How good an extraction is; cost and bound are nanoseconds in the cost model."""
+
+    status: str
+    gap: float
+    cost: float
+    bound: float
+    seconds: float
+    classes: int
+    choices: int
+    """Choices that were left for the solver."""
+
+
+def extract(
+    saturation: Saturation, graph: Graph, base: Definitions, device: Mapping[str, float]
+) -> tuple[Graph, ExtractionReport]:
+    """The cheapest form of the graph in its e-graph.
+
+    Args:
+        saturation: of this graph.
+        graph: the imported model, for names and origins.
+        base: the rule base that the graph was saturated with.
+        device: cost parameters: `bandwidth` in GB/s, `launch` in microseconds, `peak` in GFLOP/s, `seconds` for the solver.
+
+    Raises:
+        Infeasible: an output cannot be built.
+    """
+    del base  # instances of it are cached in the saturation
+    started = time.perf_counter()
+    problem = Problem(_choices(saturation, CostModel.of(device)), _roots(saturation, graph))
+    prune(problem)
+    solution = solve(problem, device.get("seconds", SECONDS))
+    extracted = rebuild(saturation, graph, {n: c.key for n, c in solution.selection.items()}, problem.roots)
+    gap = 0.0 if solution.cost == 0 else max(0.0, (solution.cost - solution.bound) / solution.cost)
+    report = ExtractionReport(
+        solution.status,
+        gap,
+        solution.cost,
+        solution.bound,
+        time.perf_counter() - started,
+        len(problem.choices),
+        sum(len(choices) for choices in problem.choices.values()),
+    )
+    return extracted, report
+
+
+def _roots(saturation: Saturation, graph: Graph) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(saturation.tensor_class[name] for name in graph.outputs))
+
+
+def _choices(saturation: Saturation, model: CostModel) -> dict[int, list[Choice]]:
+    choices: dict[int, list[Choice]] = {}
+    for number, eclass in saturation.classes.items():
+        if is_leaf(eclass):
+            choices[number] = [Choice(0.0, (), leaf_key(eclass))]
+            continue
+        own = []
+        for place, node in enumerate(eclass.nodes):
+            cost = node_cost(node, saturation.classes, saturation.instances, model)
+            if cost is not None:
+                own.append(Choice(cost, tuple(c for c in node.children if c >= 0), place))
+        choices[number] = own
+    return choices
+
+
+def is_leaf(eclass: EClass) -> bool:
+    """Constants are computed when the model is optimized, whatever way leads to them; inputs are given."""
+    constant = eclass.meta is not None and eclass.meta.constant is not None
+    return constant or any(node.operator in (INPUT, CONSTANT) for node in eclass.nodes)
+
+
+def leaf_key(eclass: EClass) -> int:
+    return next((i for i, node in enumerate(eclass.nodes) if node.operator in (INPUT, CONSTANT)), 0)

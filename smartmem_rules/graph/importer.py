@@ -1,0 +1,227 @@
+"""Imports ONNX models: one forward pass that computes what is known and gives every other node its equations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import onnx
+
+from smartmem_rules.graph.feeds import check_inputs
+from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
+from smartmem_rules.graph.loading import (
+    ModelSource,
+    domain_of,
+    inline_functions,
+    input_types,
+    load_model,
+    node_inputs,
+    opsets,
+    sorted_nodes,
+)
+from smartmem_rules.graph.matching import Match, Matcher
+from smartmem_rules.graph.model import Graph, GraphError, Node
+from smartmem_rules.graph.weights import Values, check_data_files
+from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.expr import Equation, TensorType, rename_reads
+from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
+from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
+
+_THREADS = 2
+_SHOWN = 4
+
+
+def import_model(model: ModelSource, base: Definitions, dims: Mapping[str, int] | None = None) -> Graph:
+    """The graph of an ONNX model over the operators of a rule base.
+
+    Args:
+        model: a path, the bytes of a file, or a ModelProto (which is left unchanged).
+        base: the operator definitions.
+        dims: extents of the symbolic dimensions of the inputs.
+
+    Raises:
+        GraphError: the model is damaged, lacks data or dimensions, or uses operators that the rule base does not
+            cover; all such operators are named at once.
+    """
+    proto, folder = load_model(model)
+    check_data_files(proto.graph, folder)
+    proto = inline_functions(proto)
+    with ThreadPoolExecutor(_THREADS) as background:
+        return _Import(proto, folder, base, Values(folder, background)).run(dims or {})
+
+
+@dataclass
+class _Failures:
+    """The nodes that no definition accepts, by operator and reason."""
+
+    nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+
+    def add(self, node: onnx.NodeProto, name: str, reason: str) -> None:
+        self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(reason, []).append(name)
+
+    def error(self) -> GraphError:
+        count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
+        lines = [f"{count} node{'' if count == 1 else 's'} cannot be imported:"]
+        for (domain, operator), reasons in sorted(self.nodes.items()):
+            for reason, names in reasons.items():
+                shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+                lines.append(f"  {domain}::{operator} ({shown}): {reason}")
+        lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
+        return GraphError("\n".join(lines))
+
+
+class _Import:
+    def __init__(self, model: onnx.ModelProto, folder: Path | None, base: Definitions, values: Values) -> None:
+        self.model = model
+        self.values = values
+        self.types: dict[str, TensorType] = values.types
+        versions = opsets(model)
+        self.matcher = Matcher(base, versions)
+        self.folder = Folder(versions)
+        self.failures = _Failures()
+        self.missing: set[str] = set()
+        self.nodes: list[Node] = []
+        self.layout_nodes: set[str] = set()
+        self.node_names: set[str] = set()
+        self.used: set[str] = set()
+
+    def run(self, dims: Mapping[str, int]) -> Graph:
+        graph = self.model.graph
+        outputs = [value.name for value in graph.output]
+        self._initializers(graph)
+        inputs = input_types(graph, self.values.types, dims)
+        self.types.update(inputs)
+        nodes = sorted_nodes(graph.node, self.types, outputs)
+        self.used = {name for node in graph.node for name in (*node.input, *node.output)}
+        self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
+        if self.failures.nodes:
+            raise self.failures.error()
+        kept = live_nodes(self.nodes, outputs)
+        counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
+        return self._graph(kept, list(inputs), outputs, counts)
+
+    def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
+        read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
+        read.update(dict.fromkeys(outputs))
+        constants = {name: self.values[name] for name in read if name in self.values}
+        types = {name: self.types[name] for name in (*inputs, *constants)}
+        for node in nodes:
+            types.update((e.tensor, e.type) for e in node.equations)
+            types.update((name, self.types[name]) for name in node.outputs)
+        layout = sum(node.name in self.layout_nodes for node in nodes)
+        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout)
+
+    def _initializers(self, graph: onnx.GraphProto) -> None:
+        for tensor in graph.initializer:
+            self.values.add(tensor.name, tensor)
+        for sparse in graph.sparse_initializer:
+            self.values[sparse.values.name] = dense(sparse)
+
+    # --- the forward pass ---
+
+    def _process(self, order: Iterable[onnx.NodeProto], read: Collection[str]) -> None:
+        """Import nodes in order; `read` are the tensors that a node or an output of the graph needs."""
+        places = {id(node): place for place, node in enumerate(self.model.graph.node)}
+        for node in order:
+            name = self._unique(node.name or f"{node.op_type}_{places[id(node)]}", self.node_names)
+            operands = [operand or None for operand in node.input]
+            outputs = list(node.output)
+            if any(operand in self.missing for operand in operands):
+                self.missing.update(outputs)
+                continue
+            try:
+                self._node(node, name, operands, outputs, read)
+            except (Unsupported, InterpretError) as reason:
+                self.failures.add(node, name, str(reason))
+                self.missing.update(outputs)
+
+    @staticmethod
+    def _unique(name: str, taken: set[str]) -> str:
+        candidate, number = name, 1
+        while candidate in taken:
+            number += 1
+            candidate = f"{name}_{number}"
+        taken.add(candidate)
+        return candidate
+
+    def _node(
+        self, node: onnx.NodeProto, name: str, operands: list[str | None], outputs: list[str], read: Collection[str]
+    ) -> None:
+        if node.op_type == "Constant" and domain_of(node.domain) == "ai.onnx":
+            value = constant_node_value(node)
+            if isinstance(value, onnx.TensorProto):
+                self.values.add(outputs[0], value)
+            else:
+                self.values[outputs[0]] = value
+            return
+        if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
+            raise Unsupported("control flow: its subgraphs are not imported yet")
+        refused = ""
+        if all(operand is None or operand in self.values for operand in operands):
+            try:
+                self._fold(node, operands, outputs)
+                return
+            except CannotFold as reason:
+                refused = str(reason)
+        try:
+            needed = max((place + 1 for place, output in enumerate(outputs) if output in read), default=1)
+            match = self.matcher.match(node, operands, needed, self)
+        except Unsupported as reason:
+            raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})" if refused else str(reason)) from None
+        self._instance(node, name, match, outputs)
+
+    def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
+        results = self.folder.run(node, [None if o is None else self.values[o] for o in operands])
+        for output, value in zip(outputs, results, strict=True):
+            if output:
+                self.values[output] = value
+
+    def _instance(self, node: onnx.NodeProto, name: str, match: Match, outputs: list[str]) -> None:
+        instance = match.instance
+        outputs = outputs[: len(instance.outputs)]
+        outputs = [o or self._unique(f"{name}.{place}", self.used) for place, o in enumerate(outputs)]
+        names: dict[str, str] = {output_name(place): output for place, output in enumerate(outputs)}
+        for place, operand in enumerate(match.operands):
+            if operand is not None:
+                names[operand_name(place)] = operand
+        if all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$")):
+            self._known(instance.equations, names, outputs)
+            return
+        for equation in instance.equations:
+            if equation.tensor not in names:
+                names[equation.tensor] = self._unique(f"{name}.{equation.tensor}", self.used)
+        equations = tuple(
+            replace(equation, tensor=names[equation.tensor], body=rename_reads(equation.body, names))
+            for equation in instance.equations
+        )
+        self.types.update(zip(outputs, instance.outputs, strict=True))
+        origin = (node.name or name,)
+        self.nodes.append(
+            Node(name, instance.operator.name, match.operands, match.attributes, tuple(outputs), origin, equations)
+        )
+        if match.moves_only:
+            self.layout_nodes.add(name)
+
+    def _known(self, equations: Sequence[Equation], names: Mapping[str, str], outputs: list[str]) -> None:
+        """Compute a node that reads no run-time tensor."""
+        operands = {local: self.values[name] for local, name in names.items() if name in self.values}
+        results = evaluate_equations(equations, operands)
+        for place, output in enumerate(outputs):
+            self.values[output] = results[output_name(place)]
+
+
+def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:
+    """The nodes that the outputs depend on, in their order."""
+    wanted = set(outputs)
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.outputs):
+            kept.append(node)
+            wanted.update(name for name in node.operands if name is not None)
+    return kept[::-1]
+
+
+__all__ = ["check_inputs", "import_model", "live_nodes"]

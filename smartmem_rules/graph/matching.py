@@ -1,0 +1,265 @@
+"""Finds the definition of an ONNX node in the rule base and instantiates it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
+from smartmem_rules.graph.weights import Values
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Select, TensorType, tensors_read
+from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
+from smartmem_rules.tensor.primitives import Array
+
+_LARGEST_CONSTANT = 1 << 16
+"""A tensor with more elements than this is read at run time rather than written into the equations."""
+
+Raw = int | float | str | tuple[int | float | str, ...] | ConstantTensor | onnx.GraphProto
+
+
+class Scope(Protocol):
+    """The tensors known so far."""
+
+    @property
+    def types(self) -> Mapping[str, TensorType]: ...
+
+    @property
+    def values(self) -> Values: ...
+
+
+@dataclass(frozen=True)
+class Match:
+    """An overload that accepts a node.
+
+    `operands` are the tensors that it reads at run time, `attributes` everything else that it was given, with the
+    defaults of its definition.
+    """
+
+    instance: Instance
+    operands: tuple[str | None, ...]
+    attributes: dict[str, Value]
+    moves_only: bool
+    reads: frozenset[str]
+
+
+@dataclass
+class _Prepared:
+    instance: Instance
+    attributes: dict[str, Value]
+    moves_only: bool
+    reads: frozenset[str]
+
+
+@dataclass
+class Matcher:
+    """Matches nodes with overloads; equal nodes (operator, operand types, attributes) are instantiated once."""
+
+    base: Definitions
+    opsets: Mapping[str, int]
+    _overloads: dict[tuple[str, str], list[ast.Operator]] = field(init=False)
+    _cache: dict[tuple[object, ...], _Prepared | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._overloads = {}
+        for overloads in self.base.operators.values():
+            for operator in overloads:
+                if not operator.internal:
+                    binding = operator.onnx
+                    key = (binding.domain, binding.name) if binding else (DEFAULT_DOMAIN, operator.name)
+                    self._overloads.setdefault(key, []).append(operator)
+
+    def match(self, node: onnx.NodeProto, operands: Sequence[str | None], needed: int, scope: Scope) -> Match:
+        """The first overload that accepts the node.
+
+        Args:
+            operands: the tensor names of the node's inputs, None for an absent one.
+            needed: how many of its outputs are needed; a variadic output has all members that the node lists.
+
+        Raises:
+            Unsupported: none does; the message gives the reasons.
+        """
+        domain = domain_of(node.domain)
+        candidates = self._candidates(domain, node.op_type)
+        attributes = {attribute.name: raw_attribute(attribute) for attribute in node.attribute}
+        reasons: list[str] = []
+        for operator in candidates:
+            try:
+                variadic = any(output.index is not None for output in operator.outputs)
+                wanted = len(node.output) if variadic else needed
+                return self._attempt(operator, operands, attributes, wanted, scope)
+            except Unsupported as reason:
+                if str(reason) not in reasons:
+                    reasons.append(str(reason))
+        raise Unsupported("; ".join(reasons))
+
+    def _candidates(self, domain: str, name: str) -> list[ast.Operator]:
+        overloads = self._overloads.get((domain, name))
+        if overloads is None:
+            own = [n for d, n in self._overloads if d == domain]
+            near = did_you_mean(name, own) if domain != DEFAULT_DOMAIN else None
+            raise Unsupported("the rule base defines no such operator" + (f"; {near}" if near else ""))
+        opset = self.opsets.get(domain)
+        if opset is None:
+            raise Unsupported(f"the model does not say which version of {domain} it uses")
+        fitting = [o for o in overloads if o.onnx is None or _covers(o.onnx, opset)]
+        if not fitting:
+            ranges = ", ".join(_range_text(o.onnx) for o in overloads if o.onnx is not None)
+            raise Unsupported(f"the model uses opset {opset}, its definitions cover {ranges}")
+        return fitting
+
+    def _attempt(
+        self,
+        operator: ast.Operator,
+        actuals: Sequence[str | None],
+        raw: Mapping[str, Raw],
+        wanted: int,
+        scope: Scope,
+    ) -> Match:
+        operands, given = split_operands(operator, actuals, raw, scope)
+        types = tuple(None if name is None else scope.types[name] for name in operands)
+        key = (id(operator), types, tuple(sorted(given.items())), wanted)
+        prepared = self._cache.get(key)
+        if prepared is None:
+            prepared = self._cache[key] = self._prepare(operator, types, given, wanted)
+        if isinstance(prepared, str):
+            raise Unsupported(prepared)
+        return Match(prepared.instance, operands, prepared.attributes, prepared.moves_only, prepared.reads)
+
+    def _prepare(
+        self, operator: ast.Operator, types: Sequence[TensorType | None], given: Mapping[str, Value], wanted: int
+    ) -> _Prepared | str:
+        try:
+            instance = instantiate_overload(self.base, operator, types, given, wanted)
+        except (Unsupported, DefinitionError) as reason:
+            return str(reason)
+        reads = frozenset(name for e in instance.equations for name in tensors_read(e.body))
+        attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)
+        known: dict[str, Value] = {name: value for name, value in attributes.items() if value is not None}
+        return _Prepared(instance, known, all(map(moves_only, instance.equations)), reads)
+
+
+def compile_time_names(operator: ast.Operator) -> list[str]:
+    """The attributes and compile-time operands of a definition."""
+    names = [attribute.name for attribute in operator.attributes]
+    return names + [formal.name for formal in operator.inputs if formal.constant is not None]
+
+
+def _covers(binding: ast.OnnxBinding, opset: int) -> bool:
+    return binding.since <= opset and (binding.until is None or opset <= binding.until)
+
+
+def _range_text(binding: ast.OnnxBinding) -> str:
+    return f"{binding.since} and later" if binding.until is None else f"{binding.since} to {binding.until}"
+
+
+def moves_only(equation: Equation) -> bool:
+    """Whether the equation only moves elements or fills in constants."""
+    return _moves(equation.body)
+
+
+def _moves(expr: Expr) -> bool:
+    match expr:
+        case Read() | Const():
+            return True
+        case Select(then=then, otherwise=otherwise):
+            return _moves(then) and _moves(otherwise)
+        case _:
+            return False
+
+
+def split_operands(
+    operator: ast.Operator, actuals: Sequence[str | None], raw: Mapping[str, Raw], scope: Scope
+) -> tuple[tuple[str | None, ...], dict[str, Value]]:
+    """The run-time operands of a node, and its attributes with the compile-time operands by name.
+
+    Raises:
+        Unsupported: a compile-time operand is not known, or there are more inputs than the definition has.
+    """
+    kinds = {attribute.name: attribute.kind for attribute in operator.attributes}
+    kinds |= {formal.name: formal.constant for formal in operator.inputs if formal.constant is not None}
+    given = {name: _attribute_value(name, value, kinds.get(name)) for name, value in raw.items()}
+    operands: list[str | None] = []
+    rest = list(actuals)
+    for formal in operator.inputs:
+        if formal.variadic:
+            operands.extend(rest)
+            rest = []
+            continue
+        actual = rest.pop(0) if rest else None
+        if formal.constant is None:
+            operands.append(actual)
+        elif actual is not None:
+            if actual not in scope.values:
+                raise Unsupported(f"{operator.name} needs {formal.name} as a constant, but {actual!r} is computed")
+            given[formal.name] = compile_time(formal.name, scope.values[actual], formal.constant)
+    if any(name is not None for name in rest):
+        raise Unsupported(f"{operator.name} takes {len(operator.inputs)} inputs, not {len(actuals)}")
+    while operands and operands[-1] is None:
+        operands.pop()
+    return tuple(operands), given
+
+
+def compile_time(name: str, array: Array, kind: str) -> Value:
+    """A known tensor as the value of a compile-time operand. Raises Unsupported where it does not fit the kind."""
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise Unsupported(f"{name} holds elements of type {array.dtype}")
+    if array.size > _LARGEST_CONSTANT:
+        raise Unsupported(f"{name} has {array.size} values, too many for a compile-time operand")
+    numbers: list[int | float] = array.reshape(-1).tolist()
+    numbers = [int(v) if isinstance(v, bool) else v for v in numbers]
+    if kind == "tensor":
+        return ConstantTensor(array.shape, tuple(numbers))
+    if kind in ("int", "ints") and array.dtype.kind == "f":
+        raise Unsupported(f"{name} is {array.dtype.name}, not integer")
+    if kind in ("ints", "floats"):
+        return tuple(float(v) for v in numbers) if kind == "floats" else tuple(numbers)
+    if len(numbers) != 1:
+        raise Unsupported(f"{name} has {len(numbers)} values, not one")
+    return float(numbers[0]) if kind == "float" else numbers[0]
+
+
+def raw_attribute(attribute: onnx.AttributeProto) -> Raw:
+    """The value of an ONNX attribute; subgraphs stay what they are."""
+    kinds = onnx.AttributeProto
+    match attribute.type:
+        case kinds.FLOAT:
+            return attribute.f
+        case kinds.INT:
+            return attribute.i
+        case kinds.STRING:
+            return attribute.s.decode("utf-8", "replace")
+        case kinds.FLOATS:
+            return tuple(attribute.floats)
+        case kinds.INTS:
+            return tuple(attribute.ints)
+        case kinds.STRINGS:
+            return tuple(s.decode("utf-8", "replace") for s in attribute.strings)
+        case kinds.TENSOR:
+            array = numpy_helper.to_array(attribute.t)
+            return ConstantTensor(array.shape, tuple(array.reshape(-1).tolist()))
+        case kinds.GRAPH:
+            return attribute.g
+        case _:
+            raise Unsupported(f"its attribute {attribute.name} is of a kind that no definition takes")
+
+
+def _attribute_value(name: str, value: Raw, kind: str | None) -> Value:
+    """The value as the definition's kind wants it; dtypes that ONNX numbers become their names."""
+    if isinstance(value, onnx.GraphProto):
+        raise Unsupported(f"its attribute {name} is a subgraph")
+    if kind == "string" and isinstance(value, int):
+        try:
+            return np.dtype(helper.tensor_dtype_to_np_dtype(value)).name
+        except KeyError:
+            raise Unsupported(f"its attribute {name} is {value}, which is no dtype") from None
+    if kind == "float" and isinstance(value, int):
+        return float(value)
+    return value

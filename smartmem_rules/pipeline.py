@@ -1,0 +1,159 @@
+"""The way of a model to its plan: import, saturate, extract, plan and emit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.plan.model import Plan, PlanError
+from smartmem_rules.runtime.devices import words
+from smartmem_rules.runtime.target import Target, target_of
+from smartmem_rules.tensor.expr import own_indices, walk
+from smartmem_rules.tensor.index import Gathered, Index
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+class Stages(Protocol):
+    """Measures the stages."""
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Measure a stage while it runs."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `optimize`."""
+
+    source: Any
+    rules: Sequence[str | Path]
+    device: str
+    level: str
+    dtype: str
+    memory: str
+    disable: Collection[str]
+    dims: Mapping[str, int]
+
+
+def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
+    """The plan of a model and what it is for; the exceptions are those of `api.optimize`."""
+    from smartmem_rules.plan.build import build
+
+    with clock.stage("import"):
+        base = _rules(tuple(map(str, request.rules)), tuple(sorted(request.disable)))
+        level = level_of(request.level, base)
+        target = target_of(request.device, base)
+        source = request.source
+        imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
+    graph, choice = _choose(imported, base, level, request, target, clock)
+    with clock.stage("emit"):
+        plan = build(graph, base, target.profile, request.level, request.dtype, request.memory)
+    if isinstance(source, (str, Path)):
+        plan.model = Path(source).stem
+    plan.statistics.update(_facts(imported))
+    plan.statistics.update(choice)
+    plan.statistics.update(memory=request.memory, device=target.name)
+    return plan, target
+
+
+def level_of(name: str, base: RuleBase) -> s.Block:
+    """The `level` block of a name.
+
+    Raises:
+        PlanError: there is none.
+    """
+    if name not in base.levels:
+        near = did_you_mean(name, base.levels)
+        raise PlanError(f"there is no level {name!r}; {near or ''} the levels are {', '.join(base.levels) or 'none'}")
+    return base.levels[name]
+
+
+def _rules(paths: tuple[str, ...], disable: tuple[str, ...]) -> RuleBase:
+    from smartmem_rules.resources import rules_path
+
+    files = [str(path) for path in rules_path().rglob("*.smr")] + list(paths)
+    return _loaded(paths, disable, tuple((file, _changed(file)) for file in sorted(files)))
+
+
+def _changed(path: str) -> int:
+    return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+
+
+@lru_cache(maxsize=8)
+def _loaded(paths: tuple[str, ...], disable: tuple[str, ...], state: object) -> RuleBase:
+    del state  # part of the key: a changed file is loaded again
+    return load_rules(paths, disable)
+
+
+def _choose(
+    graph: Graph, base: RuleBase, level: s.Block, request: Request, target: Target, clock: Stages
+) -> tuple[Graph, dict[str, Any]]:
+    """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
+    rulesets = words(level, "rulesets")
+    if not rulesets:
+        return graph, {"extraction": {"status": "skipped", "gap": 0.0}, "rules": []}
+    from smartmem_rules.egraph.saturation import saturate
+    from smartmem_rules.extraction.extract import extract
+
+    with clock.stage("saturate"):
+        saturation = saturate(graph, base, rulesets, request.disable)
+    with clock.stage("extract"):
+        extraction = extract(saturation, graph, base, target.profile, request.level)
+    statistics = {
+        "extraction": {"status": extraction.status, "gap": extraction.gap},
+        "rules": [asdict(one) for one in saturation.statistics.values()],
+        "saturation": {
+            "stopped": saturation.stopped,
+            "iterations": saturation.iterations,
+            "enodes": saturation.enode_count,
+        },
+    }
+    return extraction.graph, statistics
+
+
+def _facts(graph: Graph) -> dict[str, Any]:
+    """What a plan remembers of its model."""
+    return {
+        "operators": graph.operator_counts.total(),
+        "operator_types": dict(graph.operator_counts.most_common()),
+        "layout_operators": graph.layout_operators,
+        "bytes_moved_before": sum(_bytes(graph, node) for node in graph.nodes),
+        "input_bounds": input_bounds(graph),
+        "nodes": {origin: node.operator for node in graph.nodes for origin in (node.origin or (node.name,))},
+    }
+
+
+def _bytes(graph: Graph, node: Node) -> int:
+    from smartmem_rules.plan.memory import item_bytes
+
+    names = [*dict.fromkeys(name for name in node.operands if name is not None), *node.outputs]
+    return sum(graph.types[n].elements * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)
+
+
+def input_bounds(graph: Graph) -> dict[str, int]:
+    """For each integer input that is used as an index, how many values it can take."""
+    bounds: dict[str, int] = {}
+    for node in graph.nodes:
+        if not any(operand in graph.inputs for operand in node.operands):
+            continue
+        for equation in node.equations:
+            for expression in walk(equation.body):
+                for index in own_indices(expression):
+                    for atom in _gathered(index):
+                        if atom.tensor in graph.inputs:
+                            bounds[atom.tensor] = min(bounds.get(atom.tensor, atom.extent), atom.extent)
+    return bounds
+
+
+def _gathered(index: Index) -> list[Gathered]:
+    return [atom for atom, _ in index.terms if isinstance(atom, Gathered)]

@@ -1,0 +1,243 @@
+"""Forms the kernels: which definitions are computed together, and which tensors are never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from smartmem_rules.plan.groups import Group, join, operations, start
+from smartmem_rules.plan.policy import Policy
+from smartmem_rules.plan.program import Definition, Program
+from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, tensors_read, walk
+from smartmem_rules.tensor.index import Var, variable
+
+
+@dataclass
+class Fused:
+    """The kernels-to-be in an order that can be executed.
+
+    Attributes:
+        inlined: tensors that are recomputed inside their readers.
+        stored: tensors that lie in memory between kernels.
+    """
+
+    groups: list[Group]
+    inlined: dict[str, Equation] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)
+
+
+def fuse(program: Program, policy: Policy) -> Fused:
+    """Partition the program's definitions into groups as the policy allows."""
+    return _Fusion(program, policy).run()
+
+
+class _Fusion:
+    def __init__(self, program: Program, policy: Policy) -> None:
+        self.program = program
+        self.policy = policy
+        self.owner: dict[str, Group] = {}
+        self.definition: dict[str, Definition] = {d.tensor: d for d in program.definitions}
+        self.groups: list[Group] = []
+        self.inlined: dict[str, Equation] = {}
+        self.users = program.users()
+        self.indexing = {
+            name
+            for d in program.definitions
+            for node in walk(d.equation.body)
+            for index in own_indices(node)
+            for name in index.gathered
+        }
+
+    def run(self) -> Fused:
+        for definition in self.program.definitions:
+            self._place(definition)
+        if self.policy.table is not None:
+            self._inline_producers()
+            self._feed_contractions()
+        groups = self._ordered()
+        return Fused(groups, self.inlined, {t for g in groups for t in self._outputs(g)})
+
+    # --- growing groups over their consumers ---
+
+    def _place(self, definition: Definition) -> None:
+        for group in self._candidates(definition):
+            if not self._makes_cycle(group, definition) and join(group, definition, self.program.names):
+                self.owner[definition.tensor] = group
+                return
+        group = start(definition, self.program.names, self.program.constants.__contains__)
+        self.groups.append(group)
+        self.owner[definition.tensor] = group
+
+    def _candidates(self, definition: Definition) -> list[Group]:
+        found: dict[Group, None] = {}
+        for tensor in tensors_read(definition.equation.body):
+            group = self.owner.get(tensor)
+            if group is not None and self.policy.may(self.definition[tensor], definition, group.form):
+                found.setdefault(group)
+        rank = {"contraction": 0, "window": 1, "reduction": 2, "pointwise": 3}
+        position = {group: place for place, group in enumerate(self.groups)}
+        return sorted(found, key=lambda g: (rank[g.form], -position[g]))
+
+    def _makes_cycle(self, group: Group, definition: Definition) -> bool:
+        """Whether another operand of the definition already depends on the group."""
+        others = {self.owner[t] for t in tensors_read(definition.equation.body) if t in self.owner} - {group}
+        return any(self._depends(other, group) for other in others)
+
+    def _depends(self, group: Group, on: Group) -> bool:
+        stack, seen = [group], {group}
+        while stack:
+            for producer in self._producers(stack.pop()):
+                if producer is on:
+                    return True
+                if producer not in seen:
+                    seen.add(producer)
+                    stack.append(producer)
+        return False
+
+    def _producers(self, group: Group) -> Iterable[Group]:
+        for member in group.members:
+            for tensor in tensors_read(member.equation.body):
+                producer = self.owner.get(tensor)
+                if producer is not None and producer is not group:
+                    yield producer
+
+    # --- what leaves a group ---
+
+    def _outputs(self, group: Group) -> list[str]:
+        own = group.tensors
+        outputs = []
+        for member in group.members:
+            outside = any(self.owner[u.tensor] is not group for u in self.users.get(member.tensor, ()))
+            if outside or member.tensor in self.program.outputs:
+                outputs.append(member.tensor)
+        assert outputs or own
+        return outputs
+
+    def _readers(self, tensor: str) -> set[Group]:
+        group = self.owner[tensor]
+        return {self.owner[u.tensor] for u in self.users.get(tensor, ())} - {group}
+
+    # --- inlining pointwise producers into their reader ---
+
+    def _inline_producers(self) -> None:
+        for group in reversed(list(self.groups)):
+            if group.form != "pointwise":
+                continue
+            outputs = self._outputs(group)
+            if len(outputs) != 1 or outputs[0] in self.program.outputs or outputs[0] in self.indexing:
+                continue
+            readers = self._readers(outputs[0])
+            if len(readers) == 1:
+                self._try_inline(group, outputs[0], readers.pop())
+
+    def _try_inline(self, group: Group, tensor: str, reader: Group) -> None:
+        rule = self.policy.rule("pointwise", reader.form)
+        if rule is None:
+            return
+        first = self.definition[tensor]
+        uses = [u for u in self.users[tensor] if self.owner[u.tensor] is reader]
+        if not all(self.policy.may(first, use, reader.form) for use in uses):
+            return
+        elements = first.equation.type.elements
+        cost = sum(operations(m.equation.body) for m in group.members)
+        computed = max(_evaluations(u.equation, tensor, reader) for u in uses)
+        if cost * max(0, computed - elements) > rule.recompute * elements:
+            return
+        for member in group.members:
+            self.inlined[member.tensor] = member.equation
+            self.owner[member.tensor] = reader
+        self.groups.remove(group)
+        reader.members[:0] = group.members
+
+    # --- rows that a contraction computes itself ---
+
+    def _feed_contractions(self) -> None:
+        rule = self.policy.rule("reduction", "contraction")
+        if rule is None:
+            return
+        for group in list(self.groups):
+            if group.form != "reduction":
+                continue
+            outputs = self._outputs(group)
+            if len(outputs) != 1 or outputs[0] in self.program.outputs:
+                continue
+            readers = self._readers(outputs[0])
+            if len(readers) != 1:
+                continue
+            (reader,) = readers
+            row_bytes = 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
+            if reader.form == "contraction" and row_bytes <= rule.scratch and self._rows_line_up(group, outputs[0], reader):
+                reader.feeding.append(group)
+                self.groups.remove(group)
+                for member in group.members:
+                    self.owner[member.tensor] = reader
+
+    def _rows_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
+        """Whether each row of the contraction's first factor reads exactly one row of the reduction."""
+        matched = reader.contraction
+        assert matched is not None
+        core = reader.coordinates
+        for user in self.users[tensor]:
+            if user.tensor not in core or user.equation.type != self.definition[user.tensor].equation.type:
+                return False
+        reads = [r for r in _reads_through(matched.a, self.inlined) if r.tensor == tensor]
+        everywhere = sum(r.tensor == tensor for m in reader.members for r in _reads_of(m.equation.body))
+        if len(reads) != 1 or everywhere != 1 or tensor not in tensors_read(matched.a):
+            return False
+        k = set(matched.reduce.variables)
+        rows = set(group.space)
+        local_seen: set[Var] = set()
+        for index, place in zip(reads[0].indices, group.coordinates[tensor], strict=True):
+            if place.variables & rows or place.is_constant:
+                if index.variables & k:
+                    return False
+                continue
+            used = index.variables
+            if len(used) != 1 or not used <= k:
+                return False
+            (var,) = used
+            if index != variable(var) or var in local_seen or {var.extent} != {v.extent for v in place.variables}:
+                return False
+            local_seen.add(var)
+        return bool(local_seen)
+
+    # --- order ---
+
+    def _ordered(self) -> list[Group]:
+        done: dict[Group, None] = {}
+        for root in self.groups:
+            stack = [(root, iter(list(self._producers(root))))]
+            entered = {root}
+            while stack:
+                group, rest = stack[-1]
+                following = next((p for p in rest if p not in done and p not in entered), None)
+                if following is not None:
+                    entered.add(following)
+                    stack.append((following, iter(list(self._producers(following)))))
+                else:
+                    stack.pop()
+                    done.setdefault(group)
+        return list(done)
+
+
+def _reads_of(expr: Expr) -> list[Read]:
+    return [node for node in walk(expr) if isinstance(node, Read)]
+
+
+def _reads_through(expr: Expr, inlined: dict[str, Equation]) -> list[Read]:
+    return [r for r in _reads_of(expr) if r.tensor not in inlined]
+
+
+def _evaluations(reader: Equation, tensor: str, group: Group) -> int:
+    """How many elements of the tensor a kernel reads, every loop counted; a contraction stages each row once."""
+    total = 0
+    for read in _reads_of(reader.body):
+        if read.tensor == tensor:
+            extents = {v for index in read.indices for v in index.variables}
+            count = 1
+            for var in extents:
+                count *= var.extent
+            if group.form == "window":
+                count = max(count, reader.type.elements)
+            total = max(total, count)
+    return total

@@ -1,0 +1,233 @@
+"""Chooses how each stored tensor lies in memory: by the reduction dimensions of its readers (SmartMem section 3.2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
+from smartmem_rules.plan.realise import expressions
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, walk
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+
+
+@dataclass(frozen=True)
+class LayoutCosts:
+    """The weights of a `layout` block."""
+
+    scattered_read: float
+    strided_read: float
+    scattered_write: float
+    sweeps: int
+
+    @staticmethod
+    def of(block: Block) -> LayoutCosts:
+        entries = {e.key: float(e.values[0]) for e in block.entries}
+        return LayoutCosts(
+            entries["scattered_read"], entries["strided_read"], entries["scattered_write"], int(entries["sweeps"])
+        )
+
+
+@dataclass(frozen=True)
+class ImageLimits:
+    width: int
+    height: int
+
+
+def advancing(index: Index) -> Var | None:
+    """The variable with which an index moves in steps of one."""
+    return next((a for a, c in index.terms if isinstance(a, Var) and c == 1), None)
+
+
+class LayoutSearch:
+    """Local search: each tensor takes the axis that is cheapest given its neighbours' choices."""
+
+    def __init__(self, kernels: list[Kernel], tensors: Mapping[str, Stored], costs: LayoutCosts) -> None:
+        self.kernels = kernels
+        self.tensors = tensors
+        self.costs = costs
+        self.innermost = {n: len(t.type.shape) - 1 for n, t in tensors.items() if t.type.shape}
+        self.touching: dict[str, list[Kernel]] = {}
+        for kernel in kernels:
+            for name in dict.fromkeys(kernel.reads + kernel.writes):
+                self.touching.setdefault(name, []).append(kernel)
+
+    def run(self) -> dict[str, int]:
+        """The innermost axis of every tensor that is free to choose one."""
+        free = [n for n, t in self.tensors.items() if t.role in ("intermediate", "constant") and len(t.type.shape) > 1]
+        for _ in range(self.costs.sweeps):
+            changed = False
+            for name in free:
+                best = self._best(name)
+                changed |= best != self.innermost[name]
+                self.innermost[name] = best
+            if not changed:
+                break
+        return {name: self.innermost[name] for name in free}
+
+    def _best(self, name: str) -> int:
+        shape = self.tensors[name].type.shape
+        current = self.innermost[name]
+        costs: list[tuple[float, int, int]] = []
+        for axis, extent in enumerate(shape):
+            if extent > 1 or axis == current:
+                self.innermost[name] = axis
+                cost = sum(self._kernel_cost(k) for k in self.touching.get(name, ()))
+                costs.append((cost, axis != current, axis))
+        self.innermost[name] = current
+        return min(costs)[2]
+
+    def _kernel_cost(self, kernel: Kernel) -> float:
+        cost = 0.0
+        lanes = self._lanes(kernel)
+        for store in kernel.stores:
+            weight = _count(kernel.axes) * _count(store.local)
+            if self._moving(store.tensor, store.indices) not in lanes:
+                cost += weight * self.costs.scattered_write
+        for expr, vectors in self._reads(kernel, lanes):
+            for read, loops in _reads_with_loops(expr):
+                if read.tensor in self.innermost:
+                    cost += self._read_cost(read, vectors, loops)
+        return cost
+
+    def _read_cost(self, read: Read, vectors: set[Var], loops: set[Var]) -> float:
+        used = {v for i in read.indices for v in i.variables}
+        weight = _count(used)
+        moving = self._moving(read.tensor, read.indices)
+        if moving in vectors or not used & vectors:
+            return 0.0
+        return weight * (self.costs.strided_read if moving in loops else self.costs.scattered_read)
+
+    def _moving(self, tensor: str, indices: tuple[Index, ...]) -> Var | None:
+        return advancing(indices[self.innermost[tensor]]) if tensor in self.innermost else None
+
+    def _lanes(self, kernel: Kernel) -> set[Var]:
+        """The variables over which the kernel can write vectors."""
+        if kernel.contraction is not None:
+            return {kernel.contraction.n}
+        if kernel.form == "reduction":
+            return {v for s in kernel.stores for v in s.local}
+        first = kernel.stores[0]
+        lane = self._moving(first.tensor, first.indices)
+        return {lane} if lane is not None else set()
+
+    def _reads(self, kernel: Kernel, lanes: set[Var]) -> Iterable[tuple[Expr, set[Var]]]:
+        """The kernel's expressions, each with the variables over which it would read vectors."""
+        c = kernel.contraction
+        if c is not None:
+            for stage in c.stages:
+                yield stage.body, set(stage.axes) | _reduced(stage.body)
+            yield c.a, set(c.k)
+            yield c.b, {c.n}
+            for store in kernel.stores:
+                yield store.value, lanes
+            return
+        for expr in expressions(kernel):
+            if kernel.form == "reduction":
+                yield expr, {v for s in kernel.stages for v in s.axes} | lanes | _reduced(expr)
+            else:
+                yield expr, lanes
+
+
+def _reduced(expr: Expr) -> set[Var]:
+    return {v for node in walk(expr) if isinstance(node, Reduce) for v in node.variables}
+
+
+def _reads_with_loops(expr: Expr) -> list[tuple[Read, set[Var]]]:
+    loops = _reduced(expr)
+    return [(node, loops) for node in walk(expr) if isinstance(node, Read)]
+
+
+def _count(variables: Iterable[Var]) -> int:
+    count = 1
+    for var in variables:
+        count *= var.extent
+    return count
+
+
+def with_innermost(rank: int, axis: int) -> tuple[int, ...]:
+    return (*(a for a in range(rank) if a != axis), axis)
+
+
+def image_layout(stored: Stored, axis: int | None, limits: ImageLimits) -> Layout | None:
+    """A texture layout whose lanes run along the axis (None: one element a texel) and that fits the limits."""
+    shape = stored.type.shape
+    order = with_innermost(len(shape), axis) if axis is not None else (*range(len(shape)), -1)
+    for rows in range(len(order) - 1, -1, -1):
+        layout = Layout("image", order, rows)
+        width, height = layout.image_size(shape)
+        if 0 < width <= limits.width and 0 < height <= limits.height:
+            return layout
+    return None
+
+
+def writable_lane(kernel: Kernel, store: Store, axis: int) -> bool:
+    """Whether the kernel computes whole texels when the tensor's lanes run along the axis."""
+    index = store.indices[axis]
+    var = advancing(index)
+    if var is None:
+        return False
+    rest = add(index, scale(variable(var), -1))
+    if var in rest.variables or any(c % 4 for _, c in rest.terms) or rest.constant % 4:
+        return False
+    if any(var in other.variables for a, other in enumerate(store.indices) if a != axis):
+        return False
+    if rest.terms and var.extent % 4:
+        return False
+    if kernel.contraction is not None:
+        return var == kernel.contraction.n
+    if kernel.form == "reduction":
+        return index == variable(var) and (var in store.local or not any(s.local for s in kernel.stores))
+    return var in kernel.axes
+
+
+def choose_layouts(
+    kernels: list[Kernel],
+    tensors: dict[str, Stored],
+    search: bool,
+    costs: LayoutCosts,
+    limits: ImageLimits | None,
+) -> None:
+    """Set the layout of every tensor.
+
+    Args:
+        search: choose the contiguous axis by the readers; otherwise tensors stay row-major.
+        limits: where given, floating-point tensors go to images that fit these limits.
+    """
+    chosen = LayoutSearch(kernels, tensors, costs).run() if search else {}
+    writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
+    lanes: dict[str, Var | None] = {}
+    for name, stored in tensors.items():
+        rank = len(stored.type.shape)
+        if stored.role in ("input", "output") or rank == 0:
+            stored.layout = row_major(rank)
+            continue
+        axis = chosen.get(name, rank - 1)
+        stored.layout = Layout("buffer", with_innermost(rank, axis))
+        if limits is not None and stored.type.dtype.startswith("float") and stored.type.dtype != "float64":
+            layout = _image(stored, axis, writers.get(name), limits, lanes)
+            stored.layout = layout or stored.layout
+
+
+def _image(
+    stored: Stored,
+    axis: int,
+    writer: tuple[Kernel, Store] | None,
+    limits: ImageLimits,
+    lanes: dict[str, Var | None],
+) -> Layout | None:
+    if writer is None:
+        return image_layout(stored, axis, limits)
+    kernel, store = writer
+    rank = len(stored.type.shape)
+    for candidate in (axis, *(a for a in reversed(range(rank)) if a != axis)):
+        if not writable_lane(kernel, store, candidate):
+            continue
+        lane = advancing(store.indices[candidate])
+        if kernel.contraction is None and lanes.setdefault(kernel.name, lane) != lane:
+            continue
+        return image_layout(stored, candidate, limits)
+    if kernel.form == "pointwise" and lanes.setdefault(kernel.name, None) is not None:
+        return None
+    return image_layout(stored, None, limits)

@@ -1,0 +1,106 @@
+"""Which neighbours may share a kernel: read from the tables, `fuse` and `level` blocks of the rule base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.language.syntax import Block, Table
+from smartmem_rules.plan.model import PlanError
+from smartmem_rules.plan.program import Definition
+
+
+@dataclass(frozen=True)
+class FusionRule:
+    """A `fuse` block: kernels of form `first` may take in definitions or kernels of form `second`.
+
+    Attributes:
+        recompute: scalar operations that one saved memory access may cost.
+        scratch: bytes of one row that may be kept on chip.
+    """
+
+    name: str
+    first: str
+    second: str
+    recompute: int
+    scratch: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The fusion knowledge of one level."""
+
+    level: str
+    table: Table | None
+    rules: tuple[FusionRule, ...]
+    reads_through_views: bool
+    chooses_layouts: bool
+    tuned: bool
+
+    def may(self, first: Definition, second: Definition, form: str) -> bool:
+        """Whether `second` may join the kernel (of the given form) that computes `first`."""
+        if first.node == second.node:
+            return True
+        if self.table is None:
+            return False
+        word = self._word(first, second)
+        if word.startswith(("fuse", "eliminate")) or word == "T":
+            return True
+        if word == "D":
+            # DNNFusion measures these; the kernel gains where no element is computed more than once
+            return first.equation.type.elements >= second.equation.type.elements
+        return self.rule(form, "reduction" if second.reduces else "pointwise") is not None
+
+    def _word(self, first: Definition, second: Definition) -> str:
+        assert self.table is not None
+        by_layout = any("." in row for row in self.table.rows)
+        rows = (first.classes.layout, second.classes.layout) if by_layout else (first.classes.mapping, second.classes.mapping)
+        cell = self.table.cells.get(rows)
+        if cell is None:
+            raise PlanError(f"table {self.table.name} has no cell for {rows[0]} followed by {rows[1]}")
+        return cell[0]
+
+    def rule(self, first: str, second: str) -> FusionRule | None:
+        return next((r for r in self.rules if r.first == first and r.second == second), None)
+
+
+def policy_of(level: Block, tables: Mapping[str, Table], fuse: Mapping[str, Block]) -> Policy:
+    """The policy that a `level` block describes.
+
+    Raises:
+        PlanError: the level names a table or fusion rule that does not exist.
+    """
+    entries = {entry.key: entry.values for entry in level.entries}
+    table = None
+    if "table" in entries:
+        name = str(entries["table"][0])
+        if name not in tables:
+            raise PlanError(f"level {level.name} names the table {name}, which no rule file defines ({level.span})")
+        table = tables[name]
+    rules = []
+    for name in map(str, entries.get("fuse", ())):
+        if name not in fuse:
+            raise PlanError(f"level {level.name} names the fusion rule {name}, which no rule file defines ({level.span})")
+        rules.append(_rule(fuse[name]))
+    return Policy(
+        level.name,
+        table,
+        tuple(rules),
+        entries.get("views", ("keep",))[0] == "read_through",
+        entries.get("layouts", ("none",))[0] == "reduction",
+        entries.get("schedules", ("default",))[0] == "tuned",
+    )
+
+
+def _rule(block: Block) -> FusionRule:
+    entries = {entry.key: entry.values for entry in block.entries}
+    try:
+        return FusionRule(
+            block.name,
+            str(entries["first"][0]),
+            str(entries["second"][0]),
+            int(entries.get("recompute", (0,))[0]),
+            int(entries.get("scratch", (0,))[0]),
+        )
+    except KeyError as missing:
+        raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

@@ -1,0 +1,244 @@
+"""Sizes the kernels: which template realises a contraction, its register block, and the packing of constant factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored
+from smartmem_rules.plan.realise import account_reads
+from smartmem_rules.tensor.expr import (
+    Equation,
+    Expr,
+    Read,
+    TensorType,
+    free_variables,
+    substitute_variables,
+    tensors_read,
+    walk,
+)
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.interpret import evaluate_equations
+
+
+@dataclass(frozen=True)
+class ContractionSchedule:
+    """A `schedule NAME for contraction` block."""
+
+    name: str
+    kind: str
+    memory: str
+    template: str
+    tuned: bool
+    rows: tuple[int, ...]
+    columns: int
+    panel_bytes: int
+    columns_bytes: int
+    items: int
+    smallest_block: int
+
+    @staticmethod
+    def of(block: Block) -> ContractionSchedule:
+        entries = {e.key: e.values for e in block.entries}
+        numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
+        return ContractionSchedule(
+            block.name,
+            str(entries["kind"][0]),
+            str(entries["memory"][0]),
+            str(entries["template"][0]),
+            entries["tuned"][0] in ("yes", True),
+            tuple(int(r) for r in entries["rows"]),
+            numbers.get("columns", 4),
+            numbers.get("panel_bytes", 0),
+            numbers.get("columns_bytes", 0),
+            numbers.get("items", 1),
+            numbers.get("smallest_block", 1),
+        )
+
+
+def candidates(
+    schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool
+) -> tuple[ContractionSchedule, ...]:
+    """The contraction schedules that the device and level admit, tuned ones first."""
+    found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject == "contraction"]
+    admitted = [
+        s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any") and (tuned or not s.tuned)
+    ]
+    if not admitted:
+        raise PlanError(f"no schedule for contractions on a {kind} device with {memory} memory: add one to schedule.smr")
+    return tuple(sorted(admitted, key=lambda s: not s.tuned))
+
+
+class Scheduler:
+    """Gives every contraction its schedule and packs the constant factors.
+
+    Args:
+        constants: values of the constant tensors.
+        tensors: the stored tensors; packed factors are added.
+    """
+
+    def __init__(
+        self,
+        schedules: tuple[ContractionSchedule, ...],
+        constants: Mapping[str, np.ndarray],
+        tensors: dict[str, Stored],
+        storage: str,
+    ) -> None:
+        self.schedules = schedules
+        self.constants = constants
+        self.tensors = tensors
+        self.storage = storage
+        self._packed: dict[tuple[object, ...], str] = {}
+
+    def schedule(self, kernel: Kernel) -> None:
+        c = kernel.contraction
+        if c is None:
+            return
+        constant = all(name in self.constants for name in tensors_read(c.b)) and bool(tensors_read(c.b))
+        c = replace(c, k=self._ordered_k(c))
+        kernel.contraction = c
+        for schedule in self.schedules:
+            if schedule.template == "panel":
+                if self._panel(kernel, c, schedule, constant):
+                    return
+            else:
+                self._tile(kernel, c, schedule, constant)
+                return
+        raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+
+    # --- order of the reduction ---
+
+    def _ordered_k(self, c: Contraction) -> tuple[Var, ...]:
+        """The reduction variables, the one along which the left factor is contiguous last."""
+        strides: dict[Var, int] = {}
+        for node in walk(c.a):
+            if isinstance(node, Read) and node.tensor in self.tensors:
+                stored = self.tensors[node.tensor]
+                for index, stride in zip(node.indices, stored.layout.strides(stored.type.shape), strict=True):
+                    for atom, coefficient in index.terms:
+                        if isinstance(atom, Var) and atom in c.k:
+                            strides[atom] = max(strides.get(atom, 0), abs(coefficient * stride))
+        return tuple(sorted(c.k, key=lambda v: -strides.get(v, 1 << 60)))
+
+    # --- the panel template ---
+
+    def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
+        m, k = _count(c.m), _count(c.k)
+        columns = 8 if c.n.extent <= 8 else s.columns
+        tiles = -(-c.n.extent // columns)
+        if k * 4 * s.smallest_block > 4 * s.panel_bytes:
+            return False
+        if not constant and tiles * columns * k * 4 > s.columns_bytes:
+            return False
+        rows = min(s.rows, key=lambda r: (-(-m // r) * max(r, 4), -r))
+        block_rows = self._block_rows(s, c, m, k, rows, constant)
+        row_blocks = -(-m // block_rows) * _count(c.batch)
+        tiles_per_block = tiles
+        if row_blocks < s.items:
+            tiles_per_block = max(min(tiles, 4), -(-tiles // max(1, -(-s.items // row_blocks))))
+            if not constant:
+                tiles_per_block = tiles
+        kernel.schedule = {
+            "template": "panel", "name": s.name, "rows": rows, "columns": columns,
+            "block_rows": block_rows, "tiles_per_block": tiles_per_block,
+        }  # fmt: skip
+        if constant:
+            self._pack_panels(kernel, c, columns, tiles)
+        return True
+
+    def _block_rows(
+        self, s: ContractionSchedule, c: Contraction, m: int, k: int, rows: int, constant: bool
+    ) -> int:
+        most = max(rows, s.panel_bytes // (4 * k) // rows * rows)
+        if not constant and _count(c.batch) * 2 >= s.items:
+            return min(most, -(-m // rows) * rows)
+        wanted = -(-m * _count(c.batch) // s.items)
+        block = max(wanted, s.smallest_block, rows)
+        return min(most, -(-min(block, m) // rows) * rows)
+
+    def _pack_panels(self, kernel: Kernel, c: Contraction, columns: int, tiles: int) -> None:
+        batch = tuple(v for v in c.batch if v in free_variables(c.b))
+        key = ("panel", _canonical(c.b, (*batch, *c.k, c.n)), columns)
+        name = self._packed.get(key)
+        if name is None:
+            values = self._evaluate(c.b, (*batch, c.n, *c.k))
+            flat = values.reshape(_count(batch), c.n.extent, _count(c.k))
+            padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
+            padded[:, : c.n.extent] = flat
+            packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
+            name = self._keep(kernel, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
+        kernel.schedule |= {"packed": name, "packed_batch": batch}
+        self._replace_reads(kernel, name)
+
+    # --- the tile template ---
+
+    def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _count(c.m))}
+        if not constant:
+            return
+        batch = tuple(v for v in c.batch if v in free_variables(c.b))
+        axes = (*batch, *c.k, c.n)
+        key = ("tile", _canonical(c.b, axes))
+        name = self._packed.get(key)
+        if name is None:
+            values = self._evaluate(c.b, axes)
+            memory = self._weight_memory(c.b)
+            flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
+            name = self._keep(kernel, key, flat, Layout(memory, (0, 1), 1 if memory == "image" else 0))
+        position = Index(0)
+        for var in axes[:-1]:
+            position = add(scale(position, var.extent), variable(var))
+        kernel.contraction = replace(c, b=Read(name, (position, variable(c.n)), "float32"))
+        self._replace_reads(kernel, name)
+
+    def _weight_memory(self, b: Expr) -> str:
+        return "image" if any(self.tensors[t].layout.memory == "image" for t in tensors_read(b)) else "buffer"
+
+    # --- constants ---
+
+    def _evaluate(self, expr: Expr, axes: tuple[Var, ...]) -> np.ndarray:
+        type_ = TensorType(expr.dtype, tuple(v.extent for v in axes))
+        needed = {t: self.constants[t] for t in tensors_read(expr)}
+        return evaluate_equations([Equation("packed", axes, expr, type_)], needed)["packed"]
+
+    def _keep(self, kernel: Kernel, key: tuple[object, ...], values: np.ndarray, layout: Layout) -> str:
+        name = f"{tensors_read(kernel.contraction.b)[0]}@{len(self._packed)}"  # type: ignore[union-attr]
+        self._packed[key] = name
+        self.tensors[name] = Stored(
+            name, TensorType("float32", values.shape), layout, "constant", self.storage, pack(values, layout, self.storage)
+        )
+        return name
+
+    def _replace_reads(self, kernel: Kernel, packed: str) -> None:
+        account_reads(kernel, skip_right=kernel.schedule["template"] == "panel")
+        if packed not in kernel.reads:
+            kernel.reads = (*kernel.reads, packed)
+
+
+def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
+    """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
+    dtype = np.uint8 if storage == "bool" else np.dtype(storage)
+    if layout.memory == "buffer":
+        return np.ascontiguousarray(values.transpose(layout.order) if values.ndim else values).astype(dtype).reshape(-1)
+    width, height = layout.image_size(values.shape)
+    if layout.order and layout.order[-1] < 0:
+        texels = np.zeros((values.size, 4), dtype)
+        texels[:, 0] = values.transpose(layout.order[:-1]).reshape(-1)
+        return texels.reshape(height, width, 4)
+    ordered = values.transpose(layout.order) if values.ndim else values.reshape(1)
+    rest = -ordered.shape[-1] % 4
+    padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
+    return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
+
+
+def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
+    """The expression with its axes renamed, so that equal factors are packed once."""
+    return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})
+
+
+def _count(variables: tuple[Var, ...]) -> int:
+    return math.prod(v.extent for v in variables)

@@ -1,0 +1,92 @@
+"""What the statistics of a plan say, as plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.plan.memory import memory_use
+from smartmem_rules.plan.model import Kernel, Plan
+from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.reference import Check
+
+
+def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[str, Any]:
+    """Everything about a plan as JSON data; `device` is None for a device that is not here, `check` if none was made."""
+    statistics = plan.statistics
+    memory = memory_use(plan.tensors, plan.kernels, plan.slots)
+    return {
+        "model": plan.model,
+        "device": plan.device if device is None else device.name,
+        "profile": plan.device,
+        "level": plan.level,
+        "dtype": plan.dtype,
+        "memory": statistics.get("memory", "auto"),
+        "operators": statistics.get("operators", 0),
+        "operator_types": statistics.get("operator_types", {}),
+        "kernels": len(plan.kernels),
+        "kernel_forms": dict(Counter(kernel_kind(kernel) for kernel in plan.kernels)),
+        "layout_operators": {
+            "before": statistics.get("layout_operators", 0),
+            "after": sum(kernel.moves_only for kernel in plan.kernels),
+        },
+        "seconds": statistics.get("seconds", {}),
+        "bytes_moved": sum(kernel.bytes_moved for kernel in plan.kernels),
+        "bytes_moved_before": statistics.get("bytes_moved_before", 0),
+        "intermediate_bytes": {"reused": memory.reused, "separate": memory.separate, "bound": memory.bound},
+        "check": None if check is None else check.data(),
+        "extraction": statistics.get("extraction", {"status": "skipped", "gap": 0.0}),
+        "saturation": statistics.get("saturation"),
+    }
+
+
+def kernel_kind(kernel: Kernel) -> str:
+    """The form of a kernel, `moves only` for one that computes nothing."""
+    return "moves only" if kernel.moves_only else kernel.form
+
+
+def explain(plan: Plan, node: str) -> dict[str, Any]:
+    """What became of an ONNX node.
+
+    Raises:
+        GraphError: the model has no node of this name.
+    """
+    nodes: dict[str, str] = plan.statistics.get("nodes", {})
+    kernels = [kernel for kernel in plan.kernels if node in kernel.origin]
+    if node not in nodes and not kernels:
+        known = [*nodes, *(origin for kernel in plan.kernels for origin in kernel.origin)]
+        near = did_you_mean(node, known)
+        raise GraphError(f"the model {plan.model} has no node {node!r}; {near or 'its nodes are named as in the file'}")
+    rules = plan.statistics.get("rules_of_node", {}).get(node, [])
+    return {
+        "node": node,
+        "operator": nodes.get(node, ""),
+        "outcome": _outcome(kernels, node),
+        "kernels": [_kernel_data(kernel, node) for kernel in kernels],
+        "rules": list(rules),
+        "near_misses": plan.statistics.get("near_misses", {}).get(node, []),
+    }
+
+
+def _outcome(kernels: list[Kernel], node: str) -> str:
+    if not kernels:
+        return "no kernel computes it: its elements are read in place through index arithmetic, or it became a constant"
+    if len(kernels) == 1:
+        kernel = kernels[0]
+        alone = set(kernel.origin) == {node}
+        return f"the kernel {kernel.name} computes it" + (
+            " alone" if alone else f" with {len(kernel.origin) - 1} others"
+        )
+    return f"{len(kernels)} kernels compute parts of it"
+
+
+def _kernel_data(kernel: Kernel, node: str) -> dict[str, Any]:
+    return {
+        "name": kernel.name,
+        "form": kernel.form,
+        "moves_only": kernel.moves_only,
+        "with": [origin for origin in kernel.origin if origin != node],
+        "bytes_moved": kernel.bytes_moved,
+    }

@@ -1,0 +1,40 @@
+"""Measures several systems beside each other: their runs take turns, so that all meet the same state of the machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from smartmem_rules.runtime.executor import summary
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something to measure.
+
+    Attributes:
+        name: how results call it.
+        run: one inference, from inputs on the host to outputs on the host.
+        kernels: how many kernels it enqueues, None where that is not known.
+    """
+
+    name: str
+    run: Callable[[], object]
+    kernels: int | None
+    device: str
+
+
+def interleaved(contenders: Sequence[Contender], runs: int, warmup: int = 2) -> list[dict[str, Any]]:
+    """The times of every contender: {median_ms, min_ms, max_ms, runs, kernels, device}."""
+    for contender in contenders:
+        for _ in range(warmup):
+            contender.run()
+    times: list[list[float]] = [[] for _ in contenders]
+    for _ in range(runs):
+        for contender, own in zip(contenders, times, strict=True):
+            start = time.perf_counter()
+            contender.run()
+            own.append((time.perf_counter() - start) * 1e3)
+    return [summary(own, c.kernels, c.device) for c, own in zip(contenders, times, strict=True)]

@@ -1,0 +1,121 @@
+"""From kernel texts to OpenCL kernels: many texts to a program, because each program costs a fixed time to build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from smartmem_rules.plan.model import Source
+from smartmem_rules.runtime.devices import Device
+
+_TEXTS_PER_PROGRAM = 24
+_LOG_LINES = 30
+_Text = tuple[str, str, tuple[str, ...]]
+"""The entry, the text and the options of a source: what makes two sources the same kernel code."""
+
+
+class BuildError(Exception):
+    """The OpenCL compiler refused a kernel; the message has the kernel's name and the compiler's log."""
+
+
+class Programs:
+    """The built programs of a plan's sources."""
+
+    def __init__(
+        self,
+        context: Any,
+        device: Device,
+        sources: Sequence[Source],
+        names: Sequence[str],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Build each distinct text once.
+
+        Args:
+            names: the kernels' names, for error messages.
+            progress: called with the numbers of distinct texts built and to build.
+
+        Raises:
+            BuildError: a text does not compile.
+        """
+        self._context = context
+        self._names: dict[_Text, str] = {}
+        for source, name in zip(sources, names, strict=True):
+            self._names.setdefault((source.entry, source.text, source.options), name)
+        self._built: dict[_Text, tuple[Any, str]] = {}
+        chunks = _chunks(self._names, device)
+        done = 0
+        # PoCL holds one lock while it compiles: threads gain nothing on a CPU device
+        workers = 1 if device.kind == "cpu" else min(8, max(1, len(chunks)))
+        with ThreadPoolExecutor(workers) as pool:
+            for built in pool.map(self._build, chunks):
+                self._built.update(built)
+                done += len(built)
+                if progress is not None:
+                    progress(done, len(self._names))
+
+    @property
+    def count(self) -> int:
+        """How many distinct texts there are."""
+        return len(self._names)
+
+    def kernel(self, source: Source) -> Any:
+        """A new kernel object with its own arguments."""
+        import pyopencl as cl
+
+        program, entry = self._built[source.entry, source.text, source.options]
+        return cl.Kernel(program, entry)
+
+    def _build(self, chunk: Sequence[_Text]) -> dict[_Text, tuple[Any, str]]:
+        if len(chunk) > 1:
+            try:
+                return self._build_together(chunk)
+            except BuildError:
+                pass  # one at a time finds the kernel at fault, or copes with texts that do not go together
+        built: dict[_Text, tuple[Any, str]] = {}
+        for text in chunk:
+            built[text] = (self._compile(text[1], text[2], self._names[text]), text[0])
+        return built
+
+    def _build_together(self, chunk: Sequence[_Text]) -> dict[_Text, tuple[Any, str]]:
+        parts: list[str] = []
+        entries: dict[_Text, str] = {}
+        for number, text in enumerate(chunk):
+            entry = f"{text[0]}_{number}"
+            entries[text] = entry
+            parts.append(f"#define {text[0]} {entry}\n{text[1]}\n#undef {text[0]}\n")
+        program = self._compile("\n".join(parts), chunk[0][2], self._names[chunk[0]])
+        return {text: (program, entry) for text, entry in entries.items()}
+
+    def _compile(self, text: str, options: Iterable[str], name: str) -> Any:
+        import pyopencl as cl
+
+        program = cl.Program(self._context, text)
+        try:
+            return program.build(options=list(options))
+        except cl.Error as error:
+            raise BuildError(f"the kernel {name} does not compile:\n{_log(program, error)}") from error
+
+
+def _chunks(texts: Iterable[_Text], device: Device) -> list[list[_Text]]:
+    by_options: dict[tuple[str, ...], list[_Text]] = {}
+    for text in texts:
+        by_options.setdefault(text[2], []).append(text)
+    size = _TEXTS_PER_PROGRAM if device.kind == "cpu" else 4
+    return [group[at : at + size] for group in by_options.values() for at in range(0, len(group), size)]
+
+
+def _log(program: Any, error: Exception) -> str:
+    """The compiler's messages, without pyopencl's own words around them."""
+    import pyopencl as cl
+
+    try:
+        logs = [program.get_build_info(device, cl.program_build_info.LOG) for device in program.devices]
+        text = "\n".join(log.strip() for log in logs if log and log.strip())
+    except cl.Error:
+        text = ""
+    lines = (text or str(error)).splitlines()
+    if len(lines) > _LOG_LINES:
+        lines = [*lines[:_LOG_LINES], f"... and {len(lines) - _LOG_LINES} lines more"]
+    return "\n".join(lines)

@@ -1,0 +1,284 @@
+"""Runs a plan on an OpenCL device: one in-order queue, every kernel's arguments set once, only outputs copied back."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.plan.memory import item_bytes, stored_bytes
+from smartmem_rules.plan.model import Plan, Slot, Source, Stored
+from smartmem_rules.runtime.compiling import BuildError, Programs
+from smartmem_rules.runtime.devices import Device, DeviceError
+from smartmem_rules.runtime.feeds import Array, check_feeds, random_feeds
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.primitives import storage_dtype
+
+_SLACK = 64
+"""Bytes behind the end of every buffer: vector loads may reach over the last element."""
+
+
+class RunError(Exception):
+    """The device refused memory or a kernel; the message says which and what to do."""
+
+
+@dataclass(frozen=True)
+class _Launch:
+    kernel: Any
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    name: str
+
+
+class Executor:
+    """A plan that is ready to run: built kernels, packed constants on the device, memory for everything else.
+
+    Not for use by several threads at once: the memory of intermediates is shared by all runs.
+    """
+
+    def __init__(self, plan: Plan, device: Device, progress: Callable[[int, int], None] | None = None) -> None:
+        """Build the kernels and fill the device's memory.
+
+        Args:
+            progress: called with the numbers of distinct kernel texts built and to build.
+
+        Raises:
+            BuildError: the OpenCL compiler refuses a kernel.
+            RunError: the device has too little memory, or its images are too small.
+        """
+        import pyopencl as cl
+
+        self.plan = plan
+        self.device = device
+        self.input_types = input_types(plan)
+        self._context = cl.Context([device.handle])
+        self._queue = cl.CommandQueue(self._context, device.handle)
+        self._memory: dict[str, Any] = {}
+        names = [kernel.name for kernel in plan.kernels]
+        programs = Programs(self._context, device, plan.sources, names, progress)
+        self.programs = programs.count
+        try:
+            self._allocate()
+        except (cl.MemoryError, MemoryError) as error:
+            raise RunError(
+                f"{device.name} has too little memory for this plan ({self.device_bytes / 2**20:.0f} MiB needed)"
+            ) from error
+        self._launches = [
+            self._launch(programs, kernel.name, source)
+            for kernel, source in zip(plan.kernels, plan.sources, strict=True)
+        ]
+        self._launches = [launch for launch in self._launches if all(launch.global_size)]
+        # int64 and half outputs are converted into these on every run
+        self._staging = {name: np.empty(self._tensor(name).type.shape, self._host_dtype(name)) for name in plan.outputs}
+
+    @property
+    def device_bytes(self) -> int:
+        """The device memory that the plan needs."""
+        placed = sum(slot_bytes(slot) for slot in self.plan.slots)
+        return placed + sum(stored_bytes(t) for t in self.plan.tensors.values() if t.name not in self.plan.placement)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        """One inference.
+
+        Args:
+            feeds: an array for every input, of the model's shape and element type.
+
+        Returns:
+            new arrays of the model's element types, by output.
+
+        Raises:
+            GraphError: an input is missing, unknown, or of a wrong shape or element type.
+        """
+        self._upload(check_feeds(self.input_types, feeds))
+        self._enqueue(self._queue)
+        return self._download()
+
+    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The time of whole inferences, from inputs on the host to outputs on the host.
+
+        Returns:
+            {median_ms, min_ms, max_ms, runs, kernels, device}.
+
+        Args:
+            feeds: the inputs; random ones if None.
+        """
+        given = random_feeds(self.input_types) if feeds is None else dict(feeds)
+        for _ in range(warmup):
+            self.run(given)
+        times = [self.timed_run(given) for _ in range(max(1, runs))]
+        return summary(times, len(self.plan.kernels), self.device.name)
+
+    def timed_run(self, feeds: Mapping[str, Any]) -> float:
+        """The milliseconds of one inference."""
+        start = time.perf_counter()
+        self.run(feeds)
+        return (time.perf_counter() - start) * 1e3
+
+    def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
+        """Every kernel's name and milliseconds on the device, in the order of execution."""
+        import pyopencl as cl
+
+        self.run(random_feeds(self.input_types) if feeds is None else feeds)
+        queue = cl.CommandQueue(
+            self._context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
+        )
+        events = self._enqueue(queue)
+        queue.finish()
+        return [
+            (launch.name, (event.profile.end - event.profile.start) * 1e-6)
+            for launch, event in zip(self._launches, events, strict=True)
+        ]
+
+    def fetch(self, tensor: str) -> Array:
+        """What lies in the memory of a row-major buffer tensor after the last run: for debugging kernels."""
+        import pyopencl as cl
+
+        stored = self._tensor(tensor)
+        host = np.empty(stored.type.shape, buffer_dtype(stored.storage))
+        if host.size:
+            cl.enqueue_copy(self._queue, host, self._memory[tensor], is_blocking=True)
+        return host
+
+    def _tensor(self, name: str) -> Stored:
+        return self.plan.tensors[name]
+
+    def _host_dtype(self, name: str) -> np.dtype[Any]:
+        return buffer_dtype(self._tensor(name).storage)
+
+    def _allocate(self) -> None:
+        slots = [self._slot(slot) for slot in self.plan.slots]
+        for tensor in self.plan.tensors.values():
+            if tensor.name in self.plan.placement:
+                self._memory[tensor.name] = slots[self.plan.placement[tensor.name]]
+            elif tensor.layout.memory == "image":
+                self._memory[tensor.name] = self._image(tensor.layout.image_size(tensor.type.shape), tensor.storage)
+            else:
+                self._memory[tensor.name] = self._buffer(stored_bytes(tensor))
+            if tensor.role == "constant":
+                self._fill(tensor)
+        self._queue.finish()
+
+    def _slot(self, slot: Slot) -> Any:
+        return self._image(slot.size, slot.storage) if slot.memory == "image" else self._buffer(slot.bytes)
+
+    def _buffer(self, size: int) -> Any:
+        import pyopencl as cl
+
+        if size + _SLACK > self.device.largest_allocation:
+            raise RunError(
+                f"{self.device.name} allocates at most {self.device.largest_allocation} bytes at once; "
+                f"a tensor needs {size}"
+            )
+        return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size + _SLACK)
+
+    def _image(self, size: tuple[int, int], storage: str) -> Any:
+        import pyopencl as cl
+
+        if not self.device.images:
+            raise RunError(f"{self.device.name} has no images; optimize with memory `buffer`")
+        if size[0] > self.device.image_width or size[1] > self.device.image_height:
+            raise RunError(
+                f"an image of {size[0]} x {size[1]} texels is too large for {self.device.name} (at most "
+                f"{self.device.image_width} x {self.device.image_height}); optimize the model again on this device"
+            )
+        channel = cl.channel_type.HALF_FLOAT if storage == "float16" else cl.channel_type.FLOAT
+        return cl.create_image(
+            self._context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, channel), shape=size
+        )
+
+    def _fill(self, tensor: Stored) -> None:
+        import pyopencl as cl
+
+        if tensor.packed is None:
+            raise RunError(f"the plan holds no values for the constant {tensor.name!r}; optimize the model again")
+        host = np.ascontiguousarray(tensor.packed)
+        if host.dtype == np.bool_:
+            host = host.view(np.uint8)
+        if host.nbytes != stored_bytes(tensor):
+            raise RunError(
+                f"the constant {tensor.name!r} has {host.nbytes} bytes of values and {stored_bytes(tensor)} in memory"
+            )
+        if not host.nbytes:
+            return
+        target = self._memory[tensor.name]
+        if tensor.layout.memory == "image":
+            region = tensor.layout.image_size(tensor.type.shape)
+            cl.enqueue_copy(self._queue, target, host, origin=(0, 0), region=region, is_blocking=True)
+        else:
+            cl.enqueue_copy(self._queue, target, host, is_blocking=True)
+
+    def _launch(self, programs: Programs, name: str, source: Source) -> _Launch:
+        import pyopencl as cl
+
+        kernel = programs.kernel(source)
+        try:
+            kernel.set_args(*(self._memory[argument.tensor] for argument in source.arguments))
+        except (cl.Error, TypeError) as error:
+            tensors = ", ".join(argument.tensor for argument in source.arguments)
+            raise RunError(f"the kernel {name} does not take its arguments ({tensors}): {error}") from error
+        return _Launch(kernel, source.global_size, source.local_size, name)
+
+    def _upload(self, arrays: Mapping[str, Array]) -> None:
+        import pyopencl as cl
+
+        for name, array in arrays.items():
+            host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
+            if host.size:
+                cl.enqueue_copy(self._queue, self._memory[name], host, is_blocking=True)
+
+    def _enqueue(self, queue: Any) -> list[Any]:
+        import pyopencl as cl
+
+        events = []
+        for launch in self._launches:
+            try:
+                events.append(cl.enqueue_nd_range_kernel(queue, launch.kernel, launch.global_size, launch.local_size))
+            except cl.Error as error:
+                raise RunError(
+                    f"{self.device.name} refuses the kernel {launch.name} with global size {launch.global_size} and "
+                    f"local size {launch.local_size}: {error}"
+                ) from error
+        return events
+
+    def _download(self) -> dict[str, Array]:
+        import pyopencl as cl
+
+        for name, host in self._staging.items():
+            if host.size:
+                cl.enqueue_copy(self._queue, host, self._memory[name], is_blocking=False)
+        self._queue.finish()
+        return {name: host.astype(storage_dtype(self._tensor(name).type.dtype)) for name, host in self._staging.items()}
+
+
+def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:
+    """Milliseconds of runs as the table that every benchmark gives."""
+    return {
+        "median_ms": statistics.median(times),
+        "min_ms": min(times),
+        "max_ms": max(times),
+        "runs": len(times),
+        "kernels": kernels,
+        "device": device,
+    }
+
+
+def input_types(plan: Plan) -> dict[str, TensorType]:
+    """The types that a plan's inputs have in the model."""
+    return {name: plan.tensors[name].type for name in plan.inputs}
+
+
+def buffer_dtype(storage: str) -> np.dtype[Any]:
+    """The numpy dtype of a buffer's elements: truth values are bytes."""
+    return np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
+
+
+def slot_bytes(slot: Slot) -> int:
+    """The bytes of a slot."""
+    return slot.size[0] * slot.size[1] * 4 * item_bytes(slot.storage) if slot.memory == "image" else slot.bytes
+
+
+__all__ = ["BuildError", "DeviceError", "Executor", "RunError", "buffer_dtype", "input_types", "summary"]

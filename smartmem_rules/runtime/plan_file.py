@@ -1,0 +1,231 @@
+"""Plans in files: a zip of one JSON document and the packed constants."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from smartmem_rules.plan.model import Argument, Kernel, Layout, Plan, Slot, Source, Stored
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.primitives import storage_dtype
+
+FORMAT = "smartmem-plan"
+VERSION = 1
+_DOCUMENT = "plan.json"
+_CHUNK = 1 << 24
+
+
+class PlanFileError(Exception):
+    """A file is no plan, is damaged, or is of another version; the message says which."""
+
+
+def save_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan, all of it or nothing.
+
+    The index expressions of the kernels are left out: their OpenCL C texts are what runs.
+
+    Raises:
+        PlanFileError: the file cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise PlanFileError(f"{target}: the plan cannot be written ({error.strerror or error})") from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            _write(plan, stream)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise PlanFileError(f"{target}: the plan cannot be written ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write(plan: Plan, stream: IO[bytes]) -> None:
+    constants = {t.name: t.packed for t in plan.tensors.values() if t.packed is not None}
+    entries = {name: f"constants/{number}.bin" for number, name in enumerate(constants)}
+    # weights hardly compress, and an uncompressed file loads as fast as the disk reads
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        text = json.dumps(_document(plan, entries), allow_nan=False, default=_plain)
+        archive.writestr(zipfile.ZipInfo(_DOCUMENT), text)
+        for name, array in constants.items():
+            with archive.open(zipfile.ZipInfo(entries[name]), "w", force_zip64=True) as member:
+                raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                for at in range(0, raw.size, _CHUNK):
+                    member.write(raw[at : at + _CHUNK].data)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return str(value)
+
+
+def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": plan.model,
+        "device": plan.device,
+        "level": plan.level,
+        "dtype": plan.dtype,
+        "inputs": plan.inputs,
+        "outputs": plan.outputs,
+        "tensors": [_tensor_data(t, entries.get(t.name)) for t in plan.tensors.values()],
+        "kernels": [_kernel_data(kernel) for kernel in plan.kernels],
+        **_sources_data(plan.sources),
+        "slots": [asdict(slot) for slot in plan.slots],
+        "placement": plan.placement,
+        "statistics": plan.statistics,
+    }
+
+
+def _tensor_data(tensor: Stored, entry: str | None) -> dict[str, Any]:
+    packed = tensor.packed
+    return {
+        "name": tensor.name,
+        "type": asdict(tensor.type),
+        "layout": asdict(tensor.layout),
+        "role": tensor.role,
+        "storage": tensor.storage,
+        "packed": None if packed is None else {"entry": entry, "dtype": packed.dtype.name, "shape": packed.shape},
+    }
+
+
+def _kernel_data(kernel: Kernel) -> dict[str, Any]:
+    kept = ("name", "form", "origin", "moves_only", "reads", "writes", "schedule", "bytes_moved", "operations")
+    return {key: getattr(kernel, key) for key in kept}
+
+
+def _sources_data(sources: list[Source]) -> dict[str, Any]:
+    texts = list(dict.fromkeys(source.text for source in sources))
+    number = {text: place for place, text in enumerate(texts)}
+    return {
+        "texts": texts,
+        "sources": [{**asdict(source), "text": number[source.text]} for source in sources],
+    }
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan.
+
+    Raises:
+        PlanFileError: there is no such file, it is no plan, damaged or of another version.
+    """
+    file = Path(path)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            document = json.loads(archive.read(_DOCUMENT))
+            if not isinstance(document, dict) or document.get("format") != FORMAT:
+                raise PlanFileError(f"{file}: this is no plan of smartmem")
+            if document["version"] != VERSION:
+                raise PlanFileError(
+                    f"{file}: the plan has version {document['version']}, this program reads version {VERSION}; "
+                    "optimize the model again"
+                )
+            return _plan(document, archive)
+    except FileNotFoundError:
+        raise PlanFileError(f"{file}: there is no such file") from None
+    except OSError as error:
+        raise PlanFileError(f"{file}: the file cannot be read ({error.strerror or error})") from error
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, IndexError, EOFError, NotImplementedError) as error:
+        raise PlanFileError(f"{file}: this is no plan or it is damaged; optimize the model again ({error})") from error
+
+
+def is_plan_file(path: str | Path) -> bool:
+    """Whether a file looks like a plan (any zip does): models never begin so."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def _plan(data: Mapping[str, Any], archive: zipfile.ZipFile) -> Plan:
+    tensors = [_stored(one, archive) for one in data["tensors"]]
+    plan = Plan(
+        data["model"],
+        data["device"],
+        data["level"],
+        data["dtype"],
+        list(data["inputs"]),
+        list(data["outputs"]),
+        {tensor.name: tensor for tensor in tensors},
+        [_kernel(one) for one in data["kernels"]],
+        [_source(one, data["texts"]) for one in data["sources"]],
+        [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
+        dict(data["placement"]),
+        dict(data["statistics"]),
+    )
+    used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs
+    unknown = set(used) - set(plan.tensors)
+    if unknown or len(plan.sources) != len(plan.kernels):
+        raise ValueError(f"it uses tensors that it does not hold: {', '.join(sorted(unknown))}")
+    return plan
+
+
+def _stored(data: Mapping[str, Any], archive: zipfile.ZipFile) -> Stored:
+    layout = data["layout"]
+    packed = data["packed"]
+    return Stored(
+        data["name"],
+        TensorType(data["type"]["dtype"], tuple(data["type"]["shape"])),
+        Layout(layout["memory"], tuple(layout["order"]), layout["rows"]),
+        data["role"],
+        data["storage"],
+        None if packed is None else _array(packed, archive),
+    )
+
+
+def _array(data: Mapping[str, Any], archive: zipfile.ZipFile) -> np.ndarray:
+    raw = archive.read(data["entry"])  # the checksum is compared here
+    return np.frombuffer(raw, storage_dtype(data["dtype"])).reshape(data["shape"])
+
+
+def _kernel(data: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        data["name"],
+        data["form"],
+        (),
+        (),
+        origin=tuple(data["origin"]),
+        moves_only=data["moves_only"],
+        reads=tuple(data["reads"]),
+        writes=tuple(data["writes"]),
+        schedule=dict(data["schedule"]),
+        bytes_moved=data["bytes_moved"],
+        operations=data["operations"],
+    )
+
+
+def _source(data: Mapping[str, Any], texts: list[str]) -> Source:
+    local = data["local_size"]
+    return Source(
+        data["entry"],
+        texts[data["text"]],
+        tuple(Argument(a["tensor"], a["access"]) for a in data["arguments"]),
+        tuple(data["global_size"]),
+        None if local is None else tuple(local),
+        tuple(data["options"]),
+    )

@@ -1,0 +1,148 @@
+"""Other systems that compute the same model: what a plan is checked against and measured beside."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.runtime.feeds import Array, compare, worst
+
+ONNXRUNTIME = "onnxruntime"
+EVALUATOR = "onnx.reference"
+TOLERANCES = {"float32": 1e-4, "float16": 2e-2}
+"""The largest error relative to the reference's largest magnitude, by the element type that a plan stores."""
+_PROTOBUF_LIMIT = 1_800_000_000
+
+
+class NoReferenceError(Exception):
+    """No other system can compute the model; the message says why."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A system that has loaded a model."""
+
+    name: str
+    run: Callable[[Mapping[str, Array]], dict[str, Array]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far a plan's outputs are from the reference's.
+
+    Attributes:
+        max_relative_error: max|a - b| / max|reference|, the largest over the outputs.
+        max_error_to_spread: max|a - b| / standard deviation of the reference: sees outputs that hardly vary.
+        passed: whether the error is within the tolerance; None when there was no reference.
+    """
+
+    reference: str
+    max_relative_error: float | None
+    max_error_to_spread: float | None
+    passed: bool | None
+    tolerance: float
+    seed: int
+    outputs: dict[str, float]
+    reason: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """JSON data; an infinite error (values that are not finite, wrong shapes) is the text `inf`."""
+        return {
+            key: str(value) if isinstance(value, float) and not np.isfinite(value) else value
+            for key, value in asdict(self).items()
+            if key != "outputs"
+        } | {"outputs": {k: v if np.isfinite(v) else str(v) for k, v in self.outputs.items()}}
+
+
+def check_outputs(
+    results: Mapping[str, Array], references: Mapping[str, Array], name: str, tolerance: float, seed: int
+) -> Check:
+    """Compare outputs by name."""
+    errors = {output: compare(results[output], references[output]) for output in results}
+    relative, spread = worst(list(errors.values()))
+    return Check(name, relative, spread, relative <= tolerance, tolerance, seed, {k: e[0] for k, e in errors.items()})
+
+
+def open_reference(model: Any, names: Sequence[str] = (ONNXRUNTIME, EVALUATOR)) -> Reference:
+    """The first of the systems that is installed and takes the model.
+
+    Args:
+        model: a path, the bytes of a file or a ModelProto.
+
+    Raises:
+        NoReferenceError: none does.
+    """
+    reasons = []
+    for name in names:
+        if name == ONNXRUNTIME and importlib.util.find_spec("onnxruntime") is None:
+            reasons.append("onnxruntime is not installed")
+            continue
+        try:
+            return Reference(name, _onnxruntime(model) if name == ONNXRUNTIME else _evaluator(model))
+        except Exception as error:  # other people's code: whatever it raises, it does not take the model
+            reasons.append(f"{name}: {error}")
+    raise NoReferenceError("no reference can compute this model: " + "; ".join(reasons))
+
+
+def _onnxruntime(model: Any) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    with tempfile.TemporaryDirectory(prefix="smartmem-reference-") as folder:
+        source = _complete(model, Path(folder))
+        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+        return dict(zip(names, session.run(None, dict(feeds)), strict=True))
+
+    return run
+
+
+def _evaluator(model: Any) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+    from onnx.reference import ReferenceEvaluator
+
+    with tempfile.TemporaryDirectory(prefix="smartmem-reference-") as folder:
+        source = _complete(model, Path(folder), in_file=False)
+        evaluator = ReferenceEvaluator(source)
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+        return dict(zip(evaluator.output_names, evaluator.run(None, dict(feeds)), strict=True))
+
+    return run
+
+
+def _complete(model: Any, folder: Path, in_file: bool = True) -> Any:
+    """The model with all its weights, as a path (of a file in `folder`, if one is needed), bytes or a ModelProto."""
+    import onnx
+
+    from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
+    from smartmem_rules.graph.zoo import materialized_model, save_materialized
+
+    if isinstance(model, (onnx.ModelProto, bytes)):
+        proto = onnx.load_from_string(model) if isinstance(model, bytes) else model
+        if any(is_external(tensor) for _, tensor in graph_tensors(proto.graph)):
+            path = folder / "given.onnx"
+            path.write_bytes(proto.SerializeToString())
+            return _complete(path, folder, in_file)
+        if not in_file or proto.ByteSize() < _PROTOBUF_LIMIT:
+            return proto.SerializeToString() if in_file else proto
+        path = folder / "model.onnx"
+        onnx.save(proto, str(path), save_as_external_data=True, location="model.data")
+        return str(path)
+    stripped = onnx.load(str(model), load_external_data=False)
+    externals = [location(tensor) for _, tensor in graph_tensors(stripped.graph) if is_external(tensor)]
+    if not any(entries.get("location") in RECIPES for entries in externals):
+        return str(model) if in_file else onnx.load(str(model))
+    if not in_file:
+        return materialized_model(model)
+    path = folder / "model.onnx"
+    save_materialized(model, path)
+    return str(path)

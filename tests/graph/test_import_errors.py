@@ -1,0 +1,148 @@
+"""Every way in which a model or its inputs can be wrong has one clear message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from smartmem_rules.graph.importer import check_inputs, import_model
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.language.rulebase import RuleBase
+
+Build = Callable[..., onnx.ModelProto]
+
+NODE = helper.make_node
+
+
+def message(source: object, base: RuleBase, **dims: int) -> str:
+    with pytest.raises(GraphError) as error:
+        import_model(source, base, dims)  # type: ignore[arg-type]
+    return str(error.value)
+
+
+def test_missing_file_names_a_near_one(base: RuleBase, tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"")
+    text = message(tmp_path / "modle.onnx", base)
+    assert "there is no such file" in text
+    assert "did you mean `model.onnx`?" in text
+
+
+@pytest.mark.parametrize("data", [b"", b"this is a text file", b"\x08\x07\xff\xff\xff", bytes(range(256))])
+def test_files_that_are_no_models(base: RuleBase, tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(data)
+    text = message(path, base)
+    assert str(path) in text
+    assert "no ONNX model" in text
+
+
+def test_a_truncated_model(base: RuleBase, build: Build) -> None:
+    data = build([NODE("Relu", ["x"], ["y"])], {"x": [2]}, ["y"]).SerializeToString()
+    assert "damaged" in message(data[:-20], base)
+
+
+def test_cycles_are_shown(base: RuleBase, build: Build) -> None:
+    nodes = [NODE("Add", ["x", "b"], ["a"], name="first"), NODE("Relu", ["a"], ["b"], name="second")]
+    text = message(build(nodes, {"x": [2]}, ["b"]), base)
+    assert text == "the graph has a cycle: Add 'first' -> Relu 'second' -> Add 'first'"
+
+
+def test_undefined_tensors_are_named(base: RuleBase, build: Build) -> None:
+    text = message(build([NODE("Add", ["x", "lost"], ["y"], name="sum")], {"x": [2]}, ["y", "gone"]), base)
+    assert "nothing defines 'lost', an input of Add 'sum'" in text
+    assert "nothing defines 'gone', an output of the graph" in text
+
+
+def test_tensors_defined_twice(base: RuleBase, build: Build) -> None:
+    nodes = [NODE("Relu", ["x"], ["y"]), NODE("Relu", ["x"], ["y"], name="again")]
+    assert "'y' is defined twice, the second time by Relu 'again'" in message(build(nodes, {"x": [2]}, ["y"]), base)
+
+
+def test_unbound_dimensions_are_listed_together(base: RuleBase, build: Build) -> None:
+    model = build([NODE("Add", ["x", "z"], ["y"])], {"x": ["batch", "n"], "z": ["batch", None]}, ["y"])
+    text = message(model, base)
+    assert "batch: 'x' axis 0, 'z' axis 0" in text
+    assert "n: 'x' axis 1" in text
+    assert "--dim batch=N --dim n=N --dim z.1=N" in text
+
+
+def test_unknown_and_senseless_dimensions(base: RuleBase, build: Build) -> None:
+    model = build([NODE("Relu", ["x"], ["y"])], {"x": ["batch"]}, ["y"])
+    assert "did you mean `batch`?" in message(model, base, batch=2, bach=3)
+    assert "cannot be 0" in message(model, base, batch=0)
+
+
+def test_unsupported_operators_come_together(base: RuleBase, build: Build) -> None:
+    nodes = [
+        NODE("NonZero", ["x"], ["a"], name="one"),
+        NODE("Relu", ["a"], ["b"], name="quiet"),
+        NODE("NonZero", ["x"], ["c"], name="two"),
+        NODE("Softmax", ["x"], ["d"], name="three", beta=2.0),
+        NODE("Reshape", ["x", "s"], ["e"], name="four"),
+        NODE("Scal", ["x"], ["f"], domain="my.domain"),
+        NODE("Hidden", ["x"], ["g"]),
+        NODE("RandomNormal", [], ["h"], shape=[2], name="dice"),
+    ]
+    text = message(build(nodes, {"x": [2], "s": [1]}, list("bcdefgh")), base)
+    assert text.startswith("7 nodes cannot be imported:")
+    assert "ai.onnx::NonZero (one, two): the rule base defines no such operator" in text
+    assert "quiet" not in text
+    assert "ai.onnx::Softmax (three): Softmax has no attribute beta" in text
+    assert "needs shape as a constant, but 's' is computed" in text
+    assert "my.domain::Scal (Scal_5): the rule base defines no such operator; did you mean `Scale`?" in text
+    assert "Hidden_6" in text
+    assert "its result is random" in text
+
+
+def test_opsets(base: RuleBase, build: Build) -> None:
+    assert "opset 5" in message(build([NODE("Relu", ["x"], ["y"])], {"x": [2]}, ["y"], opset=5), base)
+    text = message(build([NODE("Softmax", ["x"], ["y"])], {"x": [2, 2]}, ["y"], opset=11), base)
+    assert "the model uses opset 11, its definitions cover 13 and later" in text
+    import_model(build([NODE("Relu", ["x"], ["y"])], {"x": [2]}, ["y"], opset=99), base)
+
+
+def test_missing_data_files(base: RuleBase, build: Build, tmp_path: Path) -> None:
+    weights = numpy_helper.from_array(np.zeros(600, np.float32), "c")
+    model = build([NODE("Add", ["x", "c"], ["y"])], {"x": [600]}, ["y"], [weights])
+    onnx.save(model, str(tmp_path / "m.onnx"), save_as_external_data=True, location="w.bin", size_threshold=0)
+    data = (tmp_path / "w.bin").read_bytes()
+    (tmp_path / "w.bin").write_bytes(data[:100])
+    text = message(tmp_path / "m.onnx", base)
+    assert "'c'" in text
+    assert "w.bin ends before its data do" in text
+    (tmp_path / "w.bin").unlink()
+    text = message(tmp_path / "m.onnx", base)
+    assert "w.bin: 1 tensor (c)" in text
+    assert str(tmp_path) in text
+    assert "as a path" in message((tmp_path / "m.onnx").read_bytes(), base)
+
+
+def test_data_of_the_wrong_size(base: RuleBase, build: Build) -> None:
+    weights = onnx.TensorProto(name="c", data_type=onnx.TensorProto.FLOAT, dims=[3], raw_data=b"1234")
+    assert "the data of tensor 'c'" in message(
+        build([NODE("Add", ["x", "c"], ["y"])], {"x": [3]}, ["y"], [weights]), base
+    )
+
+
+def test_control_flow_says_so(base: RuleBase, build: Build) -> None:
+    branch = helper.make_graph([NODE("Relu", ["x"], ["r"])], "b", [], [helper.make_tensor_value_info("r", 1, [2])])
+    nodes = [NODE("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
+    assert "ai.onnx::If (If_0): control flow" in message(build(nodes, {"x": [2], "c": []}, ["y"]), base)
+
+
+def test_inputs_are_checked_together(base: RuleBase, build: Build) -> None:
+    graph = import_model(build([NODE("Add", ["x", "z"], ["y"])], {"x": [2], "z": [2]}, ["y"]), base)
+    good = np.zeros(2, np.float32)
+    assert list(check_inputs(graph, {"z": good, "x": good})) == ["x", "z"]
+    with pytest.raises(GraphError) as error:
+        check_inputs(graph, {"xx": good, "x": np.zeros((2, 1))})
+    text = str(error.value)
+    assert "there is no input 'xx'; did you mean `x`?" in text or "the inputs are x, z" in text
+    assert "the input 'z' (float32[2]) is missing" in text
+    assert "'x' has shape [2, 1], not [2]" in text
+    assert "'x' is float64, not float32; convert it with .astype('float32')" in text

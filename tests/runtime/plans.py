@@ -1,0 +1,96 @@
+"""Hand-written plans: y = (x + c) * 2 through an intermediate, in buffers or images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartmem_rules.plan.memory import assign_slots
+from smartmem_rules.plan.model import Argument, Kernel, Layout, Plan, Source, Stored, row_major
+from smartmem_rules.tensor.expr import TensorType
+
+SHAPE = (6, 10)
+
+ADD_BUFFER = """
+__kernel void add(__global const float *x, __global const float *c, __global float *t) {
+    int i = get_global_id(0), j = get_global_id(1);
+    t[i * 10 + j] = x[i * 10 + j] + c[i * 10 + j];
+}
+"""
+DOUBLE_BUFFER = """
+__kernel void twice(__global const float *t, __global float *y) {
+    int i = get_global_id(0), j = get_global_id(1);
+    y[i * 10 + j] = t[i * 10 + j] * 2.0f;
+}
+"""
+ADD_IMAGE = """
+__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__kernel void add(__global const float *x, __read_only image2d_t c, __write_only image2d_t t) {
+    int i = get_global_id(0), j = get_global_id(1);
+    float v[4] = {0, 0, 0, 0};
+    for (int l = 0; l < 4 && 4 * j + l < 10; ++l) v[l] = x[i * 10 + 4 * j + l];
+    write_imagef(t, (int2)(j, i), (float4)(v[0], v[1], v[2], v[3]) + read_imagef(c, nearest, (int2)(j, i)));
+}
+"""
+DOUBLE_IMAGE = """
+__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__kernel void twice(__read_only image2d_t t, __global float *y) {
+    int i = get_global_id(0), j = get_global_id(1);
+    float4 texel = read_imagef(t, nearest, (int2)(j / 4, i));
+    float v[4] = {texel.x, texel.y, texel.z, texel.w};
+    y[i * 10 + j] = v[j % 4] * 2.0f;
+}
+"""
+
+
+def constant_values() -> np.ndarray:
+    return np.arange(60, dtype=np.float32).reshape(SHAPE) / 8
+
+
+def texels(values: np.ndarray, storage: str) -> np.ndarray:
+    """A matrix as the texels of an image with its columns in the lanes."""
+    rows, columns = values.shape
+    packed = np.zeros((rows, -(-columns // 4), 4), storage)
+    packed.reshape(rows, -1)[:, :columns] = values
+    return packed
+
+
+def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
+    type_ = TensorType("float32", SHAPE)
+    inner = row_major(2) if memory == "buffer" else Layout("image", (0, 1), 1)
+    values = constant_values()
+    packed = values.astype(storage) if memory == "buffer" else texels(values, storage)
+    tensors = {
+        "x": Stored("x", type_, row_major(2), "input", "float32"),
+        "c": Stored("c", type_, inner, "constant", storage, packed),
+        "t": Stored("t", type_, inner, "intermediate", storage),
+        "y": Stored("y", type_, row_major(2), "output", "float32"),
+    }
+    kernels = [
+        Kernel("add_0", "pointwise", (), (), origin=("/Add",), reads=("x", "c"), writes=("t",), bytes_moved=720),
+        Kernel("twice_1", "pointwise", (), (), origin=("/Mul",), reads=("t",), writes=("y",), bytes_moved=480),
+    ]
+    texts = (ADD_BUFFER, DOUBLE_BUFFER) if memory == "buffer" else (ADD_IMAGE, DOUBLE_IMAGE)
+    columns = 10 if memory == "buffer" else 3
+    sources = [
+        Source("add", texts[0], _arguments("x c", "t"), (6, columns), None),
+        Source("twice", texts[1], _arguments("t", "y"), (6, 10), (1, 1)),
+    ]
+    slots, placement = assign_slots(tensors, kernels)
+    return Plan(
+        "tiny",
+        "pocl",
+        "smartmem",
+        "float32",
+        ["x"],
+        ["y"],
+        tensors,
+        kernels,
+        sources,
+        slots,
+        placement,
+        {"seconds": {}},
+    )
+
+
+def _arguments(reads: str, writes: str) -> tuple[Argument, ...]:
+    return tuple(Argument(n, "read") for n in reads.split()) + tuple(Argument(n, "write") for n in writes.split())

@@ -1,0 +1,154 @@
+"""Hand-written plans on the device at hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.plan.model import Layout, Plan, Slot, Source
+from smartmem_rules.runtime.compiling import BuildError
+from smartmem_rules.runtime.devices import Device, choose
+from smartmem_rules.runtime.executor import Executor, RunError
+from tests.runtime.plans import constant_values, make_plan
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    return choose()
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    return (x + constant_values()) * 2
+
+
+def feed(seed: int = 0) -> dict[str, np.ndarray]:
+    return {"x": np.random.default_rng(seed).standard_normal((6, 10)).astype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("memory", "storage", "tolerance"),
+    [("buffer", "float32", 0), ("image", "float32", 0), ("image", "float16", 2e-3)],
+)
+def test_runs_in_every_memory(device: Device, memory: str, storage: str, tolerance: float) -> None:
+    executor = Executor(make_plan(memory, storage), device)
+    for seed in range(3):
+        feeds = feed(seed)
+        result = executor.run(feeds)["y"]
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, expected(feeds["x"]), rtol=tolerance, atol=tolerance * 10)
+
+
+def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> None:
+    plan = make_plan()
+    text = """__kernel void add(__global const half *x, __global half *y) {
+        size_t i = get_global_id(0); vstore_half(vload_half(i, x) + 1.0f, i, y); }"""
+    plan.tensors["x"].storage = plan.tensors["y"].storage = "float16"
+    plan.kernels, plan.placement, plan.slots = [replace(plan.kernels[0], reads=("x",), writes=("y",))], {}, []
+    plan.sources = [Source("add", text, (plan.sources[0].arguments[0], plan.sources[1].arguments[1]), (60,), None)]
+    del plan.tensors["t"]
+    feeds = feed()
+    result = Executor(plan, device).run(feeds)["y"]
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, feeds["x"] + 1, atol=4e-3)
+
+
+def test_results_are_the_callers_own(device: Device) -> None:
+    executor = Executor(make_plan(), device)
+    first = executor.run(feed(1))["y"]
+    kept = first.copy()
+    executor.run(feed(2))
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_a_build_error_names_the_kernel_and_shows_the_compilers_words(device: Device) -> None:
+    plan = make_plan()
+    plan.sources[1] = replace(plan.sources[1], text=plan.sources[1].text.replace("t[i", "undeclared[i"))
+    with pytest.raises(BuildError, match=r"the kernel twice_1 does not compile(.|\n)*undeclared"):
+        Executor(plan, device)
+
+
+def test_equal_texts_are_built_once(device: Device) -> None:
+    plan = make_plan()
+    plan.kernels.append(replace(plan.kernels[1], name="twice_2"))
+    plan.sources.append(plan.sources[1])
+    assert Executor(plan, device).programs == 2
+
+
+def test_different_texts_may_share_an_entry(device: Device) -> None:
+    plan = make_plan()
+    plan.sources[1] = replace(plan.sources[1], entry="add", text=plan.sources[1].text.replace("twice", "add"))
+    feeds = feed()
+    np.testing.assert_array_equal(Executor(plan, device).run(feeds)["y"], expected(feeds["x"]))
+
+
+def test_empty_kernels_are_not_enqueued(device: Device) -> None:
+    plan = make_plan()
+    plan.sources.append(replace(plan.sources[1], global_size=(0, 10)))
+    plan.kernels.append(replace(plan.kernels[1], name="nothing"))
+    feeds = feed()
+    np.testing.assert_array_equal(Executor(plan, device).run(feeds)["y"], expected(feeds["x"]))
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({}, "the input 'x', float32\\[6, 10\\], is missing"),
+        ({"x": np.zeros((6, 10)), "z": np.zeros(1)}, "no input 'z'(.|\n)*type float64; the model takes float32"),
+        ({"X": np.zeros((6, 10), np.float32)}, "the inputs are x \\(float32"),
+        ({"x": np.zeros((10, 6), np.float32)}, r"has shape \[10, 6\]; the model takes \[6, 10\]"),
+        ({"x": "text"}, "elements of type"),
+    ],
+)
+def test_wrong_feeds_are_named(device: Device, feeds: dict[str, object], message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        Executor(make_plan(), device).run(feeds)
+
+
+def test_a_transposed_input_is_taken_by_value(device: Device) -> None:
+    x = np.random.default_rng(3).standard_normal((10, 6)).astype(np.float32).T
+    np.testing.assert_array_equal(Executor(make_plan(), device).run({"x": x})["y"], expected(x))
+
+
+def test_an_image_beyond_the_device_is_refused(device: Device) -> None:
+    plan = make_plan("image")
+    plan.slots = [Slot("image", 0, (device.image_width + 1, 6), "float32")]
+    with pytest.raises(RunError, match="too large"):
+        Executor(plan, device)
+
+
+def test_a_constant_of_the_wrong_size_is_refused(device: Device) -> None:
+    plan = make_plan()
+    plan.tensors["c"].packed = np.zeros(7, np.float32)
+    with pytest.raises(RunError, match="'c' has 28 bytes of values and 240 in memory"):
+        Executor(plan, device)
+
+
+def test_a_buffer_beyond_the_device_is_refused(device: Device) -> None:
+    plan: Plan = make_plan()
+    plan.slots = [Slot("buffer", 1 << 60, (0, 0), "")]
+    with pytest.raises(RunError, match="allocates at most"):
+        Executor(plan, device)
+
+
+def test_benchmark_and_profile(device: Device) -> None:
+    executor = Executor(make_plan(), device)
+    result = executor.benchmark(runs=5, warmup=1)
+    assert set(result) == {"median_ms", "min_ms", "max_ms", "runs", "kernels", "device"}
+    assert result["min_ms"] <= result["median_ms"] <= result["max_ms"]
+    assert (result["runs"], result["kernels"]) == (5, 2)
+    assert [name for name, _ in executor.profile()] == ["add_0", "twice_1"]
+    assert all(milliseconds >= 0 for _, milliseconds in executor.profile())
+
+
+def test_fetch_shows_an_intermediate(device: Device) -> None:
+    executor = Executor(make_plan(), device)
+    feeds = feed()
+    executor.run(feeds)
+    np.testing.assert_array_equal(executor.fetch("t"), feeds["x"] + constant_values())
+
+
+def test_layouts_agree_with_the_packing() -> None:
+    assert Layout("image", (0, 1), 1).image_size((6, 10)) == (3, 6)

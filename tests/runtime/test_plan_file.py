@@ -1,0 +1,131 @@
+"""Plans survive a file; damaged files are refused with one clear message."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.executor import Executor
+from smartmem_rules.runtime.plan_file import PlanFileError, is_plan_file, load_plan, save_plan
+from tests.runtime.plans import make_plan
+
+
+@pytest.mark.parametrize(("memory", "storage"), [("buffer", "float32"), ("image", "float16")])
+def test_a_loaded_plan_runs_the_same(tmp_path: Path, memory: str, storage: str) -> None:
+    plan = make_plan(memory, storage)
+    path = tmp_path / "a.plan"
+    save_plan(plan, path)
+    loaded = load_plan(path)
+    assert is_plan_file(path)
+    assert (loaded.sources, loaded.kernels, loaded.slots) == (plan.sources, plan.kernels, plan.slots)
+    assert (loaded.placement, loaded.inputs, loaded.outputs) == (plan.placement, plan.inputs, plan.outputs)
+    feeds = {"x": np.random.default_rng(1).standard_normal((6, 10)).astype(np.float32)}
+    device = choose()
+    np.testing.assert_array_equal(Executor(loaded, device).run(feeds)["y"], Executor(plan, device).run(feeds)["y"])
+
+
+def test_scalar_and_boolean_constants(tmp_path: Path) -> None:
+    plan = make_plan()
+    plan.tensors["c"].packed = np.asarray(True)
+    save_plan(plan, tmp_path / "a.plan")
+    packed = load_plan(tmp_path / "a.plan").tensors["c"].packed
+    assert packed is not None
+    assert (packed.dtype, packed.shape, bool(packed)) == (np.bool_, (), True)
+
+
+def test_numbers_of_numpy_in_the_statistics(tmp_path: Path) -> None:
+    plan = make_plan()
+    plan.statistics = {"a": np.float32(1.5), "b": {"c": np.int64(3)}, "d": (1, 2)}
+    save_plan(plan, tmp_path / "a.plan")
+    assert load_plan(tmp_path / "a.plan").statistics == {"a": 1.5, "b": {"c": 3}, "d": [1, 2]}
+
+
+def damage_nothing(path: Path) -> None:
+    path.unlink()
+
+
+def damage_cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def damage_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        at = archive.getinfo("constants/0.bin").header_offset + 80
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def damage_text(path: Path) -> None:
+    path.write_text("no plan")
+
+
+def damage_other_zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("plan.json", "{}")
+
+
+def damage_key(path: Path) -> None:
+    _rewrite(path, lambda document: document.pop("slots"))
+
+
+def damage_version(path: Path) -> None:
+    _rewrite(path, lambda document: document.update(version=99))
+
+
+def damage_tensor(path: Path) -> None:
+    _rewrite(path, lambda document: document["tensors"].pop())
+
+
+def _rewrite(path: Path, change: object) -> None:
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["plan.json"])
+    change(document)  # type: ignore[operator]
+    members["plan.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (damage_nothing, "there is no such file"),
+        (damage_cut, "damaged"),
+        (damage_bit, "damaged"),
+        (damage_text, "damaged"),
+        (damage_other_zip, "no plan of smartmem"),
+        (damage_key, "damaged.*slots"),
+        (damage_version, "version 99, this program reads version 1"),
+        (damage_tensor, "tensors that it does not hold: y"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path: Path, damage: object, message: str) -> None:
+    path = tmp_path / "a.plan"
+    save_plan(make_plan(), path)
+    damage(path)  # type: ignore[operator]
+    with pytest.raises(PlanFileError, match=message):
+        load_plan(path)
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.plan"
+    path.write_text("old")
+    plan = make_plan()
+    plan.statistics = {"not a number": float("nan")}
+    with pytest.raises(ValueError, match="JSON"):
+        save_plan(plan, path)
+    assert os.listdir(tmp_path) == ["a.plan"]
+    assert path.read_text() == "old"
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlanFileError, match="cannot be written"):
+        save_plan(make_plan(), tmp_path / "nowhere" / "a.plan")
