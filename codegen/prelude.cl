@@ -25,9 +25,9 @@ static inline int smr_wrap(int i, int extent) { return i < 0 ? i + extent : i; }
 static inline float smr_mod(float a, float b) { return a - b * floor(a / b); }
 
 static inline float smr_round_half(float x) {
-    half memory[1];
-    vstore_half_rte(x, 0, memory);
-    return vload_half(0, memory);
+    ushort memory;
+    vstore_half_rte(x, 0, (half*)&memory);
+    return vload_half(0, (const half*)&memory);
 }
 
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.

@@ -29,7 +29,7 @@ DTYPES = tuple(TOLERANCES)
 MEMORIES = ("auto", "image", "buffer")
 STAGES = ("import", "saturate", "extract", "emit", "build")
 Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, the steps done and the steps to do: `(stage, 0, 1)` at its start, `(stage, n, n)` at its end."""
+"""Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
 
 
 class OptimizedPlan:

@@ -15,13 +15,15 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import did_you_mean
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.plan.model import Plan, PlanError
-from smartmem_rules.runtime.devices import words
+from smartmem_rules.runtime.devices import numbers, words
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.index import Gathered, Index
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from smartmem_rules.egraph.model import Saturation
 
 
 class Stages(Protocol):
@@ -108,17 +110,49 @@ def _choose(
     with clock.stage("saturate"):
         saturation = saturate(graph, base, rulesets, request.disable)
     with clock.stage("extract"):
-        extraction = extract(saturation, graph, base, target.profile, request.level)
+        extracted, report = extract(saturation, graph, base, cost_parameters(target.profile))
     statistics = {
-        "extraction": {"status": extraction.status, "gap": extraction.gap},
+        "extraction": asdict(report),
         "rules": [asdict(one) for one in saturation.statistics.values()],
         "saturation": {
             "stopped": saturation.stopped,
             "iterations": saturation.iterations,
             "enodes": saturation.enode_count,
         },
+        "rules_of_node": _rules_of_nodes(saturation, extracted),
+        "near_misses": _near_misses(saturation, graph),
     }
-    return extraction.graph, statistics
+    return extracted, statistics
+
+
+def cost_parameters(profile: s.Block) -> dict[str, float]:
+    """What the extraction's cost model takes from a device profile: GB/s, microseconds, GFLOP/s."""
+    memory = "texture_bandwidth" if "image" in words(profile, "prefers") else "global_bandwidth"
+    keys = {"bandwidth": memory, "launch": "launch_us", "peak": "peak_gflops", "seconds": "solver_seconds"}
+    return {name: float(values[0]) for name, key in keys.items() if (values := numbers(profile, key))}
+
+
+def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, list[str]]:
+    """For each ONNX node the rules that made what was chosen in its place."""
+    found: dict[str, dict[str, None]] = {}
+    for node in extracted.nodes:
+        classes = {saturation.tensor_class[name] for name in node.outputs if name in saturation.tensor_class}
+        made = [e for n in classes for e in saturation.classes[n].nodes if e.operator == node.operator]
+        for origin in node.origin or (node.name,):
+            found.setdefault(origin, {}).update((rule, None) for e in made for rule in e.rules)
+    return {origin: list(rules) for origin, rules in found.items() if rules}
+
+
+def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, list[dict[str, str]]]:
+    """For each ONNX node the rules that matched there, with the guard that turned them down."""
+    producers = graph.producers()
+    found: dict[str, list[dict[str, str]]] = {}
+    for miss in saturation.near_misses:
+        node = producers.get(miss.tensor or "")
+        if node is not None:
+            for origin in node.origin or (node.name,):
+                found.setdefault(origin, []).append({"rule": miss.rule, "reason": miss.reason})
+    return found
 
 
 def _facts(graph: Graph) -> dict[str, Any]:

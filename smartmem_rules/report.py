@@ -14,7 +14,7 @@ from smartmem_rules.runtime.reference import Check
 
 
 def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[str, Any]:
-    """Everything about a plan as JSON data; `device` is None for a device that is not here, `check` if none was made."""
+    """Everything about a plan as JSON data; `device` is None if it is not here, `check` if none was made."""
     statistics = plan.statistics
     memory = memory_use(plan.tensors, plan.kernels, plan.slots)
     return {

@@ -37,7 +37,7 @@ def fail(message: str) -> None:
 
 
 def reports_errors(function: F) -> F:
-    """A command whose expected errors become one message and exit code 2; all others are bugs and keep their traceback."""
+    """A command whose expected errors become one message and exit code 2; others are bugs and keep their traceback."""
 
     @functools.wraps(function)
     def wrapped(*arguments: Any, **options: Any) -> Any:
@@ -59,8 +59,18 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.devices import DeviceError
     from smartmem_rules.runtime.executor import RunError
     from smartmem_rules.runtime.plan_file import PlanFileError
+    from smartmem_rules.runtime.reference import NoReferenceError
 
-    return (GraphError, LanguageError, PlanError, BuildError, DeviceError, RunError, PlanFileError)
+    return (
+        GraphError,
+        LanguageError,
+        PlanError,
+        BuildError,
+        DeviceError,
+        RunError,
+        PlanFileError,
+        NoReferenceError,
+    )
 
 
 def _dims(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int]:

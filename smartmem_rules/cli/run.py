@@ -53,7 +53,7 @@ def command(
     outputs = plan.run(feeds)
     milliseconds = (time.perf_counter() - start) * 1e3
     files = _write(outputs, output) if output is not None else {}
-    data = {
+    data: dict[str, Any] = {
         "model": plan.plan.model,
         "device": plan.prepare().device.name,
         "level": plan.plan.level,

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from smartmem_rules.egraph.host import Host
-from smartmem_rules.egraph.model import CONSTANT, INPUT, OUT, Meta
+from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, Meta
 from smartmem_rules.egraph.patterns import NO_ATTRIBUTES, Counts, constructor
 from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.expr import rename_reads
+from smartmem_rules.tensor.instantiate import operand_name, output_name
 from smartmem_rules.tensor.views import IndexMap
 
 ABSENT_NUMBER = 0
@@ -56,7 +59,7 @@ def encode(graph: Graph, host: Host) -> Encoding:
             constants[name] = host.constants.given(name, graph.types[name], array)
             encoding.tables[CONSTANT].append(f"{encoding.number(name)}\tk{constants[name]}")
     for node in graph.nodes:
-        _encode_node(node, encoding, host)
+        _encode_node(node, graph, encoding, host)
     for name, number in encoding.numbers.items():
         uses = sum(node.operands.count(name) for node in readers.get(name, ())) + (name in kept)
         meta = Meta(graph.types[name], constants.get(name), uses, name)
@@ -68,7 +71,7 @@ def name_text(number: int) -> str:
     return f"i{number}"
 
 
-def _encode_node(node: Node, encoding: Encoding, host: Host) -> None:
+def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> None:
     operands = list(node.operands)
     while operands and operands[-1] is None:
         operands.pop()
@@ -79,9 +82,11 @@ def _encode_node(node: Node, encoding: Encoding, host: Host) -> None:
         encoding.tables[VIEW].append(_row(encoding.number(node.outputs[0]), *numbers, host.map_name(map_)))
         return
     counts = len(numbers), len(node.outputs)
-    encoding.shapes[node.operator].add(counts)
-    table = constructor(node.operator, counts)
-    attributes = host.attribute_name(node.attributes)
+    operator, attributes = node.operator, host.attribute_name(node.attributes)
+    if not _reads_alike(node, graph, host):
+        operator, attributes = IMPORTED, host.attribute_name({"node": node.name})
+    encoding.shapes[operator].add(counts)
+    table = constructor(operator, counts)
     if len(node.outputs) == 1:
         encoding.tables[table].append(_row(encoding.number(node.outputs[0]), *numbers, attributes))
         return
@@ -90,6 +95,25 @@ def _encode_node(node: Node, encoding: Encoding, host: Host) -> None:
     for place, output in enumerate(node.outputs):
         if output:
             encoding.tables[OUT].append(_row(encoding.number(output), joint, place))
+
+
+def _reads_alike(node: Node, graph: Graph, host: Host) -> bool:
+    """Whether the rule base gives a node the same equations without its opset, as rules see it."""
+    overloads = host.instances.base.operators.get(node.operator, ())
+    if not any(o.onnx is not None and o.onnx.until is not None for o in overloads):
+        return bool(overloads)
+    types = [None if o is None else graph.types[o] for o in node.operands]
+    try:
+        instance = host.instances.get(node.operator, types, node.attributes, len(node.outputs))
+    except Unsupported:
+        return False
+    names = {output_name(place): output for place, output in enumerate(node.outputs)}
+    names.update({operand_name(place): o for place, o in enumerate(node.operands) if o is not None})
+    # locals have names of their own in the graph: they come in the same order
+    for equation, own in zip(instance.equations, node.equations, strict=False):
+        names.setdefault(equation.tensor, own.tensor)
+    renamed = tuple(replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in instance.equations)
+    return renamed == node.equations
 
 
 def _row(*columns: int | str) -> str:

@@ -14,6 +14,8 @@ from smartmem_rules.tensor.views import IndexMap
 INPUT = "Input"
 CONSTANT = "Constant"
 OUT = "Out"
+IMPORTED = "Imported"
+"""An imported node that the rule base, asked without an opset, would read differently; no rule matches it."""
 ABSENT = -1
 """Stands for an absent optional operand among the children of an e-node."""
 

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.egraph.instances import Instances
-from smartmem_rules.egraph.model import CONSTANT, INPUT, OUT, EClass, ENode
+from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode
 from smartmem_rules.graph.model import VIEW
-from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
 from smartmem_rules.tensor.primitives import storage_dtype
 
 SIMPLE = frozenset("add sub mul neg abs min max select cast lt le gt ge eq ne and or not".split())
 """Primitives that take one operation; all others count as SPECIAL."""
 SPECIAL = 8
+VIEW_COST = 1.0
+"""Nanoseconds: views are free, but of equal forms the one with fewer views is to be read by people."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,16 @@ def operations(expr: Expr) -> float:
 
 def node_cost(node: ENode, classes: Mapping[int, EClass], instances: Instances, model: CostModel) -> float | None:
     """The cost of an e-node by itself, None where it cannot be built."""
-    if node.operator in (INPUT, CONSTANT, OUT, VIEW):
+    if node.operator in (INPUT, CONSTANT, OUT):
         return 0.0
+    if node.operator == VIEW:
+        return VIEW_COST
     operands = operand_types(node, classes)
-    if node.operator not in instances.base.operators:
-        # an imported node that only its own equations describe
+    if node.operator == IMPORTED:
         return model.launch
     try:
-        instance = instances.get(node.operator, operands, plain_attributes(node), node.outputs)
+        attributes: dict[str, Value] = dict(node.attributes)  # type: ignore[arg-type]
+        instance = instances.get(node.operator, operands, attributes, node.outputs)
     except Unsupported:
         return None
     return model.cost(operands, instance.equations, node.outputs)
@@ -89,7 +93,3 @@ def operand_types(node: ENode, classes: Mapping[int, EClass]) -> list[TensorType
         meta = classes[child].meta if child >= 0 else None
         types.append(None if meta is None else meta.type)
     return types
-
-
-def plain_attributes(node: ENode):  # type: ignore[no-untyped-def]
-    return node.attributes

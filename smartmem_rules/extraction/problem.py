@@ -145,8 +145,8 @@ def _drop_dominated(problem: Problem) -> bool:
         needs = [_needs(c, problem.required) for c in choices]
         kept = [i for i in range(len(choices)) if not needs[i] & problem.bit[number]]
         bits = [_union(problem.bit[child] for child in set(c.children)) for c in choices]
-        # cheapest first, so that of two equal choices the first one stays
-        kept.sort(key=lambda i: (choices[i].cost, len(choices[i].children), i))
+        # cheapest first, then the one that needs least: it can make the others superfluous
+        kept.sort(key=lambda i: (choices[i].cost, needs[i].bit_count(), i))
         chosen: list[int] = []
         for i in kept:
             if not any(choices[j].cost <= choices[i].cost and bits[j] & ~needs[i] == 0 for j in chosen):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from smartmem_rules.egraph.model import INPUT, OUT, ENode, Saturation
+from smartmem_rules.egraph.model import IMPORTED, INPUT, OUT, ENode, Saturation
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, rename_reads
 from smartmem_rules.tensor.instantiate import operand_name, output_name
+from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, identity
 
 
@@ -27,30 +26,34 @@ class _Rebuild:
         self.graph = graph
         self.selection = selection
         self.taken: set[str] = set(graph.types) | {node.name for node in graph.nodes}
+        self.node_names: set[str] = set()
         self.names: dict[int, str] = {}
         self.nodes: list[Node] = []
         self.types: dict[str, TensorType] = {name: graph.types[name] for name in graph.inputs}
-        self.constants: dict[str, np.ndarray] = {}
+        self.constants: dict[str, Array] = {}
         self.producers = graph.producers()
+        self.by_name = {node.name: node for node in graph.nodes}
 
     def run(self, roots: Sequence[int]) -> Graph:
         order = self._order(roots)
         self._name_classes(order)
+        results: dict[int, dict[int, int]] = defaultdict(dict)
         for number in order:
-            self._class(number)
-        self._missing_outputs()
-        self._origins()
-        graph = self.graph
-        return replace(
-            graph, nodes=self.nodes, types=self.types, constants=self.constants, operator_counts=graph.operator_counts
-        )
+            node = self._node(number)
+            if node is not None and node.operator == OUT:
+                results[node.children[0]][_place(node)] = number
+        for number in order:
+            self._add(number, results[number])
+        self._copy_outputs()
+        nodes = with_origins(self.nodes, self.graph, self._classes_of_names(), self.saturation.tensor_class)
+        return replace(self.graph, nodes=nodes, types=self.types, constants=self.constants)
 
-    def node(self, number: int) -> ENode:
-        return self.saturation.classes[number].nodes[self.selection[number]]
-
-    def is_constant(self, number: int) -> bool:
-        meta = self.saturation.classes[number].meta
-        return meta is not None and meta.constant is not None
+    def _node(self, number: int) -> ENode | None:
+        """The chosen e-node of a class, None for a constant."""
+        eclass = self.saturation.classes[number]
+        if eclass.meta is not None and eclass.meta.constant is not None:
+            return None
+        return eclass.nodes[self.selection[number]]
 
     def _order(self, roots: Sequence[int]) -> list[int]:
         """The needed classes, children first."""
@@ -65,14 +68,14 @@ class _Rebuild:
                 elif number not in seen:
                     seen.add(number)
                     stack.append((number, True))
-                    if not self.is_constant(number):
-                        children = [c for c in self.node(number).children if c >= 0 and c not in seen]
-                        stack.extend((child, False) for child in reversed(children))
+                    node = self._node(number)
+                    children = [] if node is None else [c for c in node.children if c >= 0]
+                    stack.extend((child, False) for child in reversed(children))
         return order
 
     # --- names ---
 
-    def fresh(self, wanted: str) -> str:
+    def _fresh(self, wanted: str) -> str:
         name, count = wanted, 1
         while name in self.taken:
             count += 1
@@ -80,57 +83,178 @@ class _Rebuild:
         self.taken.add(name)
         return name
 
-    def _name_classes(self, order: Sequence[int]) -> None:
-        """An output keeps its name, an input its own, any other tensor one that the model has for it."""
-        outputs = dict.fromkeys(self.graph.outputs)
+    def _name_classes(self, order: Iterable[int]) -> None:
+        """An input keeps its name, an output too, any other tensor has one that the model has for it."""
+        outputs, inputs = set(self.graph.outputs), set(self.graph.inputs)
         for number in order:
             tensors = self.saturation.classes[number].tensors
-            given = [t for t in tensors if t in self.graph.inputs]
-            wanted = [t for t in outputs if t in tensors]
-            kept = given or wanted or list(tensors)
-            if kept:
-                self.names[number] = kept[0]
+            preferred = sorted(tensors, key=lambda t: (t not in inputs, t not in outputs))
+            if preferred:
+                self.names[number] = preferred[0]
 
-    def _tensor(self, number: int, operator: str) -> str:
+    def _name(self, number: int, suffix: str) -> str:
         if number not in self.names:
-            self.names[number] = self.fresh(f"{operator}.result")
+            self.names[number] = self._fresh(f"made.{suffix}")
         return self.names[number]
+
+    def _node_name(self, operator: str, outputs: Sequence[str]) -> str:
+        """The name of the model's node where it is the same operator, else one made of both."""
+        producer = next((self.producers[o] for o in outputs if o in self.producers), None)
+        if producer is not None and producer.operator == operator and producer.name not in self.node_names:
+            name = producer.name
+        else:
+            name = self._fresh(operator if producer is None else f"{producer.name}:{operator}")
+        self.node_names.add(name)
+        return name
+
+    def _classes_of_names(self) -> dict[str, int]:
+        return {name: number for number, name in self.names.items()}
 
     # --- nodes ---
 
-    def _class(self, number: int) -> None:
+    def _add(self, number: int, results: Mapping[int, int]) -> None:
         eclass = self.saturation.classes[number]
-        if self.is_constant(number):
+        node = self._node(number)
+        if node is None:
             assert eclass.meta is not None and eclass.meta.constant is not None
-            name = self._tensor(number, "constant")
+            name = self._name(number, "constant")
             self.constants[name] = self.saturation.constants.array(eclass.meta.constant)
             self.types[name] = eclass.meta.type
+        elif node.operator == VIEW:
+            assert eclass.meta is not None
+            map_ = node.attributes["map"]
+            assert isinstance(map_, IndexMap)
+            self._add_view(self._name(number, VIEW), self.names[node.children[0]], map_, eclass.meta.type)
+        elif node.operator not in (INPUT, OUT):
+            self._add_application(number, node, results)
+
+    def _add_view(self, output: str, operand: str, map_: IndexMap, type_: TensorType) -> None:
+        equation = Equation(output, map_.variables, Read(operand, map_.indices, type_.dtype), type_)
+        name = self._node_name(VIEW, (output,))
+        # the attribute of the engine's own operator is no value of the rule language
+        attributes: dict[str, Value] = {"map": map_}  # type: ignore[dict-item]
+        self.nodes.append(Node(name, VIEW, (operand,), attributes, (output,), (), (equation,)))
+        self.types[output] = type_
+
+    def _add_application(self, number: int, node: ENode, results: Mapping[int, int]) -> None:
+        places = {0: number} if node.outputs == 1 else results
+        outputs = tuple(
+            self._name(places[place], node.operator) if place in places else self._fresh(f"unused.{node.operator}")
+            for place in range(node.outputs)
+        )
+        operands = tuple(self.names[c] if c >= 0 else None for c in node.children)
+        if node.operator == IMPORTED:
+            self._add_imported(node, operands, outputs)
             return
-        node = self.node(number)
-        if node.operator == INPUT:
-            return
-        if node.operator == OUT:
-            place = node.attributes["index"]
-            assert isinstance(place, int) and eclass.meta is not None
-            joint = node.children[0]
-            self._joint(joint)[place] = number
-            return
-        if eclass.meta is None:
-            return
-        if node.operator == VIEW:
-            self._view(number, node)
-        else:
-            self._application(node, {0: number})
+        types = [None if o is None else self.types[o] for o in operands]
+        attributes: dict[str, Value] = dict(node.attributes)  # type: ignore[arg-type]
+        instance = self.saturation.instances.get(node.operator, types, attributes, node.outputs)
+        name = self._node_name(node.operator, outputs)
+        names = {output_name(place): output for place, output in enumerate(outputs)}
+        names.update({operand_name(place): operand for place, operand in enumerate(operands) if operand is not None})
+        self._append(name, node.operator, operands, attributes, outputs, instance.equations, names)
 
-    def _joint(self, number: int) -> dict[int, int]:
-        raise NotImplementedError
+    def _add_imported(self, node: ENode, operands: tuple[str | None, ...], outputs: tuple[str, ...]) -> None:
+        """A node that only its own equations describe, with its tensors renamed."""
+        original = self.by_name[str(node.attributes["node"])]
+        names = dict(zip(original.outputs, outputs, strict=True))
+        names.update({o: n for o, n in zip(original.operands, operands, strict=False) if o is not None and n is not None})
+        self.node_names.add(original.name)
+        self._append(
+            original.name, original.operator, operands, original.attributes, outputs, original.equations, names
+        )
 
-    def _view(self, number: int, node: ENode) -> None:
-        raise NotImplementedError
+    def _append(
+        self,
+        name: str,
+        operator: str,
+        operands: tuple[str | None, ...],
+        attributes: dict[str, Value],
+        outputs: tuple[str, ...],
+        equations: Sequence[Equation],
+        names: dict[str, str],
+    ) -> None:
+        for equation in equations:
+            if equation.tensor not in names:
+                local = equation.tensor.rsplit(".", 1)[-1]
+                names[equation.tensor] = f"{name}.{local}"
+        renamed = tuple(
+            replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in equations
+        )
+        self.types.update((e.tensor, e.type) for e in renamed)
+        self.nodes.append(Node(name, operator, operands, attributes, outputs, (), renamed))
 
-    def _application(self, node: ENode, outputs: dict[int, int]) -> None:
-        raise NotImplementedError
+    def _copy_outputs(self) -> None:
+        """An output of the model that is equal to another tensor is a copy of it."""
+        for output in dict.fromkeys(self.graph.outputs):
+            number = self.saturation.tensor_class[output]
+            source = self.names[number]
+            if source == output:
+                continue
+            type_ = self.types[source]
+            if source in self.constants:
+                self.constants[output] = self.constants[source]
+                self.types[output] = type_
+            else:
+                self._add_view(output, source, identity(type_.shape), type_)
 
-    def _missing_outputs(self) -> None: ...
 
-    def _origins(self) -> None: ...
+def _place(node: ENode) -> int:
+    place = node.attributes["index"]
+    assert isinstance(place, int)
+    return place
+
+
+def with_origins(
+    nodes: Sequence[Node], graph: Graph, made: Mapping[str, int], tensor_class: Mapping[str, int]
+) -> list[Node]:
+    """The nodes with the names of the ONNX nodes that they stand for.
+
+    These are the ones between a node's results and the nearest tensors of the model that are still there; a node whose
+    results the model does not have takes them from the nodes that read it.
+    """
+    members: dict[int, list[str]] = defaultdict(list)
+    for tensor, number in tensor_class.items():
+        members[number].append(tensor)
+    kept = set(made.values())
+    producers = graph.producers()
+    origins: dict[str, tuple[str, ...]] = {}
+    readers: dict[str, list[str]] = defaultdict(list)
+    result: list[Node] = []
+    for node in reversed(nodes):
+        found: dict[str, None] = {}
+        for output in node.outputs:
+            number = made.get(output, tensor_class.get(output))
+            if number is not None:
+                own = members[number] if output in made else [output]
+                found.update(_cone(own, number, kept, producers, tensor_class))
+        if not found:
+            for output in node.outputs:
+                for reader in readers[output]:
+                    found.update(dict.fromkeys(origins[reader]))
+        origins[node.name] = tuple(found)
+        for operand in node.operands:
+            if operand is not None:
+                readers[operand].append(node.name)
+        result.append(replace(node, origin=origins[node.name]))
+    return result[::-1]
+
+
+def _cone(
+    tensors: Iterable[str], own: int, kept: set[int], producers: Mapping[str, Node], tensor_class: Mapping[str, int]
+) -> dict[str, None]:
+    found: dict[str, None] = {}
+    stack, seen = list(tensors), set(tensors)
+    while stack:
+        producer = producers.get(stack.pop())
+        if producer is None:
+            continue
+        found.update(dict.fromkeys(producer.origin or (producer.name,)))
+        for operand in producer.operands:
+            if operand is None or operand in seen:
+                continue
+            number = tensor_class.get(operand)
+            if number == own or number not in kept:
+                seen.add(operand)
+                stack.append(operand)
+    return found

@@ -1,0 +1,146 @@
+"""From an extracted graph to a plan: fuse, choose layouts, schedule, place in memory, emit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartmem_rules.emit.emit import emit
+from smartmem_rules.emit.kernel import Target
+from smartmem_rules.graph.model import Graph
+from smartmem_rules.language.rulebase import RuleBase
+from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.fusion import fuse
+from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
+from smartmem_rules.plan.memory import assign_slots
+from smartmem_rules.plan.model import Kernel, Plan, PlanError, Stored, row_major
+from smartmem_rules.plan.policy import Policy, policy_of
+from smartmem_rules.plan.program import Program, flatten
+from smartmem_rules.plan.realise import realise
+from smartmem_rules.plan.schedule import Scheduler, candidates, pack
+
+LAYOUT = "reduction_contiguous"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A `device` block: what planning needs to know of the device."""
+
+    name: str
+    kind: str
+    prefers: str
+    image: ImageLimits
+    vector_width: int
+
+    @staticmethod
+    def of(block: Block) -> Profile:
+        entries = {e.key: e.values for e in block.entries}
+        try:
+            width, height = (int(v) for v in entries["image2d"][:2])
+            return Profile(
+                block.name,
+                str(entries["kind"][0]),
+                str(entries["prefers"][0]),
+                ImageLimits(width, height),
+                int(entries["vector_width"][0]),
+            )
+        except (KeyError, ValueError) as error:
+            raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
+
+
+def build(
+    graph: Graph,
+    base: RuleBase,
+    profile: Profile,
+    level: str,
+    dtype: str = "float32",
+    memory: str = "auto",
+) -> Plan:
+    """Plan the kernels of a graph.
+
+    Args:
+        level: a level of levels.smr.
+        dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
+        memory: image, buffer, or auto for what the device profile prefers.
+
+    Raises:
+        PlanError: the level is unknown, or no kernel or schedule exists for something.
+    """
+    if level not in base.levels:
+        raise PlanError(f"there is no level {level}; the rule files define {', '.join(base.levels)}")
+    policy = policy_of(base.levels[level], base.tables, base.fuses)
+    memory = profile.prefers if memory == "auto" else memory
+    if memory == "image" or profile.kind != "cpu" or not policy.tuned:
+        policy = without_row_prologue(policy)
+    program = flatten(graph, policy.reads_through_views)
+    kernels = realise(program, fuse(program, policy))
+    kernels = [k for k in kernels if not _is_empty(k, program)]
+    tensors = _stored(kernels, program, dtype)
+    limits = profile.image if memory == "image" else None
+    choose_layouts(kernels, tensors, policy.chooses_layouts, LayoutCosts.of(base.layouts[LAYOUT]), limits)
+    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
+    scheduler = Scheduler(schedules, program.constants, tensors, dtype)
+    for kernel in kernels:
+        scheduler.schedule(kernel)
+    _drop_unused(tensors, kernels, program)
+    _pack_constants(tensors, program.constants)
+    target = Target(profile.kind, 4 if memory == "image" else profile.vector_width)
+    sources = [emit(kernel, target, tensors) for kernel in kernels]
+    for kernel in kernels:
+        kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
+    slots, placement = assign_slots(tensors, kernels)
+    return Plan(
+        graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
+        tensors, kernels, sources, slots, placement,
+    )  # fmt: skip
+
+
+def without_row_prologue(policy: Policy) -> Policy:
+    """Only the panel template computes rows for a contraction; other templates would compute them once a tile."""
+    rules = tuple(r for r in policy.rules if (r.first, r.second) != ("reduction", "contraction"))
+    return Policy(
+        policy.level, policy.table, rules, policy.reads_through_views, policy.chooses_layouts, policy.tuned
+    )
+
+
+def _is_empty(kernel: Kernel, program: Program) -> bool:
+    return all(program.types[t].elements == 0 for t in kernel.writes)
+
+
+def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, Stored]:
+    tensors: dict[str, Stored] = {}
+    written = {t for k in kernels for t in k.writes}
+    names = dict.fromkeys([*program.inputs, *(t for k in kernels for t in (*k.reads, *k.writes)), *program.outputs])
+    for name in names:
+        type_ = program.types[name]
+        if name in program.outputs and name in written:
+            role = "output"
+        elif name in written:
+            role = "intermediate"
+        elif name in program.constants:
+            role = "constant"
+        else:
+            role = "input"
+        storage = dtype if type_.dtype in ("float32", "float16", "bfloat16") else type_.dtype
+        tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage)
+    return tensors
+
+
+def _drop_unused(tensors: dict[str, Stored], kernels: list[Kernel], program: Program) -> None:
+    used = {t for k in kernels for t in (*k.reads, *k.writes)} | set(program.inputs) | set(program.outputs)
+    for name in [n for n in tensors if n not in used]:
+        del tensors[name]
+
+
+def _pack_constants(tensors: dict[str, Stored], constants: Mapping[str, np.ndarray]) -> None:
+    for name, stored in tensors.items():
+        if stored.role == "constant" and stored.packed is None:
+            stored.packed = pack(constants[name], stored.layout, stored.storage)
+
+
+def _bytes(stored: Stored) -> int:
+    size = 1 if stored.storage == "bool" else np.dtype(stored.storage).itemsize
+    return math.prod(stored.type.shape) * size
