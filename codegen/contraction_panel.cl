@@ -4,12 +4,12 @@
 //   2. the right factor lies in panels of {{ columns }} columns: constants were packed when the plan was made, others are packed here;
 //   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
 //   4. the epilogue reads the finished block and writes each row with vector stores.
-{% for name, values in tables %}
-__constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
-{% endfor %}
 
 __kernel void smr_kernel(
     {{ parameters }}) {
+{% for name, values in tables %}
+    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
+{% endfor %}
     const int item = (int)get_global_id(0);
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};

@@ -3,7 +3,9 @@
 // Textures are read through an unnormalised nearest sampler that clamps: a read outside an image gives zeros.
 // Lanes of a texel that lie past the end of a tensor's lane axis hold zeros; kernels write them so.
 
-#ifdef SMR_IMAGES
+#ifndef SMR_PRELUDE
+#define SMR_PRELUDE
+#ifdef __IMAGE_SUPPORT__
 __constant sampler_t smr_sampler = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 
 static inline float smr_lane(float4 texel, int lane) {
@@ -93,3 +95,4 @@ static inline F smr_exp##W(F x) {                                               
 SMR_FUNCTIONS(1, float, int)
 SMR_FUNCTIONS(4, float4, int4)
 SMR_FUNCTIONS(8, float8, int8)
+#endif

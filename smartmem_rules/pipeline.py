@@ -49,7 +49,7 @@ class Request:
 
 def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`."""
-    from smartmem_rules.plan.build import build
+    from smartmem_rules.plan.build import Profile, build
 
     with clock.stage("import"):
         base = _rules(tuple(map(str, request.rules)), tuple(sorted(request.disable)))
@@ -59,7 +59,7 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
     with clock.stage("emit"):
-        plan = build(graph, base, target.profile, request.level, request.dtype, request.memory)
+        plan = build(graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory)
     if isinstance(source, (str, Path)):
         plan.model = Path(source).stem
     plan.statistics.update(_facts(imported))

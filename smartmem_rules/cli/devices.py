@@ -31,6 +31,7 @@ def command(as_json: bool) -> None:
     for device, profile in found:
         made = table(f"{device.place}  {escape(device.name)}", "", "")
         made.show_header = False
+        made.columns[1].justify = "left"
         for name, value in (
             ("platform", escape(device.platform)),
             ("driver", escape(f"{device.driver}, {device.version}")),

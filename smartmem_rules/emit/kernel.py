@@ -52,10 +52,6 @@ class Emission:
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width)
 
-    @property
-    def has_images(self) -> bool:
-        return any(a.is_image for a in self.accesses.values())
-
     def parameters(self) -> str:
         written = set(self.kernel.writes)
         declared = (a.declaration("write" if n in written else "read") for n, a in self.accesses.items())
@@ -71,8 +67,7 @@ class Emission:
             tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
             **values,
         )
-        defines = ["#define SMR_IMAGES"] if self.has_images else []
-        defines += ["#define SMR_CPU"] if self.target.is_cpu else []
+        defines = ["#define SMR_CPU"] if self.target.is_cpu else []
         if any(a.stored.storage == "float64" for a in self.accesses.values()):
             defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
         prelude = _environment().get_template("prelude.cl").render()

@@ -30,6 +30,11 @@ WORTH_STAGING = 2
 Handler = Callable[[Read], Expr]
 
 
+def on_chip(tensor: str) -> str:
+    """The name of a tensor's values that a kernel keeps to itself."""
+    return f"{tensor}#"
+
+
 @dataclass
 class Expander:
     """Replaces reads of tensors that have no memory by what computes them."""
@@ -85,10 +90,10 @@ def _elements(program: Program, fused: Fused, group: Group, outputs: list[str]) 
     stages: tuple[Stage, ...] = ()
     core = next((m for m in group.members if m.reduces and m.tensor in group.coordinates), None)
     if core is not None:
-        name = core.tensor
-        body = expander.expand(inline(core.equation, group.coordinates[name], program.names))
+        name = on_chip(core.tensor)
+        body = expander.expand(inline(core.equation, group.coordinates[core.tensor], program.names))
         stages = (Stage(name, (), body, core.equation.type.dtype),)
-        expander.handlers[name] = lambda read: Read(name, (), read.dtype)
+        expander.handlers[core.tensor] = lambda read: Read(name, (), read.dtype)
     stores = tuple(_store(t, group, expander, program) for t in outputs)
     only_moves = not stages and all(moves_only(s.value) for s in stores)
     return Kernel("", "pointwise", group.space, stores, stages, moves_only=only_moves)
@@ -180,7 +185,7 @@ class _Rows:
     def _stage(self, member: Definition) -> None:
         coordinates = self.group.coordinates[member.tensor]
         body = substitute_variables(inline(member.equation, coordinates, self.program.names), self.values)
-        stage = Stage(member.tensor, self.group.locals[member.tensor], self.expander.expand(body), body.dtype)
+        stage = Stage(on_chip(member.tensor), self.group.locals[member.tensor], self.expander.expand(body), body.dtype)
         self.staged[member.tensor] = stage
         self._order.append(stage)
 
@@ -221,7 +226,7 @@ class _Rows:
             local = self.program.names.var(var.extent)
             at = self._row_indices(tuple(substitute(i, {var: variable(local)}) for i in indices))
             body = self.expander.expand(inline(equation, at, self.program.names))
-            stage = Stage(name, (local,), body, body.dtype)
+            stage = Stage(on_chip(name), (local,), body, body.dtype)
             self._order.append(stage)
             self.expander.handlers[name] = self._shared_reader(stage, at, local, equation)
 

@@ -1,0 +1,101 @@
+"""The README's tables: measures the six models and prints markdown, or puts it into a file between its marks.
+
+`python bench/tables.py` prints; `--write README.md` replaces what stands between `<!-- table: models -->` and
+`<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from smartmem_rules import OptimizedPlan, optimize
+from smartmem_rules.runtime.benchmarks import Contender, interleaved
+from smartmem_rules.runtime.reference import NoReferenceError, open_reference
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples" / "models"
+MODELS = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "bert_base", "mobilenetv2")
+HEADER = (
+    "model | operators | kernels | layout operators before / after | optimize s | none ms | smartmem ms | speed-up | "
+    "ONNX Runtime ms (CPU) | relative error none / smartmem"
+)
+
+
+def main() -> int:
+    """Measure, then print or write."""
+    arguments = parse(sys.argv[1:])
+    rows = [measure(FOLDER / f"{name}.onnx", arguments) for name in arguments.models or MODELS]
+    columns = HEADER.split(" | ")
+    lines = [f"| {HEADER} |", "|" + "|".join(["---", *["---:"] * (len(columns) - 1)]) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    text = "\n".join(lines)
+    if arguments.write is None:
+        print(text)
+    else:
+        replace_table(arguments.write, "models", text)
+    return 0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", help="names of examples/models; all six by default")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--memory", default="auto")
+    parser.add_argument("--write", type=Path, help="the file whose table is replaced")
+    return parser.parse_args(arguments)
+
+
+def measure(model: Path, arguments: argparse.Namespace) -> list[str]:
+    """One row."""
+    how: dict[str, Any] = {key: getattr(arguments, key) for key in ("device", "dtype", "memory")}
+    print(model.stem, file=sys.stderr)
+    plans = {level: optimize(model, level=level, **how) for level in ("none", "smartmem")}
+    checks = [plan.check_or_reason() for plan in plans.values()]
+    contenders = [of_plan(level, plan) for level, plan in plans.items()]
+    feeds = plans["none"].random_feeds()
+    try:
+        reference = open_reference(model, ("onnxruntime",))
+        contenders.append(Contender("onnxruntime", lambda: reference.run(feeds), None, "CPU"))
+    except NoReferenceError as error:
+        print(error, file=sys.stderr)
+    times = [row["median_ms"] for row in interleaved(contenders, arguments.runs)]
+    data = plans["smartmem"].report_data()
+    layout = data["layout_operators"]
+    optimizing = data["seconds"]["total"] - data["seconds"]["build"]
+    errors = ["-" if c.max_relative_error is None else f"{c.max_relative_error:.1e}" for c in checks]
+    return [
+        model.stem,
+        str(data["operators"]),
+        str(data["kernels"]),
+        f"{layout['before']} / {layout['after']}",
+        f"{optimizing:.1f}",
+        *(f"{time:.1f}" for time in times[:2]),
+        f"{times[0] / times[1]:.1f}x",
+        f"{times[2]:.1f}" if len(times) > 2 else "-",
+        " / ".join(errors),
+    ]
+
+
+def of_plan(level: str, plan: OptimizedPlan) -> Contender:
+    """A plan to measure."""
+    feeds = plan.random_feeds()
+    return Contender(level, lambda: plan.run(feeds), len(plan.kernels), plan.prepare().device.name)
+
+
+def replace_table(path: Path, name: str, text: str) -> None:
+    """Put a table between its marks; the file must have them."""
+    old = path.read_text()
+    pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)"
+    if not re.search(pattern, old, re.DOTALL):
+        raise SystemExit(f"{path} has no place for the table {name!r}")
+    path.write_text(re.sub(pattern, lambda found: f"{found[1]}{text}\n{found[2]}", old, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
