@@ -125,7 +125,7 @@ class OptimizedPlan:
         """
         from smartmem_rules.report import explain
 
-        return explain(self.plan, node)
+        return explain(self.plan, node, lambda: _file_nodes(self.model))
 
     def report_data(self) -> dict[str, Any]:
         """What `smartmem optimize --json` prints."""
@@ -218,7 +218,7 @@ def explain_model(
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain(load_plan(graph), node)
     plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress))
-    return explain(plan, node)
+    return explain(plan, node, lambda: _file_nodes(graph))
 
 
 def _plan(
@@ -232,12 +232,23 @@ def _plan(
     dims: Mapping[str, int] | None,
     clock: Clock,
 ) -> tuple[Plan, Target]:
-    from smartmem_rules.pipeline import Request, make_plan
-
     for name, value, choices in (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES)):
         if value not in choices:
             raise ValueError(f"{name} {value!r} is none of {', '.join(choices)}")
+    with clock.stage("import"):  # the engine's libraries are part of what a user waits for
+        from smartmem_rules.pipeline import Request, make_plan
+
     return make_plan(Request(graph, rules, device, level, dtype, memory, disable, dims or {}), clock)
+
+
+def _file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:
+    """The operators of all nodes of an ONNX model by name, an unnamed node by its first output."""
+    if model is None or _is_graph(model):
+        return {}
+    from smartmem_rules.graph.loading import load_model
+
+    proto, _ = load_model(model)  # type: ignore[arg-type]
+    return {node.name or node.output[0]: node.op_type for node in proto.graph.node}
 
 
 def _is_graph(source: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from smartmem_rules.graph.model import GraphError
@@ -47,8 +48,11 @@ def kernel_kind(kernel: Kernel) -> str:
     return "moves only" if kernel.moves_only else kernel.form
 
 
-def explain(plan: Plan, node: str) -> dict[str, Any]:
+def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dict) -> dict[str, Any]:
     """What became of an ONNX node.
+
+    Args:
+        folded: gives the operators of all nodes of the file by name; asked for a node that the plan does not know.
 
     Raises:
         GraphError: the model has no node of this name.
@@ -56,23 +60,30 @@ def explain(plan: Plan, node: str) -> dict[str, Any]:
     nodes: dict[str, str] = plan.statistics.get("nodes", {})
     kernels = [kernel for kernel in plan.kernels if node in kernel.origin]
     if node not in nodes and not kernels:
+        in_file = folded()
+        if node in in_file:
+            nodes = {node: in_file[node]}
         known = [*nodes, *(origin for kernel in plan.kernels for origin in kernel.origin)]
-        near = did_you_mean(node, known)
-        raise GraphError(f"the model {plan.model} has no node {node!r}; {near or 'its nodes are named as in the file'}")
+        near = did_you_mean(node, [*known, *in_file])
+        if node not in in_file:
+                hint = near or "its nodes are named as in the file"
+            raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
     rules = plan.statistics.get("rules_of_node", {}).get(node, [])
     return {
         "node": node,
         "operator": nodes.get(node, ""),
-        "outcome": _outcome(kernels, node),
+        "outcome": _outcome(kernels, node, plan.statistics.get("nodes", {})),
         "kernels": [_kernel_data(kernel, node) for kernel in kernels],
         "rules": list(rules),
         "near_misses": plan.statistics.get("near_misses", {}).get(node, []),
     }
 
 
-def _outcome(kernels: list[Kernel], node: str) -> str:
+def _outcome(kernels: list[Kernel], node: str, known: Mapping[str, str]) -> str:
+    if not kernels and node not in known:
+        return "it depends on no input: its value was computed when the model was imported"
     if not kernels:
-        return "no kernel computes it: its elements are read in place through index arithmetic, or it became a constant"
+        return "no kernel computes it: its elements are read in place through index arithmetic"
     if len(kernels) == 1:
         kernel = kernels[0]
         alone = set(kernel.origin) == {node}
@@ -80,6 +91,10 @@ def _outcome(kernels: list[Kernel], node: str) -> str:
             " alone" if alone else f" with {len(kernel.origin) - 1} others"
         )
     return f"{len(kernels)} kernels compute parts of it"
+
+
+def _others(count: int) -> str:
+    return f"{count} other{'' if count == 1 else 's'}"
 
 
 def _kernel_data(kernel: Kernel, node: str) -> dict[str, Any]:

@@ -16,13 +16,15 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 ANSWER_IS_NO = 1
 BAD_INPUT = 2
+_PIPE_WIDTH = 160
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def console() -> Console:
     """Where tables go."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    # a pipe has no width: its lines are not folded
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PIPE_WIDTH)
 
 
 def print_json(data: Any) -> None:

@@ -107,7 +107,7 @@ def compile_rules(
     eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
     program = Program({operator: set(counts) for operator, counts in shapes.items()})
     _close(program.shapes, directions, base)
-    program.rulesets = {ruleset: None for ruleset in rulesets}
+    program.rulesets = dict.fromkeys(rulesets)
     commutative = commutative_operators(base)
     host.answers["pick"] = pick
     for operator in sorted(commutative & program.shapes.keys()):
@@ -187,6 +187,8 @@ def _engine_rules(session: str) -> list[str]:
         f'(rule ((= ?m (meta ?c)) (= 1 (count-matches ?m "C")) (= ?h (host))'
         f' (= ?u {question(session, "uniform", ["?m"])}) (!= ?u ""))'
         f' ((uniform ?c ?u)) :ruleset {ENGINE} :name "{ENGINE}#uniform")',
+        f'(rule ((= ?m (meta ?c)) (= 1 (count-matches ?m "C")) (= ?h (host))'
+        f' (= ?k {question(session, "leaf", ["?m"])})) ((union ?c (Constant ?k))) :ruleset {ENGINE} :name "{ENGINE}#leaf")',
     ]
 
 

@@ -10,8 +10,10 @@ from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 
-SMALL = 1 << 16
+LOOKED_AT = 1 << 16
 """The largest computed constant, in elements, that a guard may ask the value of."""
+SMALL = 64
+"""Constants of at most so many elements are computed at once; equal ones are one constant."""
 
 
 @dataclass(frozen=True)
@@ -32,27 +34,39 @@ class Constants:
         self._recipes: dict[int, Recipe] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._uniform: dict[int, float | None] = {}
-        self.names: dict[int, str] = {}
-        """The model's own constants by number."""
 
     def given(self, name: str, type_: TensorType, array: Array) -> int:
         """The number of a constant of the model."""
-        number = self._add(("given", name), type_)
-        self._arrays[number] = array
-        self.names[number] = name
+        number = self._add(_value_key(array, type_) if type_.elements <= SMALL else ("given", name), type_)
+        self._arrays.setdefault(number, array)
         return number
 
     def scalar(self, value: float, dtype: str) -> int:
         """The number of a constant without axes."""
-        number = self._add(("scalar", float(value), dtype), TensorType(dtype, ()))
-        self._arrays[number] = np.asarray(value, storage_dtype(dtype))
+        array, type_ = np.asarray(value, storage_dtype(dtype)), TensorType(dtype, ())
+        number = self._add(_value_key(array, type_), type_)
+        self._arrays.setdefault(number, array)
         return number
 
     def computed(self, key: str, recipe: Recipe, type_: TensorType) -> int:
         """The number of a constant that an operator makes of constants; `key` says which operator."""
-        number = self._add((key, recipe.operands, recipe.result), type_)
-        self._recipes.setdefault(number, recipe)
+        known = (key, recipe.operands, recipe.result)
+        number = self._numbers.get(known)
+        if number is None and type_.elements <= SMALL and self._is_quick(recipe):
+            array = self._compute(recipe)
+            number = self._numbers[known] = self._add(_value_key(array, type_), type_)
+            self._arrays.setdefault(number, array)
+        if number is None:
+            number = self._add(known, type_)
+            self._recipes[number] = recipe
         return number
+
+    def _is_quick(self, recipe: Recipe) -> bool:
+        return all(o is None or (o in self._arrays and self._types[o].elements <= SMALL) for o in recipe.operands)
+
+    def _compute(self, recipe: Recipe) -> Array:
+        tensors = {f"${place}": self._arrays[o] for place, o in enumerate(recipe.operands) if o is not None}
+        return evaluate_equations(recipe.equations, tensors)[recipe.result]
 
     def _add(self, key: tuple[object, ...], type_: TensorType) -> int:
         number = self._numbers.setdefault(key, len(self._types))
@@ -76,8 +90,7 @@ class Constants:
             if missing:
                 pending.extend(missing)
                 continue
-            tensors = {f"${place}": self._arrays[o] for place, o in enumerate(recipe.operands) if o is not None}
-            self._arrays[current] = evaluate_equations(recipe.equations, tensors)[recipe.result]
+            self._arrays[current] = self._compute(recipe)
         return self._arrays[number]
 
     def uniform(self, number: int) -> float | None:
@@ -88,7 +101,7 @@ class Constants:
 
     def _find_uniform(self, number: int) -> float | None:
         type_ = self._types[number]
-        if type_.elements == 0 or (number not in self._arrays and type_.elements > SMALL):
+        if type_.elements == 0 or (number not in self._arrays and type_.elements > LOOKED_AT):
             return None
         flat = self.array(number).reshape(-1)
         first = flat[0]
@@ -97,3 +110,7 @@ class Constants:
             return None
         return float(first) if bool((flat == first).all()) else None
 
+
+
+def _value_key(array: Array, type_: TensorType) -> tuple[object, ...]:
+    return ("value", type_.dtype, type_.shape, array.tobytes())

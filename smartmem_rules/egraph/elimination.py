@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -32,6 +33,7 @@ class Elimination:
         """The name of the index map, "" where the operator is no view of this operand."""
         statistics = host.statistics[self.rule.name]
         statistics.tried += 1
+        began = time.perf_counter()
         root, attributes, *operands = texts
         metas = [host.meta(text) for text in operands]
         key = (attributes, *((m.type, m.constant, m.uses) for m in metas))
@@ -42,6 +44,7 @@ class Elimination:
             except Refused as refusal:
                 answer = refusal
             self._known[key] = answer
+        statistics.milliseconds += (time.perf_counter() - began) * 1000
         if isinstance(answer, Refused):
             if self.operand == 0:
                 host.miss(self.rule.name, host.meta(root), str(answer), answer.values)

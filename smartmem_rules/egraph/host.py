@@ -63,7 +63,7 @@ class Host:
 
     def __enter__(self) -> Host:
         _sessions[self.session] = self
-        self.answers.update({"compose": _compose, "identity": _identity, "uniform": _uniform})
+        self.answers.update({"compose": _compose, "identity": _identity, "uniform": _uniform, "leaf": _leaf})
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,6 +152,11 @@ def _uniform(host: Host, texts: Sequence[str]) -> str:
     assert meta.constant is not None
     value = host.constants.uniform(meta.constant)
     return "" if value is None else number_text(value)
+
+
+def _leaf(host: Host, texts: Sequence[str]) -> str:
+    """The leaf that a constant is equal to."""
+    return f"k{host.meta(texts[0]).constant}"
 
 
 def number_text(value: float) -> str:

@@ -1,22 +1,262 @@
-"""Index rules of `.smr` files on the index maps in which the normaliser left a division or modulo."""
+"""Index rules at work: cheaper forms of the index maps in which the normaliser left a division or modulo."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import heapq
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
+import numpy as np
+from egglog import bindings
+
+from smartmem_rules.egraph.index_compile import DECLARATIONS, compile_index_rules
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.index import Atom, Div, Index, Lookup, Mod, Var, add, div, mod, scale
 from smartmem_rules.tensor.views import IndexMap
-from typing import Protocol, Sequence
+
+ITERATIONS = 8
+MAXIMUM_ROWS = 4_000
+SECONDS = 0.5
+"""For all indices of one saturation together."""
+PROOF_POINTS = 1 << 20
+"""A cheaper form is taken only if it is equal at every point, and the points are at most this many."""
+
+COSTS = {"V": 0, "K": 0, "Plus": 1, "Times": 2, "Over": 8, "Modulo": 8}
 
 
 class IndexRules(Protocol):
+    """What this module needs of a rule base."""
+
     @property
     def index_rules(self) -> Sequence[ast.IndexRule]: ...
 
 
 class Improver:
-    def __init__(self, base: IndexRules, disable: Collection[str]) -> None:
-        self.rules = [r for r in base.index_rules if r.name not in disable]
+    """Improves index maps with the index rules of a rule base, each index once."""
+
+    def __init__(self, base: IndexRules, disable: Collection[str] = ()) -> None:
+        self.rules = [rule for rule in base.index_rules if rule.name not in disable]
+        self.egraph: bindings.EGraph | None = None
+        self.known: dict[Index, Index] = {}
+        self.spent = 0.0
 
     def improve(self, map_: IndexMap) -> IndexMap:
-        return map_
+        """The map with cheaper indices where the rules give any."""
+        if not self.rules or all(is_simple(index) for index in map_.indices):
+            return map_
+        return IndexMap(map_.variables, tuple(self._improve(index) for index in map_.indices), map_.source)
+
+    def _improve(self, index: Index) -> Index:
+        if is_simple(index) or self.spent > SECONDS:
+            return index
+        found = self.known.get(index)
+        if found is None:
+            began = time.perf_counter()
+            better = self._search(index)
+            cheaper = better is not None and cost(better) < cost(index) and equal_everywhere(better, index)
+            found = self.known[index] = better if cheaper and better is not None else index
+            self.spent += time.perf_counter() - began
+        return found
+
+    def _search(self, index: Index) -> Index | None:
+        egraph = self._engine()
+        try:
+            _run(egraph, "(push)")
+            writer = _Writer()
+            root = writer.index(index)
+            _run(egraph, "\n".join([*writer.lines, f"(let $root {root})"]))
+            for _ in range(ITERATIONS):
+                outputs = _run(egraph, "(run-schedule (run index))\n(print-size)")
+                rows = sum(size for o in outputs if isinstance(o, bindings.PrintAllFunctionsSize) for _, size in o.sizes)
+                updated = any(isinstance(o, bindings.RunScheduleOutput) and o.report.updated for o in outputs)
+                if not updated or rows > MAXIMUM_ROWS:
+                    break
+            found = _cheapest(egraph, writer.atoms)
+            _run(egraph, "(pop)")
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # a Rust panic is no Exception; a product of constants that overflows is one
+            self.egraph = None
+            return None
+        return found
+
+    def _engine(self) -> bindings.EGraph:
+        if self.egraph is None:
+            self.egraph = bindings.EGraph()
+            _run(self.egraph, DECLARATIONS)
+            for rule in compile_index_rules(self.rules):
+                _run(self.egraph, rule)
+        return self.egraph
+
+
+def _run(egraph: bindings.EGraph, text: str) -> list[object]:
+    return list(egraph.run_program(*egraph.parse_program(text)))
+
+
+class _Writer:
+    """Writes an index as egglog terms; a sum is also written split at each of its coefficients."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.atoms: dict[int, Atom] = {}
+        self.numbers: dict[Atom, str] = {}
+        self.names: dict[Index, str] = {}
+
+    def index(self, index: Index, divisor: int = 0) -> str:
+        if index in self.names:
+            return self.names[index]
+        parts = [self._term(atom, coefficient) for atom, coefficient in index.terms]
+        if index.constant or not parts:
+            parts.append(f"(K {index.constant})")
+        text = parts[0]
+        for part in parts[1:]:
+            text = f"(Plus {text} {part})"
+        name = self.names[index] = f"$x{len(self.names)}"
+        self.lines.append(f"(let {name} {text})")
+        if len(parts) > 1:
+            for factor in sorted({abs(c) for _, c in index.terms} | {divisor}):
+                self._split(index, name, factor)
+        return name
+
+    def _split(self, index: Index, name: str, factor: int) -> None:
+        high = tuple((a, c // factor) for a, c in index.terms if factor > 1 and c % factor == 0)
+        low = tuple((a, c) for a, c in index.terms if factor > 1 and c % factor)
+        if not high:
+            return
+        rest = Index(index.constant % factor, low)
+        whole = self.index(Index(index.constant // factor, high))
+        if rest == Index(0):
+            self.lines.append(f"(union {name} (Times {whole} (K {factor})))")
+        else:
+            self.lines.append(f"(union {name} (Plus (Times {whole} (K {factor})) {self.index(rest)}))")
+
+    def _term(self, atom: Atom, coefficient: int) -> str:
+        text = self._atom(atom)
+        return text if coefficient == 1 else f"(Times {text} (K {coefficient}))"
+
+    def _atom(self, atom: Atom) -> str:
+        match atom:
+            case Div(value=value, divisor=divisor):
+                return f"(Over {self.index(value, divisor)} (K {divisor}))"
+            case Mod(value=value, divisor=divisor):
+                return f"(Modulo {self.index(value, divisor)} (K {divisor}))"
+            case _:
+                if atom not in self.numbers:
+                    number = len(self.atoms)
+                    self.atoms[number] = atom
+                    self.numbers[atom] = f"(V {number})"
+                    low, high = atom.interval
+                    self.lines.append(f"(set (low (V {number})) {low})\n(set (high (V {number})) {high})")
+                return self.numbers[atom]
+
+
+def _cheapest(egraph: bindings.EGraph, atoms: dict[int, Atom]) -> Index | None:
+    """The cheapest tree of the root's class, read back through the normaliser."""
+    functions = egraph.freeze().functions
+    users: dict[bindings.Value, list[tuple[str, tuple[bindings.Value, ...], bindings.Value]]] = defaultdict(list)
+    queue: list[tuple[int, int, bindings.Value, Index]] = []
+    best: dict[bindings.Value, tuple[int, Index]] = {}
+    ties = itertools.count()
+    for name in ("V", "K"):
+        for row in functions[name].rows:
+            number = egraph.value_to_i64(row.inputs[0])
+            index = Index(number) if name == "K" else Index(0, ((atoms[number], 1),))
+            heapq.heappush(queue, (0, next(ties), row.output, index))
+    for name in ("Plus", "Times", "Over", "Modulo"):
+        for row in functions[name].rows:
+            for child in set(row.inputs):
+                users[child].append((name, tuple(row.inputs), row.output))
+    while queue:
+        price, _, value, index = heapq.heappop(queue)
+        if value in best:
+            continue
+        best[value] = price, index
+        for name, inputs, output in users[value]:
+            if output in best or any(child not in best for child in inputs):
+                continue
+            (left_price, left), (right_price, right) = (best[child] for child in inputs)
+            built = _apply(name, left, right)
+            if built is not None:
+                heapq.heappush(queue, (COSTS[name] + left_price + right_price, next(ties), output, built))
+    (root,) = (row.output for row in functions["$root"].rows)
+    return best[root][1] if root in best else None
+
+
+def _apply(name: str, left: Index, right: Index) -> Index | None:
+    if name == "Plus":
+        return add(left, right)
+    if not right.is_constant:
+        return None
+    factor = right.constant
+    if name == "Times":
+        return scale(left, factor)
+    if factor <= 0:
+        return None
+    return div(left, factor) if name == "Over" else mod(left, factor)
+
+
+def is_simple(index: Index) -> bool:
+    """Whether no division or modulo is left, or only plain digits of one variable, which nothing makes cheaper."""
+    return all(_is_simple_atom(atom) for atom, _ in index.terms)
+
+
+def _is_simple_atom(atom: Atom) -> bool:
+    match atom:
+        case Div(value=value) | Mod(value=value):
+            if value.constant or len(value.terms) != 1 or value.terms[0][1] != 1:
+                return False
+            inner = value.terms[0][0]
+            return isinstance(inner, Var) or (isinstance(atom, Mod) and isinstance(inner, Div) and _is_simple_atom(inner))
+        case Lookup(position=position):
+            return is_simple(position)
+        case _:
+            return True
+
+
+def cost(index: Index) -> int:
+    """What an index costs to compute: 8 for a division or modulo, 2 for a product, 1 for a sum."""
+    total = max(0, len(index.terms) - 1) + (1 if index.constant and index.terms else 0)
+    for atom, coefficient in index.terms:
+        total += 2 if coefficient != 1 else 0
+        match atom:
+            case Div(value=value) | Mod(value=value):
+                total += 8 + cost(value)
+            case Lookup(position=position):
+                total += 8 + cost(position)
+            case _:
+                pass
+    return total
+
+
+def equal_everywhere(left: Index, right: Index) -> bool:
+    """Whether two indices have the same value at every point; False where there are too many points to look at."""
+    variables = sorted(left.variables | right.variables, key=lambda v: v.name)
+    points = 1
+    for var in variables:
+        points *= var.extent
+    if points > PROOF_POINTS or left.gathered or right.gathered:
+        return False
+    grids = np.meshgrid(*(np.arange(v.extent) for v in variables), indexing="ij", sparse=True) if variables else []
+    values = dict(zip(variables, grids, strict=True))
+    return bool(np.all(_evaluate(left, values) == _evaluate(right, values)))
+
+
+def _evaluate(index: Index, values: dict[Var, np.ndarray]) -> np.ndarray:
+    total = np.asarray(index.constant)
+    for atom, coefficient in index.terms:
+        match atom:
+            case Var():
+                part = values[atom]
+            case Div(value=value, divisor=divisor):
+                part = _evaluate(value, values) // divisor
+            case Mod(value=value, divisor=divisor):
+                part = _evaluate(value, values) % divisor
+            case Lookup(table=table, position=position):
+                part = np.asarray(table)[_evaluate(position, values)]
+            case _:
+                raise ValueError("an element of a tensor has no value before the model runs")
+        total = total + coefficient * part
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -44,6 +45,7 @@ class Application:
         """The pieces of the right side as one text, "" where the rule does not apply."""
         statistics = host.statistics[self.rule]
         statistics.tried += 1
+        began = time.perf_counter()
         metas = {slot: host.meta(text) for slot, text in enumerate(texts) if text[0] in "mC"}
         key = tuple((m.type, m.constant, m.uses) if (m := metas.get(s)) else text for s, text in enumerate(texts))
         answer = self._known.get(key)
@@ -53,6 +55,7 @@ class Application:
             except Refused as refusal:
                 answer = refusal
             self._known[key] = answer
+        statistics.milliseconds += (time.perf_counter() - began) * 1000
         if isinstance(answer, Refused):
             host.miss(self.rule, metas[self.left.root_slot], str(answer), answer.values)
             return ""

@@ -49,7 +49,7 @@ def saturate(
     Args:
         graph: an imported model.
         base: the rule base.
-        rulesets: run in this order, each until it gives nothing new or reaches a bound.
+        rulesets: run in this order, each until it gives nothing new or reaches a bound; one may stand twice.
         disable: names of rules that are left out.
         bounds: by default, linear in the size of the graph.
 
@@ -71,7 +71,7 @@ def saturate(
             engine.run(rule)
         if bounds is None:
             bounds = Bounds(max(MINIMUM_ENODES, ITERATION_ENODES_FACTOR * encoding.count))
-        stops = [stop for ruleset in program.rulesets if (stop := engine.run_ruleset(ruleset, bounds))]
+        stops = [stop for ruleset in rulesets if (stop := engine.run_ruleset(ruleset, bounds))]
         classes, tensor_class = serialize(engine.egraph, host, encoding, program.shapes)
     return Saturation(
         classes,

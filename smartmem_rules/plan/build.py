@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,7 +72,8 @@ def build(
     if level not in base.levels:
         raise PlanError(f"there is no level {level}; the rule files define {', '.join(base.levels)}")
     policy = policy_of(base.levels[level], base.tables, base.fuses)
-    memory = profile.prefers if memory == "auto" else memory
+    if memory == "auto":
+        memory = profile.prefers if policy.prefers_device_memory else "buffer"
     if memory == "image" or profile.kind != "cpu" or not policy.tuned:
         policy = without_row_prologue(policy)
     program = flatten(graph, policy.reads_through_views)
@@ -101,9 +102,7 @@ def build(
 def without_row_prologue(policy: Policy) -> Policy:
     """Only the panel template computes rows for a contraction; other templates would compute them once a tile."""
     rules = tuple(r for r in policy.rules if (r.first, r.second) != ("reduction", "contraction"))
-    return Policy(
-        policy.level, policy.table, rules, policy.reads_through_views, policy.chooses_layouts, policy.tuned
-    )
+    return replace(policy, rules=rules)
 
 
 def _is_empty(kernel: Kernel, program: Program) -> bool:

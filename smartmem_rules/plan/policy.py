@@ -36,6 +36,7 @@ class Policy:
     reads_through_views: bool
     chooses_layouts: bool
     tuned: bool
+    prefers_device_memory: bool
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""
@@ -89,6 +90,7 @@ def policy_of(level: Block, tables: Mapping[str, Table], fuse: Mapping[str, Bloc
         entries.get("views", ("keep",))[0] == "read_through",
         entries.get("layouts", ("none",))[0] == "reduction",
         entries.get("schedules", ("default",))[0] == "tuned",
+        entries.get("memory", ("buffer",))[0] == "preferred",
     )
 
 
