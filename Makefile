@@ -18,12 +18,12 @@ lint: $(VENV)/.installed
 
 tables: $(VENV)/.installed
 	$(BIN)/python bench/tables.py --write README.md
+	$(BIN)/python bench/tables.py --levels --write README.md
 
 # installed anew only when the dependencies change: the checkout itself is imported in place
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all]'
 	@touch $@
 

@@ -1,7 +1,7 @@
-"""The README's tables: measures the six models and prints markdown, or puts it into a file between its marks.
+"""The README's tables: measures models and prints markdown, or puts it into a file between its marks.
 
-`python bench/tables.py` prints; `--write README.md` replaces what stands between `<!-- table: models -->` and
-`<!-- end -->`.
+`python bench/tables.py` measures the six models at levels none and smartmem, `--levels` Swin-T at every level;
+`--write README.md` replaces what stands between `<!-- table: models -->` (or `levels`) and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from smartmem_rules.runtime.reference import NoReferenceError, open_reference
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "models"
 MODELS = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "bert_base", "mobilenetv2")
+LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
+LEVELS_HEADER = "level | kernels | kernels that only move data | MB moved | ms | relative error"
 HEADER = (
     "model | operators | kernels | layout operators before / after | optimize s | none ms | smartmem ms | speed-up | "
     "ONNX Runtime ms (CPU) | relative error none / smartmem"
@@ -27,22 +29,29 @@ HEADER = (
 def main() -> int:
     """Measure, then print or write."""
     arguments = parse(sys.argv[1:])
-    rows = [measure(FOLDER / f"{name}.onnx", arguments) for name in arguments.models or MODELS]
-    columns = HEADER.split(" | ")
-    lines = [f"| {HEADER} |", "|" + "|".join(["---", *["---:"] * (len(columns) - 1)]) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    text = "\n".join(lines)
+    if arguments.levels:
+        name, text = "levels", markdown(LEVELS_HEADER, measure_levels(FOLDER / f"{MODELS[0]}.onnx", arguments))
+    else:
+        models = [FOLDER / f"{name}.onnx" for name in arguments.models or MODELS]
+        name, text = "models", markdown(HEADER, [measure(model, arguments) for model in models])
     if arguments.write is None:
         print(text)
     else:
-        replace_table(arguments.write, "models", text)
+        replace_table(arguments.write, name, text)
     return 0
+
+
+def markdown(header: str, rows: list[list[str]]) -> str:
+    """A table, numbers to the right."""
+    rule = "|" + "|".join(["---", *["---:"] * header.count(" | ")]) + "|"
+    return "\n".join([f"| {header} |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", help="names of examples/models; all six by default")
+    parser.add_argument("--levels", action="store_true", help="the share of each step, on Swin-T")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="float32")
@@ -80,6 +89,22 @@ def measure(model: Path, arguments: argparse.Namespace) -> list[str]:
         f"{times[2]:.1f}" if len(times) > 2 else "-",
         " / ".join(errors),
     ]
+
+
+def measure_levels(model: Path, arguments: argparse.Namespace) -> list[list[str]]:
+    """One row for each level."""
+    how: dict[str, Any] = {key: getattr(arguments, key) for key in ("device", "dtype", "memory")}
+    plans = {level: optimize(model, level=level, **how) for level in LEVELS}
+    checks = [plan.check_or_reason().max_relative_error for plan in plans.values()]
+    times = interleaved([of_plan(level, plan) for level, plan in plans.items()], arguments.runs)
+    rows = []
+    for (level, plan), error, time in zip(plans.items(), checks, times, strict=True):
+        data = plan.report_data()
+        moved = f"{data['bytes_moved'] / 1e6:.0f}"
+        shown = "-" if error is None else f"{error:.1e}"
+        after = str(data["layout_operators"]["after"])
+        rows.append([level, str(data["kernels"]), after, moved, f"{time['median_ms']:.1f}", shown])
+    return rows
 
 
 def of_plan(level: str, plan: OptimizedPlan) -> Contender:

@@ -1,3 +1,4 @@
+{% from "register_block.cl" import accumulate %}
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache;
@@ -21,22 +22,7 @@ __kernel void smr_kernel(
     for (int tile = column_block * {{ tiles_per_block }}; tile < last_tile; ++tile) {
         {{ right_pointer }}
         for (int r = 0; r < row_count; r += {{ rows }}) {
-{% for i in range(rows) %}
-            {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
-{% endfor %}
-{% for i in range(rows) %}
-            float8 {% for j in range(columns // 8) %}c{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};
-{% endfor %}
-            for (int k = 0; k < {{ k }}; ++k) {
-{% for j in range(columns // 8) %}
-                const float8 b{{ j }} = *({{ right_space }}const smr_float8*)(right + k * {{ columns }} + {{ j * 8 }});
-{% endfor %}
-{% for i in range(rows) %}
-{% for j in range(columns // 8) %}
-                c{{ i }}_{{ j }} += a{{ i }}[k] * b{{ j }};
-{% endfor %}
-{% endfor %}
-            }
+{{ accumulate(rows, columns, k, left_space, left_pointer, right_space) }}
             float8 result[{{ rows * columns // 8 }}];
 {% for i in range(rows) %}
 {% for j in range(columns // 8) %}

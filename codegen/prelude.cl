@@ -24,7 +24,11 @@ static inline long smr_mod_l(long a, long b) { long r = a % b; return (r != 0 &&
 static inline int smr_pow_i(int a, int b) { int r = 1; for (int i = 0; i < b; ++i) r *= a; return r; }
 static inline long smr_pow_l(long a, long b) { long r = 1; for (long i = 0; i < b; ++i) r *= a; return r; }
 static inline int smr_wrap(int i, int extent) { return i < 0 ? i + extent : i; }
-static inline float smr_mod(float a, float b) { return a - b * floor(a / b); }
+// the sign of the divisor, also for infinite ones and for a rest of zero
+static inline float smr_mod(float a, float b) {
+    const float r = fmod(a, b);
+    return r == 0.0f ? copysign(0.0f, b) : ((r < 0.0f) != (b < 0.0f) ? r + b : r);
+}
 
 static inline float smr_round_half(float x) {
     ushort memory;

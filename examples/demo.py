@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from smartmem_rules import OptimizedPlan, optimize
-from smartmem_rules.cli.common import progress_display
+from smartmem_rules.cli.common import console, progress_display
 from smartmem_rules.cli.tables import (
     print_benchmark,
     print_check,
@@ -27,7 +27,7 @@ RUNS = 5
 
 def main() -> int:
     """Print before and after; 1 if an output differs from the reference's."""
-    screen = Console(highlight=False)
+    screen = console()
     plans: dict[str, OptimizedPlan] = {}
     for level in LEVELS:
         screen.print(Rule(f"{MODEL.name}, level {level}", align="left"))

@@ -61,13 +61,11 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
     kernels = [kernel for kernel in plan.kernels if node in kernel.origin]
     if node not in nodes and not kernels:
         in_file = folded()
-        if node in in_file:
-            nodes = {node: in_file[node]}
-        known = [*nodes, *(origin for kernel in plan.kernels for origin in kernel.origin)]
-        near = did_you_mean(node, [*known, *in_file])
         if node not in in_file:
-                hint = near or "its nodes are named as in the file"
+            known = [*nodes, *in_file, *(origin for kernel in plan.kernels for origin in kernel.origin)]
+            hint = did_you_mean(node, known) or "its nodes are named as in the file"
             raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
+        nodes = {node: in_file[node]}
     rules = plan.statistics.get("rules_of_node", {}).get(node, [])
     return {
         "node": node,
@@ -86,10 +84,8 @@ def _outcome(kernels: list[Kernel], node: str, known: Mapping[str, str]) -> str:
         return "no kernel computes it: its elements are read in place through index arithmetic"
     if len(kernels) == 1:
         kernel = kernels[0]
-        alone = set(kernel.origin) == {node}
-        return f"the kernel {kernel.name} computes it" + (
-            " alone" if alone else f" with {len(kernel.origin) - 1} others"
-        )
+        others = len(set(kernel.origin) - {node})
+        return f"the kernel {kernel.name} computes it {f'with {_others(others)}' if others else 'alone'}"
     return f"{len(kernels)} kernels compute parts of it"
 
 

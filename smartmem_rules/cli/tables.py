@@ -13,9 +13,10 @@ from rich.table import Table
 
 def table(title: str, *columns: str) -> Table:
     """A table whose first column is text and whose others are numbers."""
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    # a title is folded at the table's width
+    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", min_width=len(title) + 2)
     for place, column in enumerate(columns):
-        made.add_column(column, justify="left" if place == 0 else "right", overflow="fold")
+        made.add_column(column, justify="left" if place == 0 else "right", no_wrap=place == 0, overflow="fold")
     return made
 
 

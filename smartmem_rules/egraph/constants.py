@@ -111,6 +111,5 @@ class Constants:
         return float(first) if bool((flat == first).all()) else None
 
 
-
 def _value_key(array: Array, type_: TensorType) -> tuple[object, ...]:
     return ("value", type_.dtype, type_.shape, array.tobytes())

@@ -85,7 +85,7 @@ class _Compiler:
                 self.facts.append(f"(= {result} ({NAMES[operator]} {self._match(left)} {self._match(right)}))")
                 return result
             case _:
-                raise IndexRuleError(f"{expr.span}: the left side of an index rule is made of + * // %, names and numbers")
+                raise IndexRuleError(f"{expr.span}: the left side may use + * // %, names and numbers")
 
     def _build(self, expr: ast.Expression) -> str:
         if self._is_constant(expr):
@@ -100,7 +100,7 @@ class _Compiler:
                     left, right = right, left
                 return f"({NAMES[operator]} {self._build(left)} {self._build(right)})"
             case _:
-                raise IndexRuleError(f"{expr.span}: the right side of an index rule is made of + - * // %, names and numbers")
+                raise IndexRuleError(f"{expr.span}: the right side may use + - * // %, names and numbers")
 
     def _is_constant(self, expr: ast.Expression) -> bool:
         match expr:
@@ -141,9 +141,9 @@ class _Compiler:
                 return f"({operator} {self._value(left, 'high')} {self._value(right, 'low')})"
             case ast.Binary(operator=">" | ">=" as operator, left=left, right=right):
                 return f"({operator} {self._value(left, 'low')} {self._value(right, 'high')})"
-            case ast.Binary(operator="==" | "!=" as operator, left=left, right=right) if (
-                self._is_constant(left) and self._is_constant(right)
-            ):
+            case ast.Binary(operator="==" | "!=" as operator, left=left, right=right) if self._is_constant(
+                left
+            ) and self._is_constant(right):
                 return f"({'=' if operator == '==' else '!='} {self._value(left, 'low')} {self._value(right, 'low')})"
             case _:
                 raise IndexRuleError(f"{guard.span}: a guard of an index rule compares sums of names and numbers")

@@ -70,7 +70,8 @@ class Improver:
             _run(egraph, "\n".join([*writer.lines, f"(let $root {root})"]))
             for _ in range(ITERATIONS):
                 outputs = _run(egraph, "(run-schedule (run index))\n(print-size)")
-                rows = sum(size for o in outputs if isinstance(o, bindings.PrintAllFunctionsSize) for _, size in o.sizes)
+                sizes = [o.sizes for o in outputs if isinstance(o, bindings.PrintAllFunctionsSize)]
+                rows = sum(size for table in sizes for _, size in table)
                 updated = any(isinstance(o, bindings.RunScheduleOutput) and o.report.updated for o in outputs)
                 if not updated or rows > MAXIMUM_ROWS:
                     break
@@ -209,7 +210,8 @@ def _is_simple_atom(atom: Atom) -> bool:
             if value.constant or len(value.terms) != 1 or value.terms[0][1] != 1:
                 return False
             inner = value.terms[0][0]
-            return isinstance(inner, Var) or (isinstance(atom, Mod) and isinstance(inner, Div) and _is_simple_atom(inner))
+            quotient = isinstance(atom, Mod) and isinstance(inner, Div) and _is_simple_atom(inner)
+            return isinstance(inner, Var) or quotient
         case Lookup(position=position):
             return is_simple(position)
         case _:

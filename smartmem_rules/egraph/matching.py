@@ -169,9 +169,7 @@ class _Builder:
         instance = self.host.instances.get(pattern.operator, types, self.host.attribute(name), outputs)
         place = pattern.output or 0
         type_ = instance.outputs[place]
-        meta = self.host.derived_meta(
-            pattern.operator, name, type_, operands, instance.equations, output_name(place)
-        )
+        meta = self.host.derived_meta(pattern.operator, name, type_, operands, instance.equations, output_name(place))
         if not root:
             self.pieces.append(self.host.meta_name(meta))
         return meta

@@ -35,7 +35,7 @@ class ENode:
     """One operator application over classes.
 
     `operator` is a name of the rule base, `View` (attribute `map`), `Input`, `Constant` or `Out` (attribute `index`:
-    one result of the only child, a class without type).  `rules` names the rules that made it; none made an imported one.
+    one result of the only child, a class without type).  `rules` names the rules that made it, none for imported ones.
     """
 
     operator: str

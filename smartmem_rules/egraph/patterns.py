@@ -95,12 +95,14 @@ def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tupl
     options = []
     for pattern in operators_of(left):
         given = len(run_time_arguments(pattern))
-        options.append([
-            counts
-            for counts in sorted(shapes.get(pattern.operator, ()))
-            if (counts[0] >= given if pattern.variadic else counts[0] == given)
-            and (pattern.output is None or pattern.output < counts[1])
-        ])
+        options.append(
+            [
+                counts
+                for counts in sorted(shapes.get(pattern.operator, ()))
+                if (counts[0] >= given if pattern.variadic else counts[0] == given)
+                and (pattern.output is None or pattern.output < counts[1])
+            ]
+        )
     return itertools.islice(itertools.product(*options), limit)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
+import pickle
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import cloudpickle
 from egglog import bindings
 
-from smartmem_rules.egraph.compile import Rules, commutative_operators, compile_rules
+from smartmem_rules.egraph.compiler import Rules, commutative_operators, compile_rules
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
@@ -87,8 +87,8 @@ def saturate(
 
 
 def _pickled() -> str:
-    # by reference to the importable function, so that egglog's copy is the live one
-    return base64.standard_b64encode(cloudpickle.dumps(ask)).decode()
+    # a function is pickled by reference, so that egglog calls the one with the live state
+    return base64.standard_b64encode(pickle.dumps(ask)).decode()
 
 
 class _Engine:

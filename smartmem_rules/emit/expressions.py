@@ -82,6 +82,10 @@ class Expressions:
         """The C name of a loop variable, given in the order of first use so that equal kernels have equal text."""
         return self._names.setdefault(var, f"i{len(self._names)}")
 
+    def call(self, var: Var, text: str) -> None:
+        """Let a variable be written as the text, which the template defines."""
+        self._names[var] = text
+
     def temporary(self) -> str:
         self._temporaries += 1
         return f"t{self._temporaries}"

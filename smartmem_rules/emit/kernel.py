@@ -37,6 +37,11 @@ def _environment() -> jinja2.Environment:
     return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
+def render(template: str, **values: Any) -> str:
+    """A template of `codegen/` filled in."""
+    return _environment().get_template(template).render(**values)
+
+
 @dataclass
 class Emission:
     """One kernel being written."""
@@ -61,7 +66,8 @@ class Emission:
         self, template: str, global_size: tuple[int, ...], local_size: tuple[int, ...] | None, **values: Any
     ) -> Source:
         """Fill the form's template and put the prelude before it."""
-        text = _environment().get_template(template).render(
+        text = render(
+            template,
             parameters=self.parameters(),
             body=self.writer.text(),
             tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
@@ -70,7 +76,7 @@ class Emission:
         defines = ["#define SMR_CPU"] if self.target.is_cpu else []
         if any(a.stored.storage == "float64" for a in self.accesses.values()):
             defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-        prelude = _environment().get_template("prelude.cl").render()
+        prelude = render("prelude.cl")
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
         return Source("smr_kernel", "\n".join([*defines, prelude, text]), arguments, global_size, local_size)

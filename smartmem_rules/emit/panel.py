@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from smartmem_rules.emit.access import consecutive, offset
 from smartmem_rules.emit.expressions import Value
-from smartmem_rules.emit.kernel import Emission, Target
+from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
-from smartmem_rules.plan.model import ACCUMULATOR, Contraction, Kernel, Source, Stage, Store, Stored
+from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
 
-PACKED = "@packed"
-"""Suffix of the constant that holds a right factor in panels of columns."""
+INNER_COLUMNS = 16
+"""Columns of the register block that computes scores."""
 
 
 @dataclass(frozen=True)
@@ -96,60 +96,94 @@ class _Panel:
 
     def _left(self) -> tuple[str, str]:
         """Address space and pointer to a row of the left factor; stages the rows where they are not in memory."""
-        direct = self._direct_left()
-        if direct is not None:
-            return direct
-        c, expressions, writer = self.contraction, self.emission.expressions, self.emission.writer
-        writer.line(f"float panel[{self.schedule.block_rows * self.k_count}];")
-        local = Var("staged", self.schedule.block_rows)
+        c = self.contraction
+        if not c.stages:
+            direct = self._direct_rows(c.a, c.k)
+            if direct is not None:
+                return direct
+        if c.scores is not None:
+            self._scores(c.scores)
+        return self._staged_rows("panel", c.a, c.k, c.stages, c.scores)
+
+    def _staged_rows(
+        self, panel: str, a: Expr, k: tuple[Var, ...], stages: tuple[Stage, ...], scores: Scores | None = None
+    ) -> tuple[str, str]:
+        expressions, writer = self.emission.expressions, self.emission.writer
+        k_count = math.prod(v.extent for v in k)
+        writer.line(f"float {panel}[{self.schedule.block_rows * k_count}];")
+        local = Var(f"staged_{panel}", self.schedule.block_rows)
         name, row = expressions.name(local), expressions.name(self.row)
         with expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})"):
             writer.line(f"const int {row} = first_row + {name};")
+            if scores is not None:
+                padded = self._padded_columns(scores)
+                writer.line(f"const float* inner_row = inner + {name} * {padded};")
+                reader = self.emission.scratch_reader("inner_row", [scores.n.extent], "float32")
+                expressions.internal[INNER] = reader
             values = self.values(self.row)
-            for stage in c.stages:
-                self.emission.stage(Stage(stage.name, stage.axes, substitute_variables(stage.body, values), stage.dtype))
-            a = substitute_variables(c.a, values)
-            position = scale(_flat(local), self.k_count)
+            for stage in stages:
+                body = substitute_variables(stage.body, values)
+                self.emission.stage(Stage(stage.name, stage.axes, body, stage.dtype))
+            here = substitute_variables(a, values)
 
             def element(at: dict[Var, Index], lane: Var | None) -> None:
-                place = add(position, self._k_position(at))
-                value = expressions.value(substitute_variables(a, at), lane)
+                place = add(scale(variable(local), k_count), _position(k, at))
+                value = expressions.value(substitute_variables(here, at), lane)
                 if lane is None:
-                    writer.line(f"panel[{expressions.index(place)}] = {value.text};")
+                    writer.line(f"{panel}[{expressions.index(place)}] = {value.text};")
                 else:
                     start = expressions.index(add(place, scale(variable(lane), -1)))
                     vector = expressions.spread(value, "float32", lane.extent)
-                    writer.line(f"*(smr_float{lane.extent}*)(panel + {start}) = {vector};")
+                    writer.line(f"*(smr_float{lane.extent}*)({panel} + {start}) = {vector};")
 
-            self.emission.over(c.k, a, element)
-        return "", f"panel + (ROW) * {self.k_count}"
+            self.emission.over(k, here, element)
+        return "", f"{panel} + (ROW) * {k_count}"
 
-    def _k_position(self, at: Mapping[Var, Index]) -> Index:
-        position = Index(0)
-        for var in self.contraction.k:
-            position = add(scale(position, var.extent), at.get(var, variable(var)))
-        return position
-
-    def _direct_left(self) -> tuple[str, str] | None:
-        c = self.contraction
-        if not isinstance(c.a, Read) or c.stages or c.a.tensor not in self.emission.accesses:
+    def _direct_rows(self, a: Expr, k: tuple[Var, ...]) -> tuple[str, str] | None:
+        """Rows that lie in memory one element after the other."""
+        if not isinstance(a, Read) or a.tensor not in self.emission.accesses:
             return None
-        access = self.emission.accesses[c.a.tensor]
+        access = self.emission.accesses[a.tensor]
         if access.is_image or access.stored.storage != "float32":
             return None
-        flat = Var("flat_k", self.k_count)
+        k_count = math.prod(v.extent for v in k)
+        flat = Var("flat_k", k_count)
         row = Var("direct_row", self.m_count)
         values = self.values(row)
-        values.update(zip(c.k, unravel(variable(flat), tuple(v.extent for v in c.k)), strict=True))
-        indices = tuple(substitute(i, values) for i in c.a.indices)
+        values.update(zip(k, unravel(variable(flat), tuple(v.extent for v in k)), strict=True))
+        indices = tuple(substitute(i, values) for i in a.indices)
         if any(i.gathered for i in indices):
             return None
-        start = consecutive(offset(access.stored, indices), flat) if self.k_count > 1 else offset(access.stored, indices)
+        position = offset(access.stored, indices)
+        start = consecutive(position, flat) if k_count > 1 else position
         if start is None:
             return None
         expressions = self.emission.expressions
-        expressions._names[row] = "(first_row + ROW)"
+        expressions.call(row, "(first_row + ROW)")
         return "__global ", f"{access.parameter} + {expressions.index(start)}"
+
+    # --- the scores of an attention ---
+
+    def _padded_columns(self, scores: Scores) -> int:
+        return -(-scores.n.extent // INNER_COLUMNS) * INNER_COLUMNS
+
+    def _scores(self, scores: Scores) -> None:
+        """Compute the block's rows of the inner contraction into scratch memory."""
+        writer = self.emission.writer
+        padded = self._padded_columns(scores)
+        tiles = padded // INNER_COLUMNS
+        self._pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
+        direct = self._direct_rows(scores.a, scores.k)
+        space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())
+        writer.line(f"float inner[{self.schedule.block_rows * padded}];")
+        k_count = math.prod(v.extent for v in scores.k)
+        text = render(
+            "contraction_scores.cl",
+            rows=self.schedule.rows, columns=INNER_COLUMNS, tiles=tiles, k=k_count, padded=padded,
+            left_space=space, left_pointer=pointer,
+        )  # fmt: skip
+        for line in text.splitlines():
+            writer.line(line)
 
     # --- the right factor ---
 
@@ -157,17 +191,16 @@ class _Panel:
         columns = self.schedule.columns
         packed = self.kernel.schedule.get("packed")
         expressions = self.emission.expressions
-        batch = expressions.name(self.batch)
-        if packed is not None:
-            parameter = self.emission.accesses[packed].parameter
-            per_tile = self.k_count * columns
-            batches = self._right_batch()
-            prefix = f"({expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
-            if self.tensors[packed].storage == "float16":
-                return "", self._unpacked_halves(parameter, prefix, per_tile)
-            return "__global ", f"__global const float* right = {parameter} + ({prefix}tile) * {per_tile};"
-        del batch
-        return "", self._pack_here()
+        if packed is None:
+            self._pack("columns", self.contraction.b, self.contraction.n, self.contraction.k, columns)
+            return "", f"const float* right = columns + tile * {self.k_count * columns};"
+        parameter = self.emission.accesses[packed].parameter
+        per_tile = self.k_count * columns
+        batches = self._right_batch()
+        prefix = f"({expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
+        if self.tensors[packed].storage == "float16":
+            return "", self._unpacked_halves(parameter, prefix, per_tile)
+        return "__global ", f"__global const float* right = {parameter} + ({prefix}tile) * {per_tile};"
 
     def _unpacked_halves(self, parameter: str, prefix: str, per_tile: int) -> str:
         self.emission.writer.line(f"float columns[{per_tile}];")
@@ -184,57 +217,49 @@ class _Panel:
             position = add(scale(position, var.extent), values[var])
         return position
 
-    def _pack_here(self) -> str:
-        """Copy the right factor of this batch into panels of columns."""
-        c, expressions, writer = self.contraction, self.emission.expressions, self.emission.writer
-        columns = self.schedule.columns
-        writer.line(f"float columns[{self.tiles * self.k_count * columns}];")
-        b = substitute_variables(c.b, self.values(None))
-
-        def position(at: Mapping[Var, Index]) -> Index:
-            n = at.get(c.n, variable(c.n))
-            within = add(scale(self._k_position(at), columns), n % columns)
-            return add(scale(n // columns, self.k_count * columns), within)
+    def _pack(self, name: str, factor: Expr, n: Var, k: tuple[Var, ...], columns: int) -> None:
+        """Copy a right factor of this batch into panels of columns."""
+        expressions, writer = self.emission.expressions, self.emission.writer
+        k_count = math.prod(v.extent for v in k)
+        tiles = -(-n.extent // columns)
+        writer.line(f"float {name}[{tiles * k_count * columns}];")
+        b = substitute_variables(factor, self.values(None))
 
         def element(at: dict[Var, Index], lane: Var | None) -> None:
             value = expressions.value(substitute_variables(b, at), lane)
-            place = position(at)
+            column = at.get(n, variable(n))
+            within = add(scale(_position(k, at), columns), column % columns)
+            place = add(scale(column // columns, k_count * columns), within)
             if lane is None:
-                writer.line(f"columns[{expressions.index(place)}] = {value.text};")
+                writer.line(f"{name}[{expressions.index(place)}] = {value.text};")
                 return
             vector = expressions.spread(value, "float32", lane.extent)
             start = add(place, scale(variable(lane), -1))
             if lane not in start.variables:
-                writer.line(f"*(smr_float{lane.extent}*)(columns + {expressions.index(start)}) = {vector};")
+                writer.line(f"*(smr_float{lane.extent}*)({name} + {expressions.index(start)}) = {vector};")
                 return
             for i in range(lane.extent):
                 at_lane = expressions.index(substitute(place, {lane: Index(i)}))
-                writer.line(f"columns[{at_lane}] = {vector}.s{i};")
+                writer.line(f"{name}[{at_lane}] = {vector}.s{i};")
 
-        along_k = c.k[-1].extent >= 8 and not expressions.is_contiguous(b, c.n) and expressions.is_contiguous(b, c.k[-1])
-        axes = (c.n, *c.k) if along_k else (*c.k, c.n)
-        self.emission.over(axes, b, element)
-        self._clear_padding()
-        return f"const float* right = columns + tile * {self.k_count * columns};"
-
-    def _clear_padding(self) -> None:
-        columns = self.schedule.columns
-        rest = self.tiles * columns - self.n_count
+        along_k = k[-1].extent >= 8 and not expressions.is_contiguous(b, n) and expressions.is_contiguous(b, k[-1])
+        self.emission.over((n, *k) if along_k else (*k, n), b, element)
+        rest = tiles * columns - n.extent
         if rest:
-            start = (self.tiles - 1) * self.k_count * columns + columns - rest
-            self.emission.writer.line(
-                f"for (int k = 0; k < {self.k_count}; ++k) "
-                f"for (int n = 0; n < {rest}; ++n) columns[{start} + k * {columns} + n] = 0.0f;"
+            start = (tiles - 1) * k_count * columns + columns - rest
+            writer.line(
+                f"for (int k = 0; k < {k_count}; ++k) "
+                f"for (int n = 0; n < {rest}; ++n) {name}[{start} + k * {columns} + n] = 0.0f;"
             )
 
     # --- the epilogue ---
 
     def _epilogue(self) -> None:
-        expressions, writer = self.emission.expressions, self.emission.writer
+        expressions = self.emission.expressions
         columns = self.schedule.columns
         tile = Var("tile", self.tiles)
-        expressions._names[tile] = "tile"
-        first = scale(_flat(tile), columns)
+        expressions.call(tile, "tile")
+        first = scale(variable(tile), columns)
         width, n = 8, self.contraction.n
         whole_tiles, rest = divmod(self.n_count, columns)
         rows = self.values(self.row)
@@ -253,7 +278,6 @@ class _Panel:
                     self._write(at, lane)
             if not always and start < max(rest, 0):
                 self._partial(rows, start, rest, whole_tiles, condition if sometimes else None)
-        del writer
 
     def _partial(
         self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, condition: str | None
@@ -286,8 +310,12 @@ class _Panel:
             self.emission.store(_bind_accumulator(store, lane), at, lane)
 
 
-def _flat(var: Var) -> Index:
-    return variable(var)
+def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:
+    """The row-major place of the reduction variables."""
+    position = Index(0)
+    for var in axes:
+        position = add(scale(position, var.extent), at.get(var, variable(var)))
+    return position
 
 
 def _bind_accumulator(store: Store, lane: Var | None) -> Store:

@@ -21,7 +21,7 @@ CPU_ITEMS = 64
 def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
-    axis = _lane_axis(kernel, tensors)
+    axis = lane_axis(kernel, tensors)
     outer = _outer_axes(kernel, tensors, axis)
     outer_count = math.prod(v.extent for v in outer)
     outer_var = Var("outer", outer_count)
@@ -42,7 +42,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     return emission.source("pointwise.cl", (size,), (64,))
 
 
-def _lane_axis(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
+def lane_axis(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
     """The kernel axis along which the first output is contiguous."""
     for store in kernel.stores:
         layout = tensors[store.tensor].layout

@@ -7,13 +7,17 @@ from collections.abc import Mapping
 
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
-from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.emit.expressions import Value
+from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
+from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
 
 CPU_ITEMS = 64
 
 
 def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    if _lanes_across_rows(kernel, target, tensors):
+        return emit_pointwise(kernel, target, tensors)
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
     rows = tuple(v for v in kernel.axes if v.extent > 1)
@@ -29,6 +33,20 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     with emission.expressions.scope(head):
         _row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // chunk),), (1,) if target.is_cpu else None)
+
+
+def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> bool:
+    """Whether neighbouring rows lie side by side, so that one vector holds a statistic of several rows."""
+    if any(s.local for s in kernel.stores) or any(s.axes for s in kernel.stages):
+        return False
+    axis = lane_axis(kernel, tensors)
+    if axis is None or axis.extent < target.width:
+        return False
+    probe = Emission(kernel, target, tensors, 4 if any(tensors[t].layout.memory == "image" for t in kernel.writes) else target.width)
+    reading = [s.body for s in kernel.stages if any(isinstance(n, Reduce) for n in walk(s.body))]
+    names = {s.name: (lambda read, lane: Value("", 1)) for s in kernel.stages}
+    probe.expressions.internal.update(names)
+    return bool(reading) and all(probe.expressions.is_contiguous(body, axis) for body in reading)
 
 
 def _row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> None:

@@ -13,7 +13,10 @@ from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
 from smartmem_rules.tensor.primitives import storage_dtype
 
-SIMPLE = frozenset("add sub mul neg abs min max select cast lt le gt ge eq ne and or not".split())
+SIMPLE = frozenset({
+    "add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
+})  # fmt: skip
 """Primitives that take one operation; all others count as SPECIAL."""
 SPECIAL = 8
 VIEW_COST = 1.0

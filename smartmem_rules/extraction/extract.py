@@ -41,7 +41,7 @@ def extract(
         saturation: of this graph.
         graph: the imported model, for names and origins.
         base: the rule base that the graph was saturated with.
-        device: cost parameters: `bandwidth` in GB/s, `launch` in microseconds, `peak` in GFLOP/s, `seconds` for the solver.
+        device: cost parameters: `bandwidth` GB/s, `launch` us, `peak` GFLOP/s; `seconds` is the solver's time limit.
 
     Raises:
         Infeasible: an output cannot be built.

@@ -1,7 +1,7 @@
 """The extraction problem: which e-node of each needed class, every class paid once.
 
-Before anything is solved, choices that can never be better are removed.  `required` of a class are the classes that every
-way of building it needs (dominators); they decide most choices.
+Before anything is solved, choices that can never be better are removed.  `required` of a class are the classes that
+every way of building it needs (dominators); they decide most choices.
 """
 
 from __future__ import annotations

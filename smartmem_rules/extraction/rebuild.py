@@ -116,10 +116,12 @@ class _Rebuild:
         eclass = self.saturation.classes[number]
         node = self._node(number)
         if node is None:
-            assert eclass.meta is not None and eclass.meta.constant is not None
+            meta = eclass.meta
+            assert meta is not None
+            assert meta.constant is not None
             name = self._name(number, "constant")
-            self.constants[name] = self.saturation.constants.array(eclass.meta.constant)
-            self.types[name] = eclass.meta.type
+            self.constants[name] = self.saturation.constants.array(meta.constant)
+            self.types[name] = meta.type
         elif node.operator == VIEW:
             assert eclass.meta is not None
             map_ = node.attributes["map"]
@@ -158,7 +160,8 @@ class _Rebuild:
         """A node that only its own equations describe, with its tensors renamed."""
         original = self.by_name[str(node.attributes["node"])]
         names = dict(zip(original.outputs, outputs, strict=True))
-        names.update({o: n for o, n in zip(original.operands, operands, strict=False) if o is not None and n is not None})
+        pairs = zip(original.operands, operands, strict=False)
+        names.update({old: new for old, new in pairs if old is not None and new is not None})
         self.node_names.add(original.name)
         self._append(
             original.name, original.operator, operands, original.attributes, outputs, original.equations, names
@@ -178,9 +181,7 @@ class _Rebuild:
             if equation.tensor not in names:
                 local = equation.tensor.rsplit(".", 1)[-1]
                 names[equation.tensor] = f"{name}.{local}"
-        renamed = tuple(
-            replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in equations
-        )
+        renamed = tuple(replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in equations)
         self.types.update((e.tensor, e.type) for e in renamed)
         self.nodes.append(Node(name, operator, operands, attributes, outputs, (), renamed))
 
@@ -218,21 +219,22 @@ def with_origins(
         members[number].append(tensor)
     kept = set(made.values())
     producers = graph.producers()
+    places = {name: place for place, node in enumerate(graph.nodes) for name in node.origin or (node.name,)}
     origins: dict[str, tuple[str, ...]] = {}
     readers: dict[str, list[str]] = defaultdict(list)
     result: list[Node] = []
     for node in reversed(nodes):
         found: dict[str, None] = {}
         for output in node.outputs:
-            number = made.get(output, tensor_class.get(output))
-            if number is not None:
-                own = members[number] if output in made else [output]
-                found.update(_cone(own, number, kept, producers, tensor_class))
+            if output in made:
+                found.update(_cone(members[made[output]], made[output], kept, producers, tensor_class))
+            elif output in tensor_class:
+                found.update(_cone([output], tensor_class[output], kept, producers, tensor_class))
         if not found:
             for output in node.outputs:
                 for reader in readers[output]:
                     found.update(dict.fromkeys(origins[reader]))
-        origins[node.name] = tuple(found)
+        origins[node.name] = tuple(sorted(found, key=places.__getitem__))
         for operand in node.operands:
             if operand is not None:
                 readers[operand].append(node.name)
@@ -253,8 +255,7 @@ def _cone(
         for operand in producer.operands:
             if operand is None or operand in seen:
                 continue
-            number = tensor_class.get(operand)
-            if number == own or number not in kept:
+            if tensor_class.get(operand, own) == own or tensor_class[operand] not in kept:
                 seen.add(operand)
                 stack.append(operand)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from dataclasses import dataclass
 
 import highspy
@@ -168,15 +167,13 @@ class _Program:
                     self.rows.append((1.0 - count, np.inf, row))
 
     def run(self, start: dict[int, Choice], start_cost: float, seconds: float) -> Solution:
-        solver = highspy.Highs()
+        solver = highspy.Highs()  # type: ignore[no-untyped-call]
         solver.setOptionValue("output_flag", False)
         solver.setOptionValue("time_limit", seconds)
         solver.setOptionValue("mip_rel_gap", 1e-6)
         solver.passModel(self._model())
         solver.setSolution(self._start(start))
-        began = time.perf_counter()
         solver.run()
-        del began
         status = solver.getModelStatus()
         info = solver.getInfo()
         values = solver.getSolution().col_value
@@ -194,7 +191,6 @@ class _Program:
         model = highspy.HighsLp()
         model.num_col_ = len(self.costs)
         model.num_row_ = len(self.rows)
-        # launches are about 1e4 ns: costs near 1 keep the solver's tolerances meaningful
         model.col_cost_ = np.array(self.costs)
         model.col_lower_ = np.array(self.lower)
         model.col_upper_ = np.array(self.upper)
@@ -212,17 +208,14 @@ class _Program:
 
     def _start(self, selection: dict[int, Choice]) -> highspy.HighsSolution:
         values = [0.0] * len(self.costs)
-        for place, number in enumerate(selected_order(self.problem.roots, selection)):
+        order = selected_order(self.problem.roots, selection)
+        for number in order:
             values[self.class_column[number]] = 1.0
             values[self.choice_column[number, selection[number].key]] = 1.0
-            del place
         for members in components(self.problem):
             inside = set(members)
-            level = 0
-            for number in selected_order(self.problem.roots, selection):
-                if number in inside:
-                    values[self.level[number]] = float(level)
-                    level += 1
+            for level, number in enumerate(n for n in order if n in inside):
+                values[self.level[number]] = float(level)
         solution = highspy.HighsSolution()
         solution.col_value = values
         return solution

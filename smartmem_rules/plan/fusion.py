@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from smartmem_rules.plan.attention import scores_line_up
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import Policy
 from smartmem_rules.plan.program import Definition, Program
@@ -95,7 +96,7 @@ class _Fusion:
         return False
 
     def _producers(self, group: Group) -> Iterable[Group]:
-        for member in group.members:
+        for member in group.everyone:
             for tensor in tensors_read(member.equation.body):
                 producer = self.owner.get(tensor)
                 if producer is not None and producer is not group:
@@ -171,6 +172,30 @@ class _Fusion:
                 self.groups.remove(group)
                 for member in group.members:
                     self.owner[member.tensor] = reader
+                self._feed_scores(group, reader)
+
+    def _feed_scores(self, rows: Group, reader: Group) -> None:
+        """Let the contraction that makes the rows (the scores of an attention) join its reader."""
+        rule = self.policy.rule("contraction", "reduction")
+        if rule is None or reader.scores is not None or len(reader.feeding) > 1:
+            return
+        read = {t for m in rows.members for t in tensors_read(m.equation.body)}
+        for tensor in read:
+            scores = self.owner.get(tensor)
+            if scores is None or scores is reader or scores.form != "contraction" or scores.feeding:
+                continue
+            if self._outputs(scores) != [tensor] or tensor in self.program.outputs or self._readers(tensor) != {reader}:
+                continue
+            users = {u.tensor for u in self.users[tensor]}
+            others = {p for p in self._producers(reader) if p is not scores}
+            if not users <= rows.tensors or any(self._depends(p, scores) for p in others):
+                continue
+            if scores_line_up(scores, rows, reader, tensor, rule.scratch):
+                reader.scores = scores
+                self.groups.remove(scores)
+                for member in scores.members:
+                    self.owner[member.tensor] = reader
+                return
 
     def _rows_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
         """Whether each row of the contraction's first factor reads exactly one row of the reduction."""

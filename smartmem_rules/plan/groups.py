@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,6 +33,7 @@ class Group:
         coordinates: for each member's tensor its indices over the space (and, in a reduction, over its local axes).
         locals: for each member of a reduction the variables that run inside a row.
         feeding: reductions whose rows this contraction computes before it reads them.
+        scores: a contraction whose rows feed that reduction: its result never leaves the chip (attention).
     """
 
     form: str
@@ -41,6 +43,13 @@ class Group:
     locals: dict[str, tuple[Var, ...]] = field(default_factory=dict)
     contraction: MatchedContraction | None = None
     feeding: list[Group] = field(default_factory=list)
+    scores: Group | None = None
+
+    @property
+    def everyone(self) -> list[Definition]:
+        """All definitions that the kernel computes, those of the groups that feed it included."""
+        inner = [] if self.scores is None else self.scores.everyone
+        return [*inner, *(m for g in self.feeding for m in g.everyone), *self.members]
 
     @property
     def tensors(self) -> set[str]:
@@ -70,7 +79,7 @@ def start(definition: Definition, names: FreshNames, is_constant: Callable[[str]
 
 
 def is_row_reduction(definition: Definition) -> bool:
-    """Whether no index mixes a reduction variable with another one: whole axes are reduced."""
+    """Whether each element read belongs to one output element only: whole axes or disjoint blocks are reduced."""
     for node in walk(definition.equation.body):
         if not isinstance(node, Reduce):
             continue
@@ -79,12 +88,26 @@ def is_row_reduction(definition: Definition) -> bool:
             if isinstance(below, Reduce):
                 return False
             if isinstance(below, Select) and any(i.variables & inner for i in condition_indices(below.condition)):
-                return False
-            for index in own_indices(below):
-                used = index.variables & inner
-                if used and (index.variables - inner or len(used) > 1):
+                if not _disjoint_everywhere(node.body):
                     return False
+            elif isinstance(below, Read) and _overlaps(below, inner):
+                return False
     return True
+
+
+def _overlaps(read: Read, inner: set[Var]) -> bool:
+    """Whether output elements share what they read, as windows do."""
+    if not any(i.variables & inner and i.variables - inner for i in read.indices):
+        return False
+    used = {v for index in read.indices for v in index.variables}
+    reached = math.prod(v.extent for v in used)
+    there = math.prod(high - low + 1 for low, high in (i.interval for i in read.indices))
+    return reached > there
+
+
+def _disjoint_everywhere(body: Expr) -> bool:
+    """Whether a choice between pieces (a concatenation) reads only one element for each place."""
+    return all(isinstance(node, Read | Select) for node in walk(body))
 
 
 def join(group: Group, definition: Definition, names: FreshNames) -> bool:

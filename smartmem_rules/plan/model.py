@@ -98,9 +98,26 @@ class Store:
     local: tuple[Var, ...] = ()
 
 
+INNER = "@inner"
+"""The name by which the first stage of an attention reads the scores of its row."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A contraction inside another one: sum over k of a[batch, m, k] * b[batch, k, n], one row n for each row m."""
+
+    n: Var
+    k: tuple[Var, ...]
+    a: Expr
+    b: Expr
+
+
 @dataclass(frozen=True)
 class Contraction:
-    """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read."""
+    """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read.
+
+    With `scores`, the first stage reads its row of them as `INNER`.
+    """
 
     batch: tuple[Var, ...]
     m: tuple[Var, ...]
@@ -109,6 +126,7 @@ class Contraction:
     a: Expr
     b: Expr
     stages: tuple[Stage, ...] = ()
+    scores: Scores | None = None
 
 
 @dataclass

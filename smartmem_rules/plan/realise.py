@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from smartmem_rules.plan.attention import row_values, score_values
 from smartmem_rules.plan.contraction import replace_reduce
 from smartmem_rules.plan.fusion import Fused
 from smartmem_rules.plan.groups import Group, operations
-from smartmem_rules.plan.model import ACCUMULATOR, Contraction, Kernel, Stage, Store
+from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Stage, Store
 from smartmem_rules.plan.program import Definition, Program
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
@@ -74,7 +75,7 @@ def _realise_group(program: Program, fused: Fused, group: Group) -> Kernel:
         case "contraction":
             return _contraction(program, fused, group, outputs)
         case "reduction":
-            rows = _Rows(program, fused.inlined, group, {})
+            rows = _Rows(program, fused.inlined, group, {}, {})
             return Kernel("", "reduction", group.space, rows.stores(outputs), rows.stages())
         case _:
             return _elements(program, fused, group, outputs)
@@ -118,34 +119,83 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     epilogue = expander.expand(replace_reduce(matched.body, matched.reduce, accumulator))
     factors = Expander(program, fused.inlined, {})
     stages: list[Stage] = []
+    scores = None
     for feeding in group.feeding:
-        stages.extend(_feed(program, fused, feeding, matched.a, factors))
+        handlers: dict[str, Handler] = {}
+        if group.scores is not None:
+            scores = _scores(program, fused, group, feeding, stages, handlers)
+        stages.extend(_feed(program, fused, feeding, group, factors, handlers))
     a, b = factors.expand(matched.a), factors.expand(matched.b)
     expander.handlers[core.tensor] = lambda read: epilogue
     stores = tuple(_store(t, group, expander, program) for t in outputs)
-    contraction = Contraction(matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages))
+    contraction = Contraction(matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores)
     return Kernel("", "contraction", group.space, stores, (), contraction)
 
 
-def _feed(program: Program, fused: Fused, rows_group: Group, a: Expr, factors: Expander) -> tuple[Stage, ...]:
+def _feed(
+    program: Program,
+    fused: Fused,
+    rows_group: Group,
+    reader: Group,
+    factors: Expander,
+    handlers: dict[str, Handler],
+) -> tuple[Stage, ...]:
     """Let the contraction's rows compute the reduction that they read; `factors` learns to read its result."""
+    assert reader.contraction is not None
+    rows = _Rows(program, fused.inlined, rows_group, row_values(rows_group, reader), handlers)
     tensors = rows_group.tensors
-    read = next(n for n in walk(a) if isinstance(n, Read) and n.tensor in tensors)
-    place = rows_group.coordinates[read.tensor]
-    values: dict[Var, Index] = {}
-    for index, target in zip(read.indices, place, strict=True):
-        for var in target.variables & set(rows_group.space):
-            values[var] = index
-    rows = _Rows(program, fused.inlined, rows_group, values)
+    read = next(n for n in walk(reader.contraction.a) if isinstance(n, Read) and n.tensor in tensors)
     factors.handlers[read.tensor] = rows.read
     return rows.stages()
+
+
+def _scores(
+    program: Program,
+    fused: Fused,
+    reader: Group,
+    rows: Group,
+    stages: list[Stage],
+    handlers: dict[str, Handler],
+) -> Scores:
+    """The inner contraction of an attention; its epilogue becomes the first stage of every row."""
+    group = reader.scores
+    assert group is not None and group.contraction is not None
+    matched = group.contraction
+    tensor = next(t for t in group.coordinates if any(t in tensors_read(m.equation.body) for m in rows.members))
+    found = score_values(group, rows, reader, tensor)
+    assert found is not None
+    local = found.local
+    values = {**found.values, matched.n: variable(local)}
+    core = next(m for m in group.members if m.tensor in group.coordinates and m.reduces)
+    expander = Expander(program, {**fused.inlined, **_equations(group)}, {})
+    inner = Read(INNER, (variable(matched.n),), matched.reduce.dtype)
+    epilogue = expander.expand(replace_reduce(matched.body, matched.reduce, inner))
+    expander.handlers[core.tensor] = lambda read: epilogue
+    body = substitute_variables(_store(tensor, group, expander, program).value, values)
+    stage = Stage(on_chip(tensor), (local,), body, body.dtype)
+    stages.append(stage)
+
+    def position(node: Read) -> Expr:
+        place = found.space(node.indices)[matched.space.index(matched.n)]
+        return Read(stage.name, (place,), stage.dtype)
+
+    handlers[tensor] = position
+    factors = Expander(program, fused.inlined, {})
+    a = substitute_variables(factors.expand(matched.a), values)
+    b = substitute_variables(factors.expand(matched.b), values)
+    return Scores(local, matched.reduce.variables, a, b)
 
 
 class _Rows:
     """The stages of a reduction's rows, the row variables replaced by `values` where given."""
 
     def __init__(
-        self, program: Program, inlined: Mapping[str, Equation], group: Group, values: dict[Var, Index]
+        self,
+        program: Program,
+        inlined: Mapping[str, Equation],
+        group: Group,
+        values: dict[Var, Index],
+        handlers: Mapping[str, Handler],
     ) -> None:
         self.program = program
         self.group = group
@@ -156,7 +206,7 @@ class _Rows:
         self.staged: dict[str, Stage] = {}
         self.shared: dict[str, tuple[tuple[Index, ...], Var, Stage]] = {}
         self._order: list[Stage] = []
-        self.expander = Expander(program, self.inlined, {m.tensor: self.read for m in self.members})
+        self.expander = Expander(program, self.inlined, {**handlers, **{m.tensor: self.read for m in self.members}})
         self.uses = Counter(t for m in self.members for t in _occurrences(m.equation.body))
         self._share_producers()
         for member in self.members:
@@ -254,9 +304,7 @@ def _occurrences(expr: Expr) -> list[str]:
 
 def _origin(group: Group) -> tuple[str, ...]:
     names: dict[str, None] = {}
-    for feeding in group.feeding:
-        names.update(dict.fromkeys(_origin(feeding)))
-    for member in group.members:
+    for member in group.everyone:
         names.update(dict.fromkeys(member.origin))
     return tuple(names)
 
@@ -267,6 +315,8 @@ def expressions(kernel: Kernel) -> list[Expr]:
     if kernel.contraction is not None:
         found += [stage.body for stage in kernel.contraction.stages]
         found += [kernel.contraction.a, kernel.contraction.b]
+        if kernel.contraction.scores is not None:
+            found += [kernel.contraction.scores.a, kernel.contraction.scores.b]
     return found
 
 
@@ -284,12 +334,16 @@ def _account(kernel: Kernel) -> None:
         total += elements * _extent(store.local) * operations(store.value)
     if kernel.contraction is not None:
         total += elements * 2 * _extent(kernel.contraction.k)
+        scores = kernel.contraction.scores
+        if scores is not None:
+            rows = _extent((*kernel.contraction.batch, *kernel.contraction.m))
+            total += rows * 2 * scores.n.extent * _extent(scores.k)
     kernel.operations = total
 
 
 def account_reads(kernel: Kernel, skip_right: bool = False) -> None:
     """Note which stored tensors the kernel reads; `skip_right` leaves out a contraction's right factor."""
-    internal = {ACCUMULATOR} | {s.name for s in kernel.stages}
+    internal = {ACCUMULATOR, INNER} | {s.name for s in kernel.stages}
     if kernel.contraction is not None:
         internal |= {s.name for s in kernel.contraction.stages}
     skipped = kernel.contraction.b if skip_right and kernel.contraction is not None else None

@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from smartmem_rules.tensor.expr import Equation
-from smartmem_rules.tensor.index import Div, Index, Mod, Var, add, div, mod, scale, substitute, variable
+from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, substitute, variable
+
+
+LARGEST_ENUMERATION = 1 << 22
+"""Elements up to which a map is judged by looking at each."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +90,25 @@ def compose(inner: IndexMap, outer: IndexMap) -> IndexMap:
     return IndexMap(outer.variables, inner.apply(outer.indices), inner.source)
 
 
+@dataclass(frozen=True)
+class _Digit:
+    """((variable + shift) // stride) % radix."""
+
+    variable: Var
+    shift: int
+    stride: int
+    radix: int
+
+
+_Digits = dict[_Digit, Index]
+
+
 def invert(forward: IndexMap) -> IndexMap | None:
     """The inverse of a bijective map made of digits of mixed-radix numbers and cyclic shifts."""
     if math.prod(forward.shape) != math.prod(forward.source):
         return None
     positions = axis_variables(forward.source)
-    digits: dict[tuple[Var, int, int], Index] = {}
+    digits: _Digits = {}
     for index, position in zip(forward.indices, positions, strict=True):
         if not _read_digits(index, variable(position), position.extent, digits):
             return None
@@ -101,44 +120,71 @@ def invert(forward: IndexMap) -> IndexMap | None:
         recovered.append(value)
     backward = IndexMap(positions, tuple(recovered), forward.shape)
     # the digits were read under the assumption that they do not overlap: the round trip proves it
-    return backward if compose(forward, backward).is_identity else None
+    around = compose(forward, backward)
+    return backward if around.is_identity or _is_identity_everywhere(around) else None
 
 
-def _read_digits(index: Index, value: Index, extent: int, digits: dict[tuple[Var, int, int], Index]) -> bool:
+def _is_identity_everywhere(around: IndexMap) -> bool:
+    """Decided by looking at every element, for maps whose composition the normal form does not see through."""
+    if around.shape != around.source or math.prod(around.shape) > LARGEST_ENUMERATION:
+        return False
+    grid = dict(zip(around.variables, np.ogrid[tuple(slice(n) for n in around.shape)], strict=True))
+    for index, var in zip(around.indices, around.variables, strict=True):
+        values = _evaluate(index, grid)
+        if values is None or not np.array_equal(np.broadcast_to(values, around.shape), np.broadcast_to(grid[var], around.shape)):
+            return False
+    return True
+
+
+def _evaluate(index: Index, grid: dict[Var, np.ndarray]) -> np.ndarray | None:
+    total: np.ndarray = np.asarray(index.constant)
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Var):
+            part: np.ndarray | None = grid[atom]
+        elif isinstance(atom, Div | Mod):
+            inner = _evaluate(atom.value, grid)
+            if inner is None:
+                return None
+            part = inner // atom.divisor if isinstance(atom, Div) else inner % atom.divisor
+        else:
+            return None
+        assert part is not None
+        total = total + coefficient * part
+    return total
+
+
+def _read_digits(index: Index, value: Index, extent: int, digits: _Digits) -> bool:
     """Split the known value of `index` (in [0, extent)) into the digits of the variables that make it up."""
     if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
-        atom = index.terms[0][0]
-        if isinstance(atom, Mod) and atom.divisor == extent:
-            inner = _one_period(atom.value, extent)
-            if _span(inner) == extent and (inner.constant or len(inner.terms) > 1):
-                # a cyclic shift: the shifted value runs over one full period
-                low = inner.interval[0]
-                shifted = add(mod(add(value, Index(-low)), extent), Index(low))
-                return _read_digits(inner, shifted, extent, digits)
-        if isinstance(atom, Var):
-            digits[atom, 1, atom.extent] = value
-            return True
-        if isinstance(atom, Div | Mod):
-            digit = _digit(atom)
-            if digit is None:
-                return False
-            digits[digit] = value
-            return True
+        return _read_atom(index.terms[0][0], value, extent, digits)
     value = add(value, Index(-index.constant))
     terms = sorted(index.terms, key=lambda term: -term[1])
     if any(coefficient <= 0 for _, coefficient in terms):
         return False
     for place, (atom, coefficient) in enumerate(terms):
-        rest = Index(0, tuple(terms[place + 1 :]))
-        low, high = rest.interval
+        low, high = Index(0, tuple(terms[place + 1 :])).interval
         if low != 0 or high >= coefficient:
             return False
-        part = div(value, coefficient)
         low, high = Index(0, ((atom, 1),)).interval
-        if low != 0 or not _read_digits(Index(0, ((atom, 1),)), part, high + 1, digits):
+        if low != 0 or not _read_atom(atom, div(value, coefficient), high + 1, digits):
             return False
         value = mod(value, coefficient)
     return True
+
+
+def _read_atom(atom: Atom, value: Index, extent: int, digits: _Digits) -> bool:
+    digit = _digit(atom)
+    if digit is not None:
+        digits[digit] = value
+        return True
+    if isinstance(atom, Mod) and atom.divisor == extent:
+        inner = _one_period(atom.value, extent)
+        if _span(inner) == extent and (inner.constant or len(inner.terms) > 1):
+            # a cyclic shift: the shifted value runs over one full period
+            low = inner.interval[0]
+            shifted = add(mod(add(value, Index(-low)), extent), Index(low))
+            return _read_digits(inner, shifted, extent, digits)
+    return False
 
 
 def _one_period(index: Index, period: int) -> Index:
@@ -155,41 +201,54 @@ def _span(index: Index) -> int:
     return high - low + 1
 
 
-def _digit(atom: Div | Mod) -> tuple[Var, int, int] | None:
-    """(v // s) % r as the digit (v, s, r)."""
-    if isinstance(atom, Mod):
-        inner = atom.value
-        if inner.constant or len(inner.terms) != 1 or inner.terms[0][1] != 1:
+def _digit(atom: Atom) -> _Digit | None:
+    match atom:
+        case Var():
+            return _Digit(atom, 0, 1, atom.extent)
+        case Mod(value=value, divisor=radix):
+            quotient = _quotient(value)
+            if quotient is None:
+                return None
+            var, shift, stride = quotient
+            return _Digit(var, shift, stride, radix)
+        case Div(value=value, divisor=stride):
+            quotient = _quotient(value)
+            if quotient is None or quotient[1] or quotient[2] != 1:
+                return None
+            return _Digit(quotient[0], 0, stride, -(-quotient[0].extent // stride))
+        case _:
             return None
-        base = inner.terms[0][0]
-        if isinstance(base, Var):
-            return base, 1, atom.divisor
-        if isinstance(base, Div):
-            outer = _digit(base)
-            return None if outer is None else (outer[0], outer[1], atom.divisor)
+
+
+def _quotient(index: Index) -> tuple[Var, int, int] | None:
+    """(variable, shift, stride) of an index (variable + shift) // stride."""
+    if len(index.terms) != 1 or index.terms[0][1] != 1:
         return None
-    inner = atom.value
-    if inner.constant or len(inner.terms) != 1 or inner.terms[0][1] != 1:
-        return None
-    base = inner.terms[0][0]
-    if isinstance(base, Var):
-        return base, atom.divisor, -(-base.extent // atom.divisor)
+    atom = index.terms[0][0]
+    if isinstance(atom, Var):
+        return atom, index.constant, 1
+    if isinstance(atom, Div):
+        inner = _quotient(atom.value)
+        if inner is not None and inner[2] == 1:
+            return inner[0], inner[1] + index.constant * atom.divisor, atom.divisor
     return None
 
 
-def _assemble(var: Var, digits: dict[tuple[Var, int, int], Index]) -> Index | None:
+def _assemble(var: Var, digits: _Digits) -> Index | None:
     """The variable from its digits, which must tile its range from 1 up to its extent."""
     if var.extent == 1:
         return Index(0)
+    own = sorted((d for d in digits if d.variable == var and d.radix > 1), key=lambda d: d.stride)
     stride = 1
     result = Index(0)
-    own = {(s, r): value for (v, s, r), value in digits.items() if v == var}
-    while stride < var.extent:
-        for (s, r), value in own.items():
-            if s == stride and r > 1:
-                result = add(result, scale(value, stride))
-                stride *= r
-                break
-        else:
+    for digit in own:
+        if digit.stride != stride:
             return None
-    return result if stride == var.extent else None
+        result = add(result, scale(digits[digit], stride))
+        stride *= digit.radix
+    if stride != var.extent:
+        return None
+    shift = own[-1].shift
+    if any((shift - d.shift) % (d.stride * d.radix) for d in own):
+        return None
+    return mod(add(result, Index(-shift)), var.extent) if shift % var.extent else result

@@ -86,7 +86,8 @@ class Program:
                 lines.append(f"(relation by_{name} ({operands}String String))")
             if operator in commutative and (2, 1) in shapes:
                 lines.append(f"(relation {symmetric(operator)} (T T String T))")
-        lines += [f"(ruleset {name})\n(unstable-combined-ruleset {name}_step {name} {ENGINE})" for name in self.rulesets]
+        for name in self.rulesets:
+            lines += [f"(ruleset {name})", f"(unstable-combined-ruleset {name}_step {name} {ENGINE})"]
         return "\n".join(lines)
 
 
@@ -188,7 +189,8 @@ def _engine_rules(session: str) -> list[str]:
         f' (= ?u {question(session, "uniform", ["?m"])}) (!= ?u ""))'
         f' ((uniform ?c ?u)) :ruleset {ENGINE} :name "{ENGINE}#uniform")',
         f'(rule ((= ?m (meta ?c)) (= 1 (count-matches ?m "C")) (= ?h (host))'
-        f' (= ?k {question(session, "leaf", ["?m"])})) ((union ?c (Constant ?k))) :ruleset {ENGINE} :name "{ENGINE}#leaf")',
+        f" (= ?k {question(session, 'leaf', ['?m'])}))"
+        f' ((union ?c (Constant ?k))) :ruleset {ENGINE} :name "{ENGINE}#leaf")',
     ]
 
 
@@ -215,8 +217,8 @@ def _eliminations(host: Host, rule: ast.Eliminate, shapes: Mapping[str, set[Coun
                 result = f"(Out {application} {output})" if counts[1] > 1 else application
                 metas = [f"(= ?m{i} (meta ?x{i}))" for i in range(counts[0])]
                 asked = question(host.session, subject, ["?m", "?t", *(f"?m{i}" for i in range(counts[0]))])
+                facts = f'(= ?r {result}) (= ?m (meta ?r)) {" ".join(metas)} (= ?h (host)) (= ?k {asked}) (!= ?k "")'
                 yield (
-                    f'(rule ((= ?r {result}) (= ?m (meta ?r)) {" ".join(metas)} (= ?h (host)) (= ?k {asked}) (!= ?k ""))'
-                    f' ((union ?r (View ?x{read} ?k)) (by_View ?x{read} ?k "{rule.name}"))'
+                    f'(rule ({facts}) ((union ?r (View ?x{read} ?k)) (by_View ?x{read} ?k "{rule.name}"))'
                     f' :ruleset {rule.ruleset} :name "{subject}")'
                 )

@@ -1,0 +1,14 @@
+{% from "register_block.cl" import accumulate %}
+for (int tile = 0; tile < {{ tiles }}; ++tile) {
+    const float* right = inner_columns + tile * {{ k * columns }};
+    for (int r = 0; r < row_count; r += {{ rows }}) {
+{{ accumulate(rows, columns, k, left_space, left_pointer, '') }}
+{% for i in range(rows) %}
+        if (r + {{ i }} < row_count) {
+{% for j in range(columns // 8) %}
+            *(smr_float8*)(inner + (r + {{ i }}) * {{ padded }} + tile * {{ columns }} + {{ j * 8 }}) = c{{ i }}_{{ j }};
+{% endfor %}
+        }
+{% endfor %}
+    }
+}

@@ -1,0 +1,96 @@
+"""Contractions whose result is reduced row by row and contracted again: the scores of an attention stay on chip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.plan.groups import Group
+from smartmem_rules.tensor.expr import Read, free_variables, walk
+from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.views import axis_variables, index_map
+
+
+def row_values(rows: Group, reader: Group) -> dict[Var, Index]:
+    """The reduction's row variables in terms of the loop variables of the contraction that reads its result."""
+    matched = reader.contraction
+    assert matched is not None
+    read = next(n for n in walk(matched.a) if isinstance(n, Read) and n.tensor in rows.coordinates)
+    values: dict[Var, Index] = {}
+    for index, target in zip(read.indices, rows.coordinates[read.tensor], strict=True):
+        for var in target.variables & set(rows.space):
+            values[var] = index
+    return values
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """How the scores' rows belong to the reader.
+
+    Attributes:
+        values: the scores' loop variables, but for the columns, in terms of the reader's.
+        local: the variable of the reduction that runs over the columns.
+        space: the scores' loop variables at an element of their tensor.
+    """
+
+    values: dict[Var, Index]
+    local: Var
+    space: Callable[[Sequence[Index]], tuple[Index, ...]]
+
+
+def score_values(scores: Group, rows: Group, reader: Group, tensor: str) -> ScoreRows | None:
+    """How the rows of the scores are computed inside the reader.
+
+    None where the rows of the scores are not the rows of the reduction.
+    """
+    matched = scores.contraction
+    assert matched is not None
+    member = next(m for m in scores.members if m.tensor == tensor)
+    shape = member.equation.type.shape
+    names = axis_variables(tuple(v.extent for v in matched.space))
+    renamed = {v: variable(n) for v, n in zip(matched.space, names, strict=True)}
+    coordinates = tuple(substitute(i, renamed) for i in scores.coordinates[tensor])
+    backward = index_map(tuple(v.extent for v in matched.space), shape, coordinates).inverse
+    if backward is None:
+        return None
+    at = row_values(rows, reader)
+    found: ScoreRows | None = None
+    for user in rows.members:
+        own = dict(zip(user.equation.variables, rows.coordinates[user.tensor], strict=True))
+        for read in walk(user.equation.body):
+            if not isinstance(read, Read) or read.tensor != tensor:
+                continue
+            space = backward.apply(tuple(substitute(i, own) for i in read.indices))
+            values = dict(zip(matched.space, space, strict=True))
+            place = values[matched.n]
+            local = next((v for v in place.variables if place == variable(v)), None)
+            if local is None or local in rows.space or local.extent != matched.n.extent:
+                return None
+            if any(values[v].variables - set(rows.space) for v in matched.space if v is not matched.n):
+                return None
+            row = {v: substitute(i, at) for v, i in values.items() if v is not matched.n}
+            if found is not None and found.values != row:
+                return None
+            found = ScoreRows(row, local, backward.apply)
+    return found
+
+
+def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, scratch: int) -> bool:
+    """Whether the reader can compute the scores of its own rows, with the right factor shared by a whole batch."""
+    matched, outer = scores.contraction, reader.contraction
+    assert matched is not None and outer is not None
+    if 4 * matched.n.extent > scratch:
+        return False
+    found = score_values(scores, rows, reader, tensor)
+    if found is None:
+        return False
+    values = found.values
+    batch = set(outer.batch)
+    needed = free_variables(matched.b) & set(matched.space) - {matched.n}
+    if any(values[v].variables - batch for v in needed):
+        return False
+    allowed = batch | set(outer.m)
+    return math.prod(v.extent for v in matched.reduce.variables) > 1 and all(
+        values[v].variables <= allowed for v in values
+    )

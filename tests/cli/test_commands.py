@@ -1,0 +1,173 @@
+"""The commands on small models, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from click.testing import CliRunner, Result
+
+from smartmem_rules.cli import main
+from tests.cli import models
+
+
+def smartmem(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def data_of(*arguments: object) -> Any:
+    result = smartmem(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.chain(tmp_path / "chain.onnx")
+
+
+def test_optimize_gives_the_promised_keys(model: Path) -> None:
+    data = data_of("optimize", model)
+    assert data["model"] == "chain"
+    assert (data["level"], data["dtype"], data["operators"]) == ("smartmem", "float32", 4)
+    assert data["device"]
+    assert 1 <= data["kernels"] <= 3
+    assert data["layout_operators"] == {"before": 1, "after": 0}
+    assert set(data["seconds"]) == {"import", "saturate", "extract", "emit", "build", "total"}
+    assert sum(data["seconds"].values()) - data["seconds"]["total"] <= data["seconds"]["total"]
+    assert data["bytes_moved"] > 0
+    assert data["check"]["reference"] == "onnxruntime"
+    assert data["check"]["max_relative_error"] <= 1e-4
+    assert data["check"]["passed"] is True
+    assert set(data["extraction"]) >= {"status", "gap"}
+
+
+@pytest.mark.parametrize("level", ["none", "dnnfusion", "eliminate", "layout", "smartmem"])
+@pytest.mark.parametrize("memory", ["buffer", "image"])
+def test_every_level_and_memory_agrees_with_the_reference(model: Path, level: str, memory: str) -> None:
+    data = data_of("optimize", model, "--level", level, "--memory", memory)
+    assert data["check"]["max_relative_error"] <= 1e-5
+
+
+def test_halves_have_their_own_tolerance(model: Path) -> None:
+    check = data_of("optimize", model, "--dtype", "float16")["check"]
+    assert check["tolerance"] == 2e-2
+    assert 0 < check["max_relative_error"] <= 2e-2
+
+
+def test_outputs_that_differ_are_exit_code_1(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from smartmem_rules.runtime import executor
+
+    honest = executor.Executor.run
+
+    def wrong(self: executor.Executor, feeds: Any) -> dict[str, Any]:
+        return {name: array + 1 for name, array in honest(self, feeds).items()}
+
+    monkeypatch.setattr(executor.Executor, "run", wrong)
+    result = smartmem("optimize", model)
+    assert result.exit_code == 1
+    assert "outputs differ" in result.stdout
+    assert smartmem("optimize", model, "--no-check").exit_code == 0
+
+
+def test_tables_for_people(model: Path) -> None:
+    result = smartmem("optimize", model, "--rule-stats")
+    assert result.exit_code == 0
+    for text in ("Operators of the model", "Transpose", "Before and after", "Seconds", "saturate", "tolerance 0.0001"):
+        assert text in result.stdout
+    assert "seed 0" in result.stdout
+
+
+def test_rule_statistics(model: Path) -> None:
+    rules = data_of("optimize", model, "--rule-stats", "--no-check")["rules"]
+    assert {"rule", "tried", "fired", "milliseconds", "enodes"} <= set(rules[0])
+
+
+def test_a_plan_goes_through_a_file(model: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "chain.plan"
+    data_of("optimize", model, "-o", plan)
+    x = np.random.default_rng(5).standard_normal((6, 8)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    outcome = data_of("run", plan, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "out")
+    assert outcome["outputs"]["y"]["shape"] == [5, 6]
+    assert outcome["random_inputs"] == []
+    expected = onnxruntime.InferenceSession(str(model)).run(None, {"x": x})[0]
+    np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_run_draws_the_same_inputs_for_the_same_seed(model: Path) -> None:
+    first, again, other = (data_of("run", model, "--seed", seed)["outputs"]["y"] for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_run_at_a_bound_dimension(tmp_path: Path) -> None:
+    model = models.symbolic(tmp_path)
+    assert data_of("run", model, "--dim", "batch=3")["outputs"]["y"]["shape"] == [5, 3]
+
+
+def test_random_indices_stay_within_what_they_index(tmp_path: Path) -> None:
+    summary = data_of("run", models.embedding(tmp_path / "e.onnx"))["outputs"]["y"]
+    assert summary["max"] == 27.0, "all rows of the table are drawn"
+
+
+def test_bench_takes_turns(model: Path) -> None:
+    rows = data_of("bench", model, "--level", "none,smartmem", "--runs", 3, "--against", "onnxruntime")["results"]
+    assert [(row["level"], row["peer"]) for row in rows] == [
+        ("none", None),
+        ("smartmem", None),
+        (None, "onnxruntime"),
+    ]
+    for row in rows:
+        assert row["min_ms"] <= row["median_ms"] <= row["max_ms"]
+        assert row["runs"] == 3
+        assert {"kernels", "device", "model"} <= set(row)
+    assert rows[0]["kernels"] == 4
+
+
+def test_explain_names_the_kernel_and_the_rules(model: Path) -> None:
+    data = data_of("explain", model, "/transpose")
+    assert data["operator"] == "Transpose"
+    assert "transpose" in data["rules"]
+    assert all("/transpose" not in kernel["with"] for kernel in data["kernels"])
+    assert "Transpose /transpose" in smartmem("explain", model, "/transpose").stdout
+
+
+def test_devices_lists_limits() -> None:
+    data = data_of("devices")
+    assert {"pocl", "nvidia", "adreno_740"} <= set(data["profiles"])
+    assert {"name", "platform", "driver", "kind", "images", "image_width", "local_memory"} <= set(data["devices"][0])
+    assert data["devices"][0]["name"] in smartmem("devices").stdout
+
+
+def test_a_profile_can_be_the_device(model: Path) -> None:
+    data = data_of("optimize", model, "--device", "adreno_740")
+    assert data["profile"] == "adreno_740"
+    assert data["check"]["passed"] is True
+
+
+def test_check_accepts_good_rules_and_names_all_errors(tmp_path: Path) -> None:
+    good = tmp_path / "good.smr"
+    good.write_text("operator Twice(x: T[*S]) -> y: T[*S] {\n    y[*i < S] = x[*i] * 2\n}\n")
+    assert data_of("check", good) == {"files": [str(good)], "errors": 0, "warnings": 0, "diagnostics": []}
+    first, second = tmp_path / "first.smr", tmp_path / "second.smr"
+    first.write_text("rewrite broken in\n")
+    second.write_text("rewrite unknown in algebra\n    Nonsense(x) => x\n")
+    result = smartmem("check", first, second)
+    assert result.exit_code == 2
+    assert "first.smr:" in result.stdout
+    assert "`Nonsense`" in result.stdout
+    assert result.stdout.rstrip().endswith("errors")
+    found = json.loads(smartmem("check", first, second, "--json").stdout)
+    assert found["errors"] == len(found["diagnostics"]) >= 2
+    assert {"code", "message", "file", "line", "column"} <= set(found["diagnostics"][0])
+
+
+def test_built_in_rules_pass_their_own_check() -> None:
+    from smartmem_rules.resources import rules_path
+
+    assert data_of("check", rules_path())["errors"] == 0
