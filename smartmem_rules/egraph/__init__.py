@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from smartmem_rules.egraph.index_compile import IndexRuleError
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.egraph.saturation import Bounds, EngineError, saturate
 
-__all__ = ["Bounds", "EngineError", "Saturation", "saturate"]
+__all__ = ["Bounds", "EngineError", "IndexRuleError", "Saturation", "saturate"]

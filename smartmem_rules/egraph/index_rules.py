@@ -35,10 +35,14 @@ class IndexRules(Protocol):
 
 
 class Improver:
-    """Improves index maps with the index rules of a rule base, each index once."""
+    """Improves index maps with the index rules of a rule base, each index once.
+
+    Raises:
+        IndexRuleError: a rule uses what interval arithmetic cannot decide.
+    """
 
     def __init__(self, base: IndexRules, disable: Collection[str] = ()) -> None:
-        self.rules = [rule for rule in base.index_rules if rule.name not in disable]
+        self.rules = compile_index_rules([rule for rule in base.index_rules if rule.name not in disable])
         self.egraph: bindings.EGraph | None = None
         self.known: dict[Index, Index] = {}
         self.spent = 0.0
@@ -88,7 +92,7 @@ class Improver:
         if self.egraph is None:
             self.egraph = bindings.EGraph()
             _run(self.egraph, DECLARATIONS)
-            for rule in compile_index_rules(self.rules):
+            for rule in self.rules:
                 _run(self.egraph, rule)
         return self.egraph
 

@@ -55,6 +55,7 @@ def saturate(
 
     Raises:
         EngineError: egglog refused or broke on a rule.
+        IndexRuleError: an index rule uses what interval arithmetic cannot decide.
     """
     started = time.perf_counter()
     host = Host(Instances(base))

@@ -84,13 +84,18 @@ class _Rebuild:
         return name
 
     def _name_classes(self, order: Iterable[int]) -> None:
-        """An input keeps its name, an output too, any other tensor has one that the model has for it."""
+        """Inputs and outputs keep their names; other tensors have a name of the model, best from the same operator."""
         outputs, inputs = set(self.graph.outputs), set(self.graph.inputs)
         for number in order:
+            node = self._node(number)
+
+            def rank(tensor: str, operator: str | None = None if node is None else node.operator) -> tuple[bool, ...]:
+                producer = self.producers.get(tensor)
+                return tensor not in inputs, tensor not in outputs, producer is None or producer.operator != operator
+
             tensors = self.saturation.classes[number].tensors
-            preferred = sorted(tensors, key=lambda t: (t not in inputs, t not in outputs))
-            if preferred:
-                self.names[number] = preferred[0]
+            if tensors:
+                self.names[number] = min(tensors, key=rank)
 
     def _name(self, number: int, suffix: str) -> str:
         if number not in self.names:

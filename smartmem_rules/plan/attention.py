@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.plan.groups import Group
+from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.tensor.expr import Read, free_variables, walk
 from smartmem_rules.tensor.index import Index, Var, substitute, variable
 from smartmem_rules.tensor.views import axis_variables, index_map
@@ -76,11 +77,14 @@ def score_values(scores: Group, rows: Group, reader: Group, tensor: str) -> Scor
     return found
 
 
-def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, scratch: int) -> bool:
+def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, rule: FusionRule) -> bool:
     """Whether the reader can compute the scores of its own rows, with the right factor shared by a whole batch."""
     matched, outer = scores.contraction, reader.contraction
     assert matched is not None and outer is not None
-    if 4 * matched.n.extent > scratch:
+    inner = math.prod(v.extent for v in matched.reduce.variables)
+    outer_k = math.prod(v.extent for v in outer.reduce.variables)
+    columns = max(matched.n.extent * inner, outer.n.extent * outer_k)
+    if 4 * matched.n.extent > rule.scratch or 4 * columns > rule.columns:
         return False
     found = score_values(scores, rows, reader, tensor)
     if found is None:
@@ -91,6 +95,6 @@ def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, scrat
     if any(values[v].variables - batch for v in needed):
         return False
     allowed = batch | set(outer.m)
-    return math.prod(v.extent for v in matched.reduce.variables) > 1 and all(
+    return inner > 1 and all(
         values[v].variables <= allowed for v in values
     )

@@ -190,12 +190,19 @@ class _Fusion:
             others = {p for p in self._producers(reader) if p is not scores}
             if not users <= rows.tensors or any(self._depends(p, scores) for p in others):
                 continue
-            if scores_line_up(scores, rows, reader, tensor, rule.scratch):
+            if self._is_constant(scores) or self._is_constant(reader):
+                continue
+            if scores_line_up(scores, rows, reader, tensor, rule):
                 reader.scores = scores
                 self.groups.remove(scores)
                 for member in scores.members:
                     self.owner[member.tensor] = reader
                 return
+
+    def _is_constant(self, group: Group) -> bool:
+        """Whether a contraction's right factor was known before the model runs: a layer's weights."""
+        assert group.contraction is not None
+        return all(t in self.program.constants for t in tensors_read(group.contraction.b))
 
     def _rows_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
         """Whether each row of the contraction's first factor reads exactly one row of the reduction."""

@@ -17,6 +17,7 @@ class FusionRule:
     Attributes:
         recompute: scalar operations that one saved memory access may cost.
         scratch: bytes of one row that may be kept on chip.
+        columns: bytes of a right factor that may be kept on chip beside it.
     """
 
     name: str
@@ -24,6 +25,7 @@ class FusionRule:
     second: str
     recompute: int
     scratch: int
+    columns: int
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def _rule(block: Block) -> FusionRule:
             str(entries["second"][0]),
             int(entries.get("recompute", (0,))[0]),
             int(entries.get("scratch", (0,))[0]),
+            int(entries.get("columns", (0,))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

@@ -37,7 +37,7 @@ class ContractionSchedule:
     rows: tuple[int, ...]
     columns: int
     panel_bytes: int
-    columns_bytes: int
+    scratch_bytes: int
     items: int
     smallest_block: int
 
@@ -54,7 +54,7 @@ class ContractionSchedule:
             tuple(int(r) for r in entries["rows"]),
             numbers.get("columns", 4),
             numbers.get("panel_bytes", 0),
-            numbers.get("columns_bytes", 0),
+            numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
             numbers.get("smallest_block", 1),
         )
@@ -132,10 +132,12 @@ class Scheduler:
         tiles = -(-c.n.extent // columns)
         if k * 4 * s.smallest_block > 4 * s.panel_bytes:
             return False
-        if not constant and tiles * columns * k * 4 > s.columns_bytes:
+        fixed, row = _scratch(c, columns, constant)
+        if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
             return False
         rows = min(s.rows, key=lambda r: (-(-m // r) * max(r, 4), -r))
-        block_rows = self._block_rows(s, c, m, k, rows, constant)
+        most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
+        block_rows = self._block_rows(s, c, m, rows, most, constant)
         row_blocks = -(-m // block_rows) * _count(c.batch)
         tiles_per_block = tiles
         if row_blocks < s.items:
@@ -150,10 +152,8 @@ class Scheduler:
             self._pack_panels(kernel, c, columns, tiles)
         return True
 
-    def _block_rows(
-        self, s: ContractionSchedule, c: Contraction, m: int, k: int, rows: int, constant: bool
-    ) -> int:
-        most = max(rows, s.panel_bytes // (4 * k) // rows * rows)
+    @staticmethod
+    def _block_rows(s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool) -> int:
         if not constant and _count(c.batch) * 2 >= s.items:
             return min(most, -(-m // rows) * rows)
         wanted = -(-m * _count(c.batch) // s.items)
@@ -233,6 +233,20 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     rest = -ordered.shape[-1] % 4
     padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
+
+
+def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
+    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
+    k = _count(c.k)
+    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
+    row = 4 * k
+    if c.scores is not None:
+        padded = -(-c.scores.n.extent // columns) * columns
+        fixed += padded * _count(c.scores.k) * 4
+        row += 4 * padded + 4 * _count(c.scores.k)
+    for stage in c.stages:
+        fixed += 4 * _count(stage.axes)
+    return fixed, row
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:

@@ -33,7 +33,10 @@ def refused(message: str, *arguments: object) -> None:
         (models.cyclic, "cycle"),
         (models.without_data, "gone.data"),
         (models.unsupported, "Mystery"),
-        (models.unsupported, "Riddle"),
+        pytest.param(
+            *(models.unsupported, "Riddle"),
+            marks=pytest.mark.xfail(reason="nodes behind an unsupported one are not looked at", strict=True),
+        ),
         (models.symbolic, "--dim batch=N"),
     ],
 )
