@@ -17,17 +17,51 @@ static inline float smr_lane(float4 texel, int lane) {
 typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
 typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));
 
-static inline int smr_floordiv_i(int a, int b) { int q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }
-static inline int smr_mod_i(int a, int b) { int r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }
-static inline long smr_floordiv_l(long a, long b) { long q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }
-static inline long smr_mod_l(long a, long b) { long r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }
-static inline int smr_pow_i(int a, int b) { int r = 1; for (int i = 0; i < b; ++i) r *= a; return r; }
-static inline long smr_pow_l(long a, long b) { long r = 1; for (long i = 0; i < b; ++i) r *= a; return r; }
-static inline int smr_wrap(int i, int extent) { return i < 0 ? i + extent : i; }
+// Integers: what has no value (a division by zero, the quotient that overflows) has some value, but never stops the device.
+#define SMR_SIGNED(S, T)                                                                               \
+static inline T smr_div_##S(T a, T b) { return b == 0 ? 0 : (b == -1 ? -a : a / b); }                   \
+static inline T smr_fmod_##S(T a, T b) { return b == 0 || b == -1 ? 0 : a % b; }                        \
+static inline T smr_mod_##S(T a, T b) {                                                                \
+    const T r = smr_fmod_##S(a, b);                                                                    \
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;                                                   \
+}                                                                                                      \
+static inline T smr_floordiv_##S(T a, T b) {                                                           \
+    return smr_div_##S(a, b) - (smr_fmod_##S(a, b) != 0 && (a < 0) != (b < 0) ? 1 : 0);                 \
+}                                                                                                      \
+static inline T smr_pow_##S(T a, T b) {                                                                \
+    if (b < 0) return a == 1 ? 1 : (a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);                              \
+    T r = 1;                                                                                           \
+    for (; b > 0; b >>= 1, a *= a) if (b & 1) r *= a;                                                  \
+    return r;                                                                                          \
+}
+#define SMR_UNSIGNED(S, T)                                                                             \
+static inline T smr_div_##S(T a, T b) { return b == 0 ? 0 : a / b; }                                    \
+static inline T smr_fmod_##S(T a, T b) { return b == 0 ? 0 : a % b; }                                   \
+static inline T smr_mod_##S(T a, T b) { return smr_fmod_##S(a, b); }                                    \
+static inline T smr_floordiv_##S(T a, T b) { return smr_div_##S(a, b); }                                \
+static inline T smr_pow_##S(T a, T b) {                                                                \
+    T r = 1;                                                                                           \
+    for (; b > 0; b >>= 1, a *= a) if (b & 1) r *= a;                                                  \
+    return r;                                                                                          \
+}
+SMR_SIGNED(i, int)
+SMR_SIGNED(l, long)
+SMR_UNSIGNED(u, uint)
+SMR_UNSIGNED(ul, ulong)
+
+// Indices that come from a tensor: negative ones count from the end; none leaves the axis, whatever the tensor holds.
+static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
+static inline int smr_wrap(int i, int extent) { return smr_inside(i < 0 ? i + extent : i, extent); }
+
 // the sign of the divisor, also for infinite ones and for a rest of zero
 static inline float smr_mod(float a, float b) {
     const float r = fmod(a, b);
     return r == 0.0f ? copysign(0.0f, b) : ((r < 0.0f) != (b < 0.0f) ? r + b : r);
+}
+
+static inline float smr_round_bfloat(float x) {
+    const uint bits = as_uint(x);
+    return x != x ? x : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }
 
 static inline float smr_round_half(float x) {

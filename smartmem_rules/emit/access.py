@@ -30,15 +30,17 @@ def offset(stored: Stored, indices: tuple[Index, ...]) -> Index:
 def texel(stored: Stored, indices: tuple[Index, ...]) -> tuple[Index, Index, Index]:
     """The coordinates x, y and the lane of an element in an image."""
     shape, layout = stored.type.shape, stored.layout
+    if not layout.order:
+        return Index(0), Index(0), Index(0)
     y = Index(0)
     for axis in layout.order[: layout.rows]:
         y = add(scale(y, shape[axis]), indices[axis])
     x = Index(0)
     for axis in layout.order[layout.rows : -1]:
         x = add(scale(x, shape[axis]), indices[axis])
-    if not layout.order:
-        return Index(0), Index(0), Index(0)
-    lane_axis = layout.order[-1]
+    lane_axis = layout.lane_axis
+    if lane_axis is None:
+        return x, y, Index(0)
     blocks = -(-shape[lane_axis] // 4)
     x = add(scale(x, blocks), div(indices[lane_axis], 4))
     return x, y, mod(indices[lane_axis], 4)

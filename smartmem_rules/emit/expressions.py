@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from smartmem_rules.emit.access import Access
-from smartmem_rules.emit.primitives import apply, combine, compute_type, identity, is_float, literal
+from smartmem_rules.emit.primitives import apply, combine, compute_type, identity, is_float, literal, narrowed
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -32,6 +32,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.index import (
+    UNKNOWN_EXTENT,
     Atom,
     Div,
     Gathered,
@@ -132,8 +133,10 @@ class Expressions:
                 name = self.tables.setdefault(table, f"table{len(self.tables)}")
                 return f"{name}[{self.index(position)}]"
             case Gathered():
-                element = f"(int){self.accesses[atom.tensor].read(atom.indices, self.index)}"
-                return f"smr_wrap({element}, {atom.extent})" if atom.wrap else f"({element})"
+                element = f"(int){self.accesses[atom.tensor].read(self._inside(atom.tensor, atom.indices), self.index)}"
+                if atom.wrap:
+                    return f"smr_wrap({element}, {atom.extent})"
+                return f"({element})" if atom.extent == UNKNOWN_EXTENT else f"smr_inside({element}, {atom.extent})"
 
     def condition(self, condition: Condition) -> str:
         match condition:
@@ -208,9 +211,23 @@ class Expressions:
         if internal is not None:
             return internal(expr, lane)
         access = self.accesses[expr.tensor]
+        indices = self._inside(expr.tensor, expr.indices)
         if lane is None:
-            return self._bind(access.read(expr.indices, self.index), expr.dtype, 1)
-        return self._bind(access.read_vector(expr.indices, lane, self.index), expr.dtype, lane.extent)
+            return self._bind(access.read(indices, self.index), expr.dtype, 1)
+        return self._bind(access.read_vector(indices, lane, self.index), expr.dtype, lane.extent)
+
+    def _inside(self, tensor: str, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        """The indices, those held inside the tensor that depend on what an integer tensor holds."""
+        return tuple(map(self._held, indices, self.accesses[tensor].stored.type.shape))
+
+    def _held(self, index: Index, extent: int) -> Index:
+        low, high = index.interval
+        if not index.gathered or (low >= 0 and high < extent):
+            return index
+        held = Var(self.temporary(), extent)
+        self._names[held] = held.name
+        self.writer.line(f"const int {held.name} = smr_inside({self.index(index)}, {extent});")
+        return variable(held)
 
     def _apply(self, expr: Apply, lane: Var | None) -> Value:
         values = [self.value(a, lane) for a in expr.arguments]
@@ -218,7 +235,7 @@ class Expressions:
         texts = [v.text for v in values]
         if width > 1:
             texts = [self.spread(v, expr.dtype, width) for v in values]
-        text = apply(expr.function, texts, expr.dtype, expr.arguments[0].dtype, width)
+        text = narrowed(apply(expr.function, texts, expr.dtype, expr.arguments[0].dtype, width), expr.dtype)
         return self._bind(text, expr.dtype, width)
 
     def spread(self, value: Value, dtype: str, width: int) -> str:
@@ -269,7 +286,7 @@ class Expressions:
     def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
         value = self.value(body, lane)
         text = self.spread(value, expr.dtype, width) if width > 1 else value.text
-        self.writer.line(f"{name} = {combine(expr.kind, name, text, expr.dtype, width)};")
+        self.writer.line(f"{name} = {narrowed(combine(expr.kind, name, text, expr.dtype, width), expr.dtype)};")
 
     def _contiguous_variable(self, expr: Reduce) -> Var | None:
         """The reduction variable along which the elements lie side by side, where a vector of them can be taken."""

@@ -173,7 +173,7 @@ class Emission:
         text = self.expressions.index
         if lane is None:
             self.writer.line(access.write(indices, self._stored(value.text, store), text))
-        elif access.contiguous(indices, lane):
+        elif is_float(access.stored.storage) and access.contiguous(indices, lane):
             vector = self.expressions.spread(value, store.value.dtype, lane.extent)
             self.writer.line(access.write_vector(indices, lane, vector, text))
         else:
@@ -183,9 +183,16 @@ class Emission:
         self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var
     ) -> None:
         vector = self.expressions.spread(value, store.value.dtype, lane.extent)
+        if value.width == 1:
+            vector = f"({vector})"
         for place in range(lane.extent):
             at = tuple(substitute(i, {lane: Index(place)}) for i in indices)
-            self.writer.line(access.write(at, f"{vector}.s{place}", self.expressions.index))
+            element = f"{vector}.s{place}"
+            if access.is_image:
+                texel = f"(float4)({element}, 0.0f, 0.0f, 0.0f)"
+                self.writer.line(access.write_texel(at, texel, self.expressions.index))
+            else:
+                self.writer.line(access.write(at, self._stored(element, store), self.expressions.index))
 
     def _stored(self, text: str, store: Store) -> str:
         storage = self.tensors[store.tensor].storage

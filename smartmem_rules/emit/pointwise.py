@@ -43,8 +43,8 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
 
 
 def lane_axis(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
-    """The kernel axis along which the first output is contiguous."""
-    for store in kernel.stores:
+    """The kernel axis along which texels are filled, else the one along which the first output is contiguous."""
+    for store in sorted(kernel.stores, key=lambda s: tensors[s.tensor].layout.lane_axis is None):
         layout = tensors[store.tensor].layout
         for axis in reversed(layout.order):
             if axis < 0:

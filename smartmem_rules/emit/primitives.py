@@ -11,6 +11,10 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "shift_left": "<<", "shift_right": ">>"}
 PRELUDE = {"exp": "smr_exp", "erf": "smr_erf", "sigmoid": "smr_sigmoid", "tanh": "smr_tanh", "recip": "smr_recip"}
+NARROW = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}
+"""The C types of integers that are computed in int."""
+ROUNDED = {"float16": "smr_round_half", "bfloat16": "smr_round_bfloat"}
+"""What rounds a float to a type that is computed in float."""
 NATIVE = {"abs": "fabs", "round": "rint"}
 """Functions of floats whose OpenCL name differs; all others have the same name in both."""
 
@@ -40,9 +44,12 @@ def literal(value: float | int | bool, dtype: str) -> str:
         if "e" not in text and "." not in text:
             text += ".0"
         return text if dtype == "float64" else text + "f"
-    suffix = "L" if dtype == "int64" else "UL" if dtype == "uint64" else ""
-    if dtype == "int64" and value == -(2**63):
-        return "LONG_MIN"
+    if dtype.startswith("uint"):
+        value = int(value) % 2 ** int(dtype[4:])
+    suffix = {"int64": "L", "uint64": "UL", "uint32": "u"}.get(dtype, "")
+    lowest = {("int64", -(2**63)): "LONG_MIN", ("int32", -(2**31)): "INT_MIN"}.get((dtype, int(value)))
+    if lowest is not None:
+        return lowest
     return f"{int(value)}{suffix}"
 
 
@@ -93,7 +100,7 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
     """
     if function in INFIX:
         if function == "div" and not is_float(dtype) and dtype != "float64":
-            return f"({arguments[0]} / {arguments[1]})"
+            return f"smr_div_{_suffix(dtype)}({arguments[0]}, {arguments[1]})"
         return f"({arguments[0]} {INFIX[function]} {arguments[1]})"
     if function in COMPARISONS:
         return f"({arguments[0]} {COMPARISONS[function]} {arguments[1]})"
@@ -125,8 +132,10 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
 
 def _bits(function: str, arguments: list[str], dtype: str) -> str:
     text = f"({arguments[0]} {BITS[function]} {arguments[1]})"
-    if function == "shift_left" and dtype in ("uint8", "uint16"):
-        return f"({text} & {0xFF if dtype == 'uint8' else 0xFFFF})"
+    if function.startswith("shift"):
+        # a shift by all bits or more is undefined in C
+        bits = 64 if dtype in ("int64", "uint64") else 32
+        return f"({arguments[1]} < {bits} ? {text} : 0)"
     return text
 
 
@@ -147,30 +156,37 @@ def _other_function(function: str, arguments: list[str], dtype: str) -> str:
         if function in doubles:
             return doubles[function].format(*arguments)
         return f"{NATIVE.get(function, function)}({', '.join(arguments)})"
-    kind = "l" if dtype in ("int64", "uint64") else "i"
     match function:
         case "abs":
             return f"({arguments[0]} < 0 ? -{arguments[0]} : {arguments[0]})"
         case "sign":
             return f"(({arguments[0]} > 0) - ({arguments[0]} < 0))"
-        case "mod" | "floordiv" | "pow":
-            return f"smr_{function}_{kind}({arguments[0]}, {arguments[1]})"
-        case "fmod":
-            return f"({arguments[0]} % {arguments[1]})"
+        case "mod" | "floordiv" | "pow" | "fmod":
+            return f"smr_{function}_{_suffix(dtype)}({arguments[0]}, {arguments[1]})"
         case "floor" | "ceil" | "round":
             return arguments[0]
     raise ValueError(f"no kernel text for {function} of {dtype}")
+
+
+def _suffix(dtype: str) -> str:
+    return {"int": "i", "uint": "u", "long": "l", "ulong": "ul"}[compute_type(dtype)]
+
+
+def narrowed(text: str, dtype: str) -> str:
+    """A result that is computed in int, wrapped to the dtype's own width."""
+    narrow = NARROW.get(dtype)
+    return text if narrow is None else f"(int)({narrow})({text})"
 
 
 def cast(value: str, source: str, target: str) -> str:
     if target == "bool":
         return f"({value} != 0)"
     if target in ("float32", "float64", "float16", "bfloat16"):
-        if target == "float16" and source not in ("float16", "bool"):
-            return f"smr_round_half({value})"
+        if target in ROUNDED and source not in (target, "bool"):
+            return f"{ROUNDED[target]}({value})"
         return f"(({compute_type(target)}){value})"
-    narrow = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}.get(target)
-    if narrow is not None:
-        through = "(long)" if source.startswith("float") else ""
-        return f"((int)({narrow}){through}({value}))"
+    narrow = NARROW.get(target)
+    if narrow is not None or target == "uint32":
+        through = "(long)" if "float" in source else ""
+        return f"(({compute_type(target)})({narrow or 'uint'}){through}({value}))"
     return f"(({compute_type(target)})({value}))"

@@ -26,7 +26,7 @@ class Layout:
     Attributes:
         memory: `buffer` or `image` (image2d_t of RGBA texels).
         order: the tensor's axes from the slowest to the fastest; the last is contiguous in a buffer and fills the
-            four lanes of the texels of an image.
+            four lanes of the texels of an image.  -1 in the last place of an image: each element has a texel of its own.
         rows: how many leading axes of `order` make up the image's y; the others but the lane axis make up x.
     """
 
@@ -49,10 +49,15 @@ class Layout:
             return 1, 1
         height = math.prod(shape[a] for a in self.order[: self.rows])
         middle = math.prod(shape[a] for a in self.order[self.rows : -1])
-        return middle * -(-shape[self.order[-1]] // 4), height
+        return middle * (1 if self.lane_axis is None else -(-shape[self.lane_axis] // 4)), height
+
+    @property
+    def lane_axis(self) -> int | None:
+        """The axis along which an image's texels hold four elements, None where each holds one."""
+        return self.order[-1] if self.memory == "image" and self.order and self.order[-1] >= 0 else None
 
     def __str__(self) -> str:
-        axes = "".join(f"d{a}" for a in self.order)
+        axes = "".join(f"d{a}" if a >= 0 else "." for a in self.order)
         return f"{self.memory}[{axes}]"
 
 

@@ -10,17 +10,22 @@ import numpy as np
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
+    Apply,
     Const,
     Equation,
     Expr,
     FreshNames,
     Read,
+    Reduce,
+    Select,
     TensorType,
     inline,
     rebuild,
+    select,
     tensors_read,
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, gathered, lookup, mod, scale
+from smartmem_rules.tensor.primitives import compute_dtype, reduce
 from smartmem_rules.tensor.views import IndexMap, map_of_equation
 
 
@@ -77,7 +82,7 @@ def flatten(graph: Graph, through_views: bool) -> Program:
         classes = classify(node.equations, operand_types)
         for equation in node.equations:
             types[equation.tensor] = equation.type
-            body = _with_scalars(equation.body, scalars)
+            body = without_trivial_loops(_with_scalars(equation.body, scalars))
             body = read_through(body, views)
             fresh = tuple(names.var(v.extent) for v in equation.variables)
             indices = tuple(_index(v) for v in fresh)
@@ -102,6 +107,24 @@ def _with_scalars(body: Expr, scalars: Mapping[str, np.ndarray]) -> Expr:
         return node if value is None else Const(value.reshape(-1)[0].item(), node.dtype)
 
     return rebuild(body, lambda index: index, read)
+
+
+def without_trivial_loops(expr: Expr) -> Expr:
+    """The expression without loops over one element; a reduction over none is its neutral value."""
+    match expr:
+        case Reduce(kind=kind, variables=variables, dtype=dtype):
+            if any(v.extent == 0 for v in variables):
+                nothing = np.zeros((0,), compute_dtype(dtype))
+                return Const(reduce(kind, nothing, 0, dtype).item(), dtype)
+            kept = tuple(v for v in variables if v.extent > 1)
+            body = without_trivial_loops(expr.body)
+            return replace(expr, variables=kept, body=body) if kept else body
+        case Apply(arguments=arguments):
+            return replace(expr, arguments=tuple(map(without_trivial_loops, arguments)))
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return select(condition, without_trivial_loops(then), without_trivial_loops(otherwise))
+        case _:
+            return expr
 
 
 def read_through(body: Expr, views: Mapping[str, tuple[str, IndexMap]]) -> Expr:

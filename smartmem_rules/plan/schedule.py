@@ -39,6 +39,7 @@ class ContractionSchedule:
     panel_bytes: int
     scratch_bytes: int
     items: int
+    step_overhead: float
     smallest_block: int
 
     @staticmethod
@@ -56,6 +57,7 @@ class ContractionSchedule:
             numbers.get("panel_bytes", 0),
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
+            float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
         )
 
@@ -135,7 +137,7 @@ class Scheduler:
         fixed, row = _scratch(c, columns, constant)
         if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
             return False
-        rows = min(s.rows, key=lambda r: (-(-m // r) * max(r, 4), -r))
+        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
         most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
         block_rows = self._block_rows(s, c, m, rows, most, constant)
         row_blocks = -(-m // block_rows) * _count(c.batch)
@@ -225,7 +227,7 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     if layout.memory == "buffer":
         return np.ascontiguousarray(values.transpose(layout.order) if values.ndim else values).astype(dtype).reshape(-1)
     width, height = layout.image_size(values.shape)
-    if layout.order and layout.order[-1] < 0:
+    if layout.order and layout.lane_axis is None:
         texels = np.zeros((values.size, 4), dtype)
         texels[:, 0] = values.transpose(layout.order[:-1]).reshape(-1)
         return texels.reshape(height, width, 4)

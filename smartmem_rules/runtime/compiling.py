@@ -49,7 +49,8 @@ class Programs:
         # PoCL holds one lock while it compiles: threads gain nothing on a CPU device
         workers = 1 if device.kind == "cpu" else min(8, max(1, len(chunks)))
         with ThreadPoolExecutor(workers) as pool:
-            for built in pool.map(self._build, chunks):
+            # one worker is none: the garbage collector must not drop what belongs to this thread in another one
+            for built in map(self._build, chunks) if workers == 1 else pool.map(self._build, chunks):
                 self._built.update(built)
                 done += len(built)
                 if progress is not None:

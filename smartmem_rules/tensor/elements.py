@@ -20,10 +20,9 @@ from smartmem_rules.tensor.expr import (
     logic,
     select,
 )
-from smartmem_rules.tensor.index import Gathered, Index, Var, as_index, gathered, variable
+from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, gathered, variable
 from smartmem_rules.tensor.values import (
     ABSENT,
-    UNKNOWN_EXTENT,
     Scope,
     TensorName,
     condition,

@@ -63,6 +63,10 @@ class Lookup:
         return min(self.table), max(self.table)
 
 
+UNKNOWN_EXTENT = 1 << 40
+"""The extent of a gathered value of which nothing is known: it may be negative too."""
+
+
 @dataclass(frozen=True)
 class Gathered:
     """An element of an integer tensor used as an index; with `wrap`, negative values count from the end."""
@@ -74,6 +78,8 @@ class Gathered:
 
     @property
     def interval(self) -> tuple[int, int]:
+        if self.extent == UNKNOWN_EXTENT and not self.wrap:
+            return -UNKNOWN_EXTENT, UNKNOWN_EXTENT
         return 0, max(0, self.extent - 1)
 
 

@@ -21,9 +21,7 @@ from smartmem_rules.tensor.builtins import (
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
-from smartmem_rules.tensor.index import Index, as_index, gathered
-
-UNKNOWN_EXTENT = 1 << 40
+from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, as_index, gathered
 
 
 @dataclass(frozen=True)
