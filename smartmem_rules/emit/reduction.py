@@ -23,7 +23,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     rows = tuple(v for v in kernel.axes if v.extent > 1)
     packed = _packed_row(kernel, tensors)
     if packed is not None:
-        return _texel_rows(emission, kernel, rows, packed, target)
+        return _texel_rows(emission, kernel, rows, packed, target, tensors)
     count = math.prod(v.extent for v in rows)
     chunk = max(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1
     row = Var("row", count)
@@ -74,17 +74,15 @@ def _write_row(emission: Emission, store: Store) -> None:
 
 def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> None:
     """Loops over a row's texels; the lane axis of the image runs inside the row, or there is none."""
-    order = emission.tensors[store.tensor].layout.order
-    lane_axis = order[-1] if order else -1
+    lane_axis = emission.tensors[store.tensor].layout.lane_axis
     along = None
-    if lane_axis >= 0:
+    if lane_axis is not None:
         along = next((v for v in axes if store.indices[lane_axis] == variable(v)), None)
     outer = tuple(v for v in axes if v is not along)
 
     def texels() -> None:
         if along is None:
-            value = emission.expressions.value(store.value).text
-            write_texel(emission, store, {}, f"(float4)({value}, 0.0f, 0.0f, 0.0f)")
+            write_single(emission, store, {})
             return
         whole, rest = divmod(along.extent, 4)
         lane, block = Var("lane", 4), Var(f"{along.name}_block", whole)
@@ -116,12 +114,21 @@ def write_texel(emission: Emission, store: Store, values: Mapping[Var, Index], v
     emission.writer.line(emission.accesses[store.tensor].write_texel(indices, vector, emission.expressions.index))
 
 
+def write_single(emission: Emission, store: Store, values: Mapping[Var, Index]) -> None:
+    """One element: in a buffer, or in a texel of its own."""
+    if emission.accesses[store.tensor].is_image:
+        value = emission.expressions.value(substitute_variables(store.value, values))
+        write_texel(emission, store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
+    else:
+        emission.store(store, values, None)
+
+
 def _packed_row(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
     """The row axis that fills the lanes of an image output: four rows then belong to one work-item."""
     for store in kernel.stores:
-        layout = tensors[store.tensor].layout
-        if layout.memory == "image" and layout.order and layout.order[-1] >= 0:
-            index = store.indices[layout.order[-1]]
+        lane_axis = tensors[store.tensor].layout.lane_axis
+        if lane_axis is not None:
+            index = store.indices[lane_axis]
             for var in kernel.axes:
                 if index == variable(var) and var.extent > 1:
                     return var
@@ -129,7 +136,12 @@ def _packed_row(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
 
 
 def _texel_rows(
-    emission: Emission, kernel: Kernel, rows: tuple[Var, ...], packed: Var, target: Target
+    emission: Emission,
+    kernel: Kernel,
+    rows: tuple[Var, ...],
+    packed: Var,
+    target: Target,
+    tensors: Mapping[str, Stored],
 ) -> Source:
     """Scalar results of four neighbouring rows make one texel."""
     if any(store.local for store in kernel.stores):
@@ -142,9 +154,11 @@ def _texel_rows(
     values = dict(zip(outer, places, strict=True))
     name = emission.expressions.name(item)
     emission.writer.line(f"const int {name} = item;")
-    texts: dict[str, list[str]] = {s.tensor: [] for s in kernel.stores}
+    filled = [s for s in kernel.stores if tensors[s.tensor].layout.lane_axis is not None]
+    single = [s for s in kernel.stores if s not in filled]
+    texts: dict[str, list[str]] = {s.tensor: [] for s in filled}
     for place in range(4):
-        results = {s.tensor: emission.expressions.temporary() for s in kernel.stores}
+        results = {s.tensor: emission.expressions.temporary() for s in filled}
         for result in results.values():
             emission.writer.line(f"float {result} = 0.0f;")
         at = add(scale(block, 4), Index(place))
@@ -152,11 +166,13 @@ def _texel_rows(
             here = {**values, packed: at}
             for stage in kernel.stages:
                 emission.stage(type(stage)(stage.name, stage.axes, substitute_variables(stage.body, here), stage.dtype))
-            for store in kernel.stores:
+            for store in filled:
                 value = emission.expressions.value(substitute_variables(store.value, here))
                 emission.writer.line(f"{results[store.tensor]} = {value.text};")
+            for store in single:
+                write_single(emission, store, here)
         for tensor, result in results.items():
             texts[tensor].append(result)
-    for store in kernel.stores:
+    for store in filled:
         write_texel(emission, store, {**values, packed: scale(block, 4)}, f"(float4)({', '.join(texts[store.tensor])})")
     return emission.source("reduction.cl", (count,), (1,) if target.is_cpu else None)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import onnx
 
-from smartmem_rules.graph.feeds import check_inputs
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
 from smartmem_rules.graph.loading import (
     ModelSource,
@@ -131,6 +130,9 @@ class _Import:
             outputs = list(node.output)
             if any(operand in self.missing for operand in operands):
                 self.missing.update(outputs)
+                undefined = self.matcher.undefined(node)
+                if undefined is not None:
+                    self.failures.add(node, name, undefined)
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
@@ -224,4 +226,4 @@ def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:
     return kept[::-1]
 
 
-__all__ = ["check_inputs", "import_model", "live_nodes"]
+__all__ = ["import_model", "live_nodes"]

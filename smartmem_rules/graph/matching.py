@@ -100,6 +100,16 @@ class Matcher:
                     reasons.append(str(reason))
         raise Unsupported("; ".join(reasons))
 
+    def undefined(self, node: onnx.NodeProto) -> str | None:
+        """Why no definition can accept the node, whatever its operands are; None if one might."""
+        if domain_of(node.domain) == DEFAULT_DOMAIN and node.op_type == "Constant":
+            return None
+        try:
+            self._candidates(domain_of(node.domain), node.op_type)
+        except Unsupported as reason:
+            return str(reason)
+        return None
+
     def _candidates(self, domain: str, name: str) -> list[ast.Operator]:
         overloads = self._overloads.get((domain, name))
         if overloads is None:

@@ -81,9 +81,10 @@ def build(
     kernels = [k for k in kernels if not _is_empty(k, program)]
     tensors = _stored(kernels, program, dtype)
     limits = profile.image if memory == "image" else None
-    choose_layouts(kernels, tensors, policy.chooses_layouts, LayoutCosts.of(base.layouts[LAYOUT]), limits)
+    costs = LayoutCosts.of(base.layouts[LAYOUT])
+    choose_layouts(kernels, tensors, policy.chooses_layouts, costs, limits, program.outputs)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
-    scheduler = Scheduler(schedules, program.constants, tensors, dtype)
+    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
     for kernel in kernels:
         scheduler.schedule(kernel)
     _drop_unused(tensors, kernels, program)
@@ -123,7 +124,8 @@ def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, St
             role = "constant"
         else:
             role = "input"
-        storage = dtype if type_.dtype in ("float32", "float16", "bfloat16") else type_.dtype
+        border = role in ("input", "output")
+        storage = dtype if type_.dtype in ("float32", "float16", "bfloat16") and not border else type_.dtype
         tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage)
     return tensors
 

@@ -21,6 +21,10 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.index import Div, Index, Mod, Var, variable
 
 
+ACCUMULATED = ("float32", "float16", "bfloat16")
+"""The dtypes that contraction kernels sum, all of them in single precision."""
+
+
 @dataclass(frozen=True)
 class MatchedContraction:
     """The parts of a contraction's equation.
@@ -49,7 +53,7 @@ def match_contraction(
 ) -> MatchedContraction | None:
     """The contraction that an equation is, None if it is none."""
     sums = [node for node in walk(equation.body) if isinstance(node, Reduce)]
-    if len(sums) != 1 or sums[0].kind != "sum" or not sums[0].dtype.startswith("float"):
+    if len(sums) != 1 or sums[0].kind != "sum" or not sums[0].dtype not in ACCUMULATED:
         return None
     product = sums[0].body
     if not isinstance(product, Apply) or product.function != "mul":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
@@ -43,8 +43,11 @@ def advancing(index: Index) -> Var | None:
 class LayoutSearch:
     """Local search: each tensor takes the axis that is cheapest given its neighbours' choices."""
 
-    def __init__(self, kernels: list[Kernel], tensors: Mapping[str, Stored], costs: LayoutCosts) -> None:
+    def __init__(
+        self, kernels: list[Kernel], tensors: Mapping[str, Stored], costs: LayoutCosts, fixed: Collection[str] = ()
+    ) -> None:
         self.kernels = kernels
+        self.fixed = fixed
         self.tensors = tensors
         self.costs = costs
         self.innermost = {n: len(t.type.shape) - 1 for n, t in tensors.items() if t.type.shape}
@@ -55,7 +58,9 @@ class LayoutSearch:
 
     def run(self) -> dict[str, int]:
         """The innermost axis of every tensor that is free to choose one."""
-        free = [n for n, t in self.tensors.items() if t.role in ("intermediate", "constant") and len(t.type.shape) > 1]
+        free = [
+            n for n, t in self.tensors.items() if len(t.type.shape) > 1 and not stays_row_major(t, self.fixed)
+        ]
         for _ in range(self.costs.sweeps):
             changed = False
             for name in free:
@@ -146,6 +151,11 @@ def _count(variables: Iterable[Var]) -> int:
     return count
 
 
+def stays_row_major(stored: Stored, fixed: Collection[str]) -> bool:
+    """Whether the host reads or writes the tensor's memory: a constant may be an output of the model, too."""
+    return stored.role in ("input", "output") or stored.name in fixed
+
+
 def with_innermost(rank: int, axis: int) -> tuple[int, ...]:
     return (*(a for a in range(rank) if a != axis), axis)
 
@@ -188,19 +198,21 @@ def choose_layouts(
     search: bool,
     costs: LayoutCosts,
     limits: ImageLimits | None,
+    fixed: Collection[str] = (),
 ) -> None:
     """Set the layout of every tensor.
 
     Args:
         search: choose the contiguous axis by the readers; otherwise tensors stay row-major.
         limits: where given, floating-point tensors go to images that fit these limits.
+        fixed: tensors that stay row-major in any case.
     """
-    chosen = LayoutSearch(kernels, tensors, costs).run() if search else {}
+    chosen = LayoutSearch(kernels, tensors, costs, fixed).run() if search else {}
     writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
     lanes: dict[str, Var | None] = {}
     for name, stored in tensors.items():
         rank = len(stored.type.shape)
-        if stored.role in ("input", "output") or rank == 0:
+        if stays_row_major(stored, fixed) or rank == 0:
             stored.layout = row_major(rank)
             continue
         axis = chosen.get(name, rank - 1)
@@ -225,7 +237,8 @@ def _image(
         if not writable_lane(kernel, store, candidate):
             continue
         lane = advancing(store.indices[candidate])
-        if kernel.contraction is None and lanes.setdefault(kernel.name, lane) != lane:
+        local = kernel.form == "reduction" and lane in store.local
+        if kernel.contraction is None and not local and lanes.setdefault(kernel.name, lane) != lane:
             continue
         return image_layout(stored, candidate, limits)
     if kernel.form == "pointwise" and lanes.setdefault(kernel.name, None) is not None:

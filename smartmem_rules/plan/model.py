@@ -38,7 +38,7 @@ class Layout:
         """Element strides of the axes in a buffer."""
         strides = [0] * len(shape)
         step = 1
-        for axis in reversed(self.order):
+        for axis in (a for a in reversed(self.order) if a >= 0):
             strides[axis] = step
             step *= shape[axis]
         return tuple(strides)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smartmem_rules.language.syntax import Block
-from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored
+from smartmem_rules.plan.layouts import ImageLimits
+from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
 from smartmem_rules.plan.realise import account_reads
 from smartmem_rules.tensor.expr import (
     Equation,
@@ -89,11 +90,13 @@ class Scheduler:
         constants: Mapping[str, np.ndarray],
         tensors: dict[str, Stored],
         storage: str,
+        limits: ImageLimits | None = None,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
+        self.limits = limits
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
@@ -188,17 +191,21 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(c.b, axes)
-            memory = self._weight_memory(c.b)
             flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
-            name = self._keep(kernel, key, flat, Layout(memory, (0, 1), 1 if memory == "image" else 0))
+            name = self._keep(kernel, key, flat, self._weight_layout(c.b, flat.shape))
         position = Index(0)
         for var in axes[:-1]:
             position = add(scale(position, var.extent), variable(var))
         kernel.contraction = replace(c, b=Read(name, (position, variable(c.n)), "float32"))
         self._replace_reads(kernel, name)
 
-    def _weight_memory(self, b: Expr) -> str:
-        return "image" if any(self.tensors[t].layout.memory == "image" for t in tensors_read(b)) else "buffer"
+    def _weight_layout(self, b: Expr, shape: tuple[int, ...]) -> Layout:
+        if self.limits is not None and any(self.tensors[t].layout.memory == "image" for t in tensors_read(b)):
+            layout = Layout("image", (0, 1), 1)
+            width, height = layout.image_size(shape)
+            if width <= self.limits.width and height <= self.limits.height:
+                return layout
+        return row_major(2)
 
     # --- constants ---
 

@@ -33,10 +33,7 @@ def refused(message: str, *arguments: object) -> None:
         (models.cyclic, "cycle"),
         (models.without_data, "gone.data"),
         (models.unsupported, "Mystery"),
-        pytest.param(
-            *(models.unsupported, "Riddle"),
-            marks=pytest.mark.xfail(reason="nodes behind an unsupported one are not looked at", strict=True),
-        ),
+        (models.unsupported, "Riddle"),
         (models.symbolic, "--dim batch=N"),
     ],
 )

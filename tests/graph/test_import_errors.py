@@ -10,7 +10,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from smartmem_rules.graph.importer import check_inputs, import_model
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.runtime.feeds import check_feeds
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.rulebase import RuleBase
 
@@ -138,11 +139,11 @@ def test_control_flow_says_so(base: RuleBase, build: Build) -> None:
 def test_inputs_are_checked_together(base: RuleBase, build: Build) -> None:
     graph = import_model(build([NODE("Add", ["x", "z"], ["y"])], {"x": [2], "z": [2]}, ["y"]), base)
     good = np.zeros(2, np.float32)
-    assert list(check_inputs(graph, {"z": good, "x": good})) == ["x", "z"]
+    assert list(check_feeds({n: graph.types[n] for n in graph.inputs}, {"z": good, "x": good})) == ["x", "z"]
     with pytest.raises(GraphError) as error:
-        check_inputs(graph, {"xx": good, "x": np.zeros((2, 1))})
+        check_feeds({n: graph.types[n] for n in graph.inputs}, {"xx": good, "x": np.zeros((2, 1))})
     text = str(error.value)
     assert "there is no input 'xx'; did you mean `x`?" in text or "the inputs are x, z" in text
-    assert "the input 'z' (float32[2]) is missing" in text
-    assert "'x' has shape [2, 1], not [2]" in text
-    assert "'x' is float64, not float32; convert it with .astype('float32')" in text
+    assert "the input 'z', float32[2], is missing" in text
+    assert "'x' has shape [2, 1]; the model takes [2]" in text
+    assert "'x' has elements of type float64; the model takes float32" in text

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-from smartmem_rules.graph.importer import check_inputs, import_model
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.runtime.feeds import check_feeds
 from smartmem_rules.graph.zoo import materialized_model, save_materialized
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.tensor.interpret import evaluate_equations
@@ -41,7 +42,7 @@ def test_interpreted_models_agree_with_onnxruntime(rules: RuleBase, name: str) -
     path = MODELS / f"{name}.onnx"
     graph = import_model(path, rules)
     rng = np.random.default_rng(1)
-    feeds = check_inputs(graph, {n: rng.standard_normal(graph.types[n].shape).astype(np.float32) for n in graph.inputs})
+    feeds = check_feeds({n: graph.types[n] for n in graph.inputs}, {n: rng.standard_normal(graph.types[n].shape).astype(np.float32) for n in graph.inputs})
     values = {**graph.constants, **feeds}
     for node in graph.nodes:
         values.update(evaluate_equations(node.equations, values))
