@@ -11,9 +11,12 @@ from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, substi
 C_TYPES = {
     "float32": "float", "float16": "half", "float64": "double",
     "int8": "char", "int16": "short", "int32": "int", "int64": "long",
-    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar", "bfloat16": "ushort",
 }  # fmt: skip
 """The type of one element in memory."""
+
+VECTORS = ("float32", "float16")
+"""What is read and written four or eight elements at a time."""
 
 Text = Callable[[Index], str]
 """Renders an index as C."""
@@ -87,12 +90,16 @@ class Access:
         position = text(offset(self.stored, indices))
         if self.stored.storage == "float16":
             return f"vload_half({position}, {self.parameter})"
+        if self.stored.storage == "bfloat16":
+            return f"as_float((uint){self.parameter}[{position}] << 16)"
         return f"{self.parameter}[{position}]"
 
     def contiguous(self, indices: tuple[Index, ...], lane: Var) -> bool:
         """Whether the elements over the lane variable lie side by side (in one texel of an image)."""
         if self.is_image:
             return lane.extent == 4 and self._texel_base(indices, lane) is not None
+        if self.stored.storage not in VECTORS:
+            return False
         return consecutive(offset(self.stored, indices), lane) is not None
 
     def _texel_base(self, indices: tuple[Index, ...], lane: Var) -> tuple[Index, Index] | None:
@@ -120,6 +127,8 @@ class Access:
         position = text(offset(self.stored, indices))
         if self.stored.storage == "float16":
             return f"vstore_half_rte({value}, {position}, {self.parameter});"
+        if self.stored.storage == "bfloat16":
+            return f"{self.parameter}[{position}] = (ushort)(as_uint(smr_round_bfloat({value})) >> 16);"
         return f"{self.parameter}[{position}] = {value};"
 
     def write_vector(self, indices: tuple[Index, ...], lane: Var, value: str, text: Text) -> str:

@@ -173,7 +173,7 @@ class Emission:
         text = self.expressions.index
         if lane is None:
             self.writer.line(access.write(indices, self._stored(value.text, store), text))
-        elif is_float(access.stored.storage) and access.contiguous(indices, lane):
+        elif access.contiguous(indices, lane):
             vector = self.expressions.spread(value, store.value.dtype, lane.extent)
             self.writer.line(access.write_vector(indices, lane, vector, text))
         else:

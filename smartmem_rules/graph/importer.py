@@ -21,7 +21,7 @@ from smartmem_rules.graph.loading import (
     opsets,
     sorted_nodes,
 )
-from smartmem_rules.graph.matching import Match, Matcher
+from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import Graph, GraphError, Node
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
@@ -33,15 +33,27 @@ _THREADS = 2
 _SHOWN = 4
 
 
-def import_model(model: ModelSource, base: Definitions, dims: Mapping[str, int] | None = None) -> Graph:
+class UnknownValuesError(GraphError):
+    """Nodes cannot be imported as long as the values of some tensors are unknown."""
+
+    def __init__(self, message: str, tensors: frozenset[str]) -> None:
+        super().__init__(message)
+        self.tensors = tensors
+
+
+def import_model(
+    model: ModelSource, base: Definitions, dims: Mapping[str, int] | None = None, fold_outputs: bool = True
+) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
     Args:
         model: a path, the bytes of a file, or a ModelProto (which is left unchanged).
         base: the operator definitions.
         dims: extents of the symbolic dimensions of the inputs.
+        fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
 
     Raises:
+        UnknownValuesError: definitions would accept all nodes if the values of some tensors were known.
         GraphError: the model is damaged, lacks data or dimensions, or uses operators that the rule base does not
             cover; all such operators are named at once.
     """
@@ -49,7 +61,7 @@ def import_model(model: ModelSource, base: Definitions, dims: Mapping[str, int] 
     check_data_files(proto.graph, folder)
     proto = inline_functions(proto)
     with ThreadPoolExecutor(_THREADS) as background:
-        return _Import(proto, folder, base, Values(folder, background)).run(dims or {})
+        return _Import(proto, folder, base, Values(folder, background), fold_outputs).run(dims or {})
 
 
 @dataclass
@@ -57,9 +69,15 @@ class _Failures:
     """The nodes that no definition accepts, by operator and reason."""
 
     nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    hopeless: bool = False
 
-    def add(self, node: onnx.NodeProto, name: str, reason: str) -> None:
-        self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(reason, []).append(name)
+    def add(self, node: onnx.NodeProto, name: str, reason: Exception) -> None:
+        self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
+        if isinstance(reason, NeedsConstant):
+            self.unknown |= reason.tensors
+        else:
+            self.hopeless = True
 
     def error(self) -> GraphError:
         count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
@@ -69,12 +87,17 @@ class _Failures:
                 shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
                 lines.append(f"  {domain}::{operator} ({shown}): {reason}")
         lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
-        return GraphError("\n".join(lines))
+        if self.hopeless:
+            return GraphError("\n".join(lines))
+        return UnknownValuesError("\n".join(lines), frozenset(self.unknown))
 
 
 class _Import:
-    def __init__(self, model: onnx.ModelProto, folder: Path | None, base: Definitions, values: Values) -> None:
+    def __init__(
+        self, model: onnx.ModelProto, folder: Path | None, base: Definitions, values: Values, fold_outputs: bool
+    ) -> None:
         self.model = model
+        self.computed = set() if fold_outputs else {value.name for value in model.graph.output}
         self.values = values
         self.types: dict[str, TensorType] = values.types
         versions = opsets(model)
@@ -137,7 +160,7 @@ class _Import:
             try:
                 self._node(node, name, operands, outputs, read)
             except (Unsupported, InterpretError) as reason:
-                self.failures.add(node, name, str(reason))
+                self.failures.add(node, name, reason)
                 self.missing.update(outputs)
 
     @staticmethod
@@ -162,7 +185,8 @@ class _Import:
         if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
             raise Unsupported("control flow: its subgraphs are not imported yet")
         refused = ""
-        if all(operand is None or operand in self.values for operand in operands):
+        known = all(operand is None or operand in self.values for operand in operands)
+        if known and self.computed.isdisjoint(outputs):
             try:
                 self._fold(node, operands, outputs)
                 return
@@ -172,7 +196,9 @@ class _Import:
             needed = max((place + 1 for place, output in enumerate(outputs) if output in read), default=1)
             match = self.matcher.match(node, operands, needed, self)
         except Unsupported as reason:
-            raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})" if refused else str(reason)) from None
+            if not refused:
+                raise
+            raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})") from None
         self._instance(node, name, match, outputs)
 
     def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
@@ -189,7 +215,8 @@ class _Import:
         for place, operand in enumerate(match.operands):
             if operand is not None:
                 names[operand_name(place)] = operand
-        if all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$")):
+        known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
+        if known and self.computed.isdisjoint(outputs):
             self._known(instance.equations, names, outputs)
             return
         for equation in instance.equations:

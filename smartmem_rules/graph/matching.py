@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,6 +23,14 @@ _LARGEST_CONSTANT = 1 << 16
 """A tensor with more elements than this is read at run time rather than written into the equations."""
 
 Raw = int | float | str | tuple[int | float | str, ...] | ConstantTensor | onnx.GraphProto
+
+
+class NeedsConstant(Unsupported):
+    """A definition would accept the node if the values of some tensors were known."""
+
+    def __init__(self, message: str, tensors: Collection[str]) -> None:
+        super().__init__(message)
+        self.tensors = frozenset(tensors)
 
 
 class Scope(Protocol):
@@ -84,12 +92,14 @@ class Matcher:
             needed: how many of its outputs are needed; a variadic output has all members that the node lists.
 
         Raises:
+            NeedsConstant: one would, if it knew the values of some operands.
             Unsupported: none does; the message gives the reasons.
         """
         domain = domain_of(node.domain)
         candidates = self._candidates(domain, node.op_type)
         attributes = {attribute.name: raw_attribute(attribute) for attribute in node.attribute}
         reasons: list[str] = []
+        unknown: set[str] = set()
         for operator in candidates:
             try:
                 variadic = any(output.index is not None for output in operator.outputs)
@@ -98,6 +108,10 @@ class Matcher:
             except Unsupported as reason:
                 if str(reason) not in reasons:
                     reasons.append(str(reason))
+                if isinstance(reason, NeedsConstant):
+                    unknown |= reason.tensors
+        if unknown:
+            raise NeedsConstant("; ".join(reasons), unknown)
         raise Unsupported("; ".join(reasons))
 
     def undefined(self, node: onnx.NodeProto) -> str | None:
@@ -208,7 +222,8 @@ def split_operands(
             operands.append(actual)
         elif actual is not None:
             if actual not in scope.values:
-                raise Unsupported(f"{operator.name} needs {formal.name} as a constant, but {actual!r} is computed")
+                reason = f"{operator.name} needs {formal.name} as a constant, but {actual!r} is computed"
+                raise NeedsConstant(reason, {actual})
             given[formal.name] = compile_time(formal.name, scope.values[actual], formal.constant)
     if any(name is not None for name in rest):
         raise Unsupported(f"{operator.name} takes {len(operator.inputs)} inputs, not {len(actuals)}")

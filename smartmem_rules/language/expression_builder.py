@@ -95,14 +95,18 @@ class ExpressionBuilder(Transformer[Token, s.Module]):
     def first(self, children: Children) -> s.Reduction:
         return s.Reduction(self._span(children), "first", (children[2],), children[4], children[-1])
 
+    def _binder(self, kind: str, children: Children) -> s.Binder:
+        name = tokens_of(children, "NAME")[0]
+        return s.Binder(self._span(children), str(name), kind, children[-1], places={"name": self._span([name])})
+
     def loop(self, children: Children) -> s.Binder:
-        return s.Binder(self._span(children), names_of(children)[0], "loop", children[-1])
+        return self._binder("loop", children)
 
     def loops(self, children: Children) -> s.Binder:
-        return s.Binder(self._span(children), names_of(children)[0], "loops", children[-1])
+        return self._binder("loops", children)
 
     def unrolled(self, children: Children) -> s.Binder:
-        return s.Binder(self._span(children), names_of(children)[0], "unrolled", children[-1])
+        return self._binder("unrolled", children)
 
     def plain_read(self, children: Children) -> s.Subscript:
         return s.Subscript(self._span(children), children[0], nodes_of(children[1], s.Expression), None)

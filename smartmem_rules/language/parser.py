@@ -21,9 +21,14 @@ from smartmem_rules.language.expectation import COMPARISONS, in_words
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.resources import grammar_path
 
-_ITEM_WORDS = "import function operator rewrite eliminate index table device schedule level layout fuse"
+_ITEM_WORDS = (
+    "import ruleset for function predicate let operator rewrite eliminate index table device schedule level layout fuse"
+)
 _ITEM = re.compile(rf"^(?=(?:{_ITEM_WORDS.replace(' ', '|')})\b)", re.MULTILINE)
-_OUTSIDE_OF_BRACES = frozenset(f"{_ITEM_WORDS} where relaxes unsound".upper().split())
+_IN_OPERATORS = frozenset({"FOR", "LET"})
+_OUTSIDE_OF_BRACES = (
+    frozenset(f"{_ITEM_WORDS} where relaxes explores tags unsound after".upper().split()) - _IN_OPERATORS
+)
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 
@@ -143,8 +148,15 @@ class _WordResolver(PostLex):
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         open_conditionals = [0]
+        family_begins, family_braces = False, 0
         for token in stream:
-            if token in _OPENING:
+            if len(open_conditionals) == 1 and token.type == "FOR":
+                family_begins = True
+            elif len(open_conditionals) == 1 and token == "{" and family_begins:
+                family_begins, family_braces = False, family_braces + 1
+            elif len(open_conditionals) == 1 and token == "}" and family_braces:
+                family_braces -= 1
+            elif token in _OPENING:
                 open_conditionals.append(0)
             elif token in _CLOSING and len(open_conditionals) > 1:
                 open_conditionals.pop()

@@ -235,7 +235,7 @@ def _canonical(node: object, renamed: Mapping[str, str]) -> object:
         parts = (_canonical(node.arguments, renamed), _canonical(node.attributes, renamed))
         return (node.operator, *parts, *marks, node.output)
     if isinstance(node, s.Syntax):
-        values = (getattr(node, part.name) for part in fields(node) if part.name != "span")
+        values = (getattr(node, part.name) for part in fields(node) if part.compare)
         return (type(node).__name__, *(_canonical(value, renamed) for value in values))
     return node
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,8 +11,13 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.checker import check
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.expansion import Names, expanded, family_name, with_rulesets
 from smartmem_rules.language.parser import parse_file
 from smartmem_rules.resources import rules_path
+
+
+TAG = "tag:"
+"""Begins the name that stands for all rules with a tag."""
 
 
 @dataclass(slots=True)
@@ -21,6 +26,9 @@ class RuleBase:
 
     operators: dict[str, list[s.Operator]] = field(default_factory=dict)
     functions: dict[str, s.Function] = field(default_factory=dict)
+    predicates: dict[str, s.Predicate] = field(default_factory=dict)
+    constants: dict[str, s.Constant] = field(default_factory=dict)
+    rulesets: dict[str, s.Ruleset] = field(default_factory=dict)
     rewrites: list[s.Rewrite] = field(default_factory=list)
     eliminates: list[s.Eliminate] = field(default_factory=list)
     index_rules: list[s.IndexRule] = field(default_factory=list)
@@ -32,15 +40,19 @@ class RuleBase:
     fuses: dict[str, s.Block] = field(default_factory=dict)
 
     def rule_names(self) -> set[str]:
-        """The names that can be switched off."""
-        rules: list[s.Rewrite | s.Eliminate | s.IndexRule] = [*self.rewrites, *self.eliminates, *self.index_rules]
-        return {rule.name for rule in rules}
+        """The names that can be switched off one by one."""
+        return {rule.name for rule in self.rules()}
+
+    def rules(self) -> list[s.Rule]:
+        """All rules."""
+        return [*self.rewrites, *self.eliminates, *self.index_rules]
 
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
     """The built-in rules with the user's files and their imports, without the rules named in `disable`.
 
-    Overloads of the user's files are tried before the built-in ones.
+    Overloads of the user's files are tried before the built-in ones.  A name in `disable` is that of a rule, of a family
+    (all its rules), or `tag:WORD` (all rules with this tag).
     Raises LanguageError with all errors of all files, or when a name in `disable` is not a rule.
     """
     built_in = load_modules(sorted(rules_path().rglob("*.smr")))
@@ -68,22 +80,41 @@ def load_modules(paths: Iterable[Path], known: Collection[Path] = ()) -> list[s.
 
 
 def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
-    """The rule base of checked modules: overloads of `first` are tried first, all other items of `then` come first."""
-    first, then = list(first), list(then)
-    base = RuleBase()
-    for module in (*first, *then):
-        for item in module.items:
-            if isinstance(item, s.Operator):
-                base.operators.setdefault(item.name, []).append(item)
-    for module in (*then, *first):
-        for item in module.items:
-            _add(base, item)
+    """The rule base of checked modules: overloads of `first` are tried first, all other items of `then` come first.
+
+    Families, predicates and constants are written out.
+    """
+    own, other = ([item for module in modules for item in expanded(module.items)] for modules in (first, then))
+    names = Names.of([*own, *other])
+    base = RuleBase(predicates=dict(names.predicates), constants=dict(names.constants))
+    for item in (*own, *other):
+        if isinstance(item, s.Operator):
+            _add_operator(base, names.resolved(item))
+    for item in (*other, *own):
+        _add(base, names.resolved(item))
+    named = frozenset(str(value) for level in base.levels.values() for value in _rulesets_of(level))
+    rulesets = list(base.rulesets.values())
+    base.levels = {name: with_rulesets(level, rulesets, named) for name, level in base.levels.items()}
     return base
+
+
+def _rulesets_of(level: s.Block) -> tuple[int | float | str, ...]:
+    return next((entry.values for entry in level.entries if entry.key == "rulesets"), ())
+
+
+def _add_operator(base: RuleBase, operator: s.Item) -> None:
+    """One overload for each ONNX operator that the definition stands for."""
+    assert isinstance(operator, s.Operator)
+    overloads = base.operators.setdefault(operator.name, [])
+    overloads.append(replace(operator, also=()) if operator.also else operator)
+    overloads += [replace(operator, onnx=binding, also=()) for binding in operator.also]
 
 
 def _add(base: RuleBase, item: s.Item) -> None:
     if isinstance(item, s.Function):
         base.functions[item.name] = item
+    elif isinstance(item, s.Ruleset):
+        base.rulesets[item.name] = item
     elif isinstance(item, s.Rewrite):
         base.rewrites.append(item)
     elif isinstance(item, s.Eliminate):
@@ -104,7 +135,8 @@ def _add(base: RuleBase, item: s.Item) -> None:
 
 
 def _switch_off(base: RuleBase, names: Collection[str]) -> None:
-    known = base.rule_names()
+    known = base.rule_names() | {family_name(name) for name in base.rule_names()}
+    known |= {f"{TAG}{tag}" for rule in base.rules() for tag in rule.tags}
     unknown = [
         Diagnostic(
             Code.UNKNOWN_RULE,
@@ -118,9 +150,13 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     ]
     if unknown:
         raise LanguageError(unknown, {})
-    base.rewrites = [rule for rule in base.rewrites if rule.name not in names]
-    base.eliminates = [rule for rule in base.eliminates if rule.name not in names]
-    base.index_rules = [rule for rule in base.index_rules if rule.name not in names]
+    base.rewrites = [rule for rule in base.rewrites if not _is_off(rule, names)]
+    base.eliminates = [rule for rule in base.eliminates if not _is_off(rule, names)]
+    base.index_rules = [rule for rule in base.index_rules if not _is_off(rule, names)]
+
+
+def _is_off(rule: s.Rule, names: Collection[str]) -> bool:
+    return rule.name in names or family_name(rule.name) in names or any(f"{TAG}{tag}" in names for tag in rule.tags)
 
 
 class _Loader:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
-from smartmem_rules.language.vocabulary import DTYPE_WORDS, Arity
+from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Scope:
 
     names: frozenset[str]
     functions: Mapping[str, Arity]
-    user_functions: Mapping[str, s.Function]
+    user_functions: Mapping[str, s.Function | s.Predicate]
     ranks: Mapping[str, tuple[IndexCount, s.Span]] = field(default_factory=dict)
     unknown: Code = Code.UNDEFINED_NAME
     place: str = "defined here"
@@ -95,7 +95,7 @@ class Scope:
                 yield from scope.problems(expression)
 
     def _name(self, name: s.Name) -> Iterator[Diagnostic]:
-        if name.id in self.names or name.id in DTYPE_WORDS:
+        if name.id in self.names or name.id in DTYPE_WORDS or name.id in VALUE_WORDS:
             return
         message = f"`{name.id}` is not {self.place}"
         yield Diagnostic(self.unknown, "error", message, name.span, fix=did_you_mean(name.id, self.names))
@@ -147,12 +147,12 @@ def children(node: s.Syntax) -> Iterator[s.Expression]:
                 yield child
 
 
-def _argument_count(call: s.Call, arity: Arity, user: s.Function | None) -> Iterator[Diagnostic]:
+def _argument_count(call: s.Call, arity: Arity, user: s.Function | s.Predicate | None) -> Iterator[Diagnostic]:
     count = len(call.arguments)
     spread = any(isinstance(argument, s.Splat) for argument in call.arguments)
     # `f(*list)` gives as many arguments as the list has elements.
     if arity.admits(count) or (spread and (arity.most is None or count - 1 <= arity.most)):
         return
     message = f"`{call.function}` takes {arity}, not {count}"
-    secondary = (user.span, "it is defined here") if user is not None else None
+    secondary = (user.place("name"), "it is defined here") if user is not None else None
     yield Diagnostic(Code.ARGUMENT_COUNT, "error", message, call.span, secondary=secondary)

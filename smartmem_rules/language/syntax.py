@@ -6,6 +6,7 @@ the line that caused it.  The tree is immutable; `language.parser` builds it, `l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -31,6 +32,21 @@ class Syntax:
     """Base of all nodes; the span takes no part in equality."""
 
     span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration(Syntax):
+    """A node with words worth pointing at one by one.
+
+    `places` gives the spans of its parts: `name` always, others by the name of the field that holds the word, or by
+    `field:word` where the field holds several.
+    """
+
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
+
+    def place(self, key: str) -> Span:
+        """The span of a part, or of the whole node where the part has none of its own."""
+        return self.places.get(key, self.span)
 
 
 # --- expressions: shapes, attributes, guards and operator definitions share one grammar ---------------
@@ -133,7 +149,7 @@ class ListOf(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Binder(Syntax):
+class Binder(Declaration):
     """`k < K` (a loop), `*k < KS` (a list of loops) or `j in N` (unrolled when the operator is instantiated)."""
 
     name: str
@@ -172,7 +188,7 @@ class TensorType(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class DtypeVariable(Syntax):
+class DtypeVariable(Declaration):
     """`T: float | int` in the angle brackets of an operator."""
 
     name: str
@@ -180,7 +196,7 @@ class DtypeVariable(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Input(Syntax):
+class Input(Declaration):
     """An input: a tensor, or with `constant` a compile-time value (`type` is then None)."""
 
     name: str
@@ -192,7 +208,7 @@ class Input(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute(Syntax):
+class Attribute(Declaration):
     name: str
     kind: str  # int | float | string | ints | floats | bool
     default: Expression | None
@@ -200,7 +216,7 @@ class Attribute(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Output(Syntax):
+class Output(Declaration):
     """An output; `index` names the running number of a variadic one (`ys[j]: ...`)."""
 
     name: str
@@ -209,13 +225,13 @@ class Output(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Let(Syntax):
+class Let(Declaration):
     name: str
     value: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class EquationSyntax(Syntax):
+class EquationSyntax(Declaration):
     """`y[*i, k] = body`; `view` marks a pure index map; locals give `*i < R` as index items."""
 
     tensor: str
@@ -226,7 +242,7 @@ class EquationSyntax(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class OnnxBinding(Syntax):
+class OnnxBinding(Declaration):
     domain: str
     name: str
     since: int
@@ -234,7 +250,7 @@ class OnnxBinding(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Operator(Syntax):
+class Operator(Declaration):
     name: str
     dtypes: tuple[DtypeVariable, ...]
     inputs: tuple[Input, ...]
@@ -243,6 +259,7 @@ class Operator(Syntax):
     commutative: bool
     internal: bool
     onnx: OnnxBinding | None
+    also: tuple[OnnxBinding, ...]  # further ONNX operators that it stands for
     requires: tuple[Expression, ...]
     lets: tuple[Let, ...]
     equations: tuple[EquationSyntax, ...]
@@ -251,7 +268,7 @@ class Operator(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Function(Syntax):
+class Function(Declaration):
     """`function f(a, b) = e`: a compile-time function over numbers, lists and strings."""
 
     name: str
@@ -259,11 +276,39 @@ class Function(Syntax):
     body: Expression
 
 
+@dataclass(frozen=True, slots=True)
+class Predicate(Declaration):
+    """`predicate p(t, n) = condition`: a named guard; its parameters may be tensors."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Expression
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Declaration):
+    """`let HALF = 0.5`: a named value for guards, attributes, definitions and, as a number, for patterns."""
+
+    name: str
+    value: Expression
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset(Declaration):
+    """`ruleset late after algebra`: a set of rules and the sets that run before it."""
+
+    name: str
+    after: tuple[str, ...]
+    comment: str
+
+
 # --- rules -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern(Syntax):
+class Pattern(Declaration):
     pass
 
 
@@ -280,7 +325,7 @@ class PatternNumber(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
-class PatternAttribute(Syntax):
+class PatternAttribute(Declaration):
     """`axis = e`: on the left a Name binds the attribute, anything else must equal it; on the right it is computed."""
 
     name: str
@@ -300,7 +345,7 @@ class PatternOperator(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite(Syntax):
+class Rewrite(Declaration):
     name: str
     ruleset: str
     left: Pattern
@@ -310,10 +355,12 @@ class Rewrite(Syntax):
     relaxes: tuple[str, ...]  # reassociation | nan | infinities | signed_zero
     unsound: str | None  # the counterexample of a rule that is kept as a warning; never compiled
     comment: str
+    explores: bool = False  # the right side need not be better: other rules decide
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Eliminate(Syntax):
+class Eliminate(Declaration):
     """The operator may become an index map inside its neighbours."""
 
     name: str
@@ -321,10 +368,11 @@ class Eliminate(Syntax):
     operator: str
     guards: tuple[Expression, ...]
     comment: str
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class IndexRule(Syntax):
+class IndexRule(Declaration):
     """An equation of index arithmetic; free names are index variables or constants."""
 
     name: str
@@ -332,10 +380,11 @@ class IndexRule(Syntax):
     right: Expression
     guards: tuple[Expression, ...]
     comment: str
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Syntax):
+class Table(Declaration):
     """A complete table over pairs of classes: `cells[first, second]` is a tuple of words."""
 
     name: str
@@ -345,7 +394,7 @@ class Table(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Syntax):
+class Entry(Declaration):
     """`key value value ...;` in a block."""
 
     key: str
@@ -353,7 +402,7 @@ class Entry(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Block(Syntax):
+class Block(Declaration):
     """`device pocl { ... }`, `schedule NAME for KIND { ... }`, `level NAME { ... }`, `layout`, `fuse`."""
 
     kind: str
@@ -364,11 +413,24 @@ class Block(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class Import(Syntax):
+class Import(Declaration):
     path: str
 
 
-Item = Import | Function | Operator | Rewrite | Eliminate | IndexRule | Table | Block
+@dataclass(frozen=True, slots=True)
+class Family(Declaration):
+    """`for Op, n in (Relu, 1), (Exp, 2) { items }`: the items once for each member.
+
+    A rule of a family is named `NAME.MEMBER`, by the member's first word; its plain name stands for all of them.
+    """
+
+    variables: tuple[str, ...]
+    members: tuple[tuple[Expression, ...], ...]
+    items: tuple[Item, ...]
+
+
+Rule = Rewrite | Eliminate | IndexRule
+Item = Import | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,23 +29,25 @@ def _exactly(count: int, names: str) -> dict[str, Arity]:
 
 
 LIST_FUNCTIONS: dict[str, Arity] = {
-    **_exactly(1, "rank prod sum_of range ones zeros reverse sort cumsum shape dtype count present fail"),
-    **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel"),
+    **_exactly(1, "rank prod sum_of ones zeros reverse sort cumsum shape dtype count present fail"),
+    **_exactly(1, "abs sign floor ceil round sqrt int"),
+    **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel near"),
+    "range": Arity(1, 3),
     **_exactly(3, "put insert clamp"),
     **dict.fromkeys(("concat", "broadcast", "min", "max"), Arity(1, None)),
 }
 ELEMENT_FUNCTIONS: dict[str, Arity] = {
     **_exactly(1, "exp log sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan"),
     **_exactly(1, "sinh cosh tanh asinh acosh atanh erf sigmoid isnan isinf float"),
-    **_exactly(2, "pow mod fmod cast"),
+    **_exactly(2, "pow mod fmod cast bit_and bit_or bit_xor shift_left shift_right"),
     **_exactly(3, "select"),
 }
-GUARD_FUNCTIONS: dict[str, Arity] = {
-    **_exactly(1, "constant value uses"),
-    **_exactly(2, "near"),
-}
+GUARD_FUNCTIONS: dict[str, Arity] = _exactly(1, "constant value uses")
 DEFINITION_FUNCTIONS = LIST_FUNCTIONS | ELEMENT_FUNCTIONS
 ALL_FUNCTIONS = DEFINITION_FUNCTIONS | GUARD_FUNCTIONS
+
+VALUE_WORDS = frozenset({"none", "nan"})
+"""Names that stand for themselves everywhere; `inf` and truth values are part of the grammar."""
 
 DTYPE_CLASSES = frozenset({"float", "int", "number", "bool", "any"})
 DTYPES = frozenset(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
-from smartmem_rules.plan.memory import assign_slots
+from smartmem_rules.plan.memory import assign_slots, item_bytes
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Stored, row_major
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
@@ -143,5 +142,4 @@ def _pack_constants(tensors: dict[str, Stored], constants: Mapping[str, np.ndarr
 
 
 def _bytes(stored: Stored) -> int:
-    size = 1 if stored.storage == "bool" else np.dtype(stored.storage).itemsize
-    return math.prod(stored.type.shape) * size
+    return stored.type.elements * item_bytes(stored.storage)

@@ -53,7 +53,7 @@ def match_contraction(
 ) -> MatchedContraction | None:
     """The contraction that an equation is, None if it is none."""
     sums = [node for node in walk(equation.body) if isinstance(node, Reduce)]
-    if len(sums) != 1 or sums[0].kind != "sum" or not sums[0].dtype not in ACCUMULATED:
+    if len(sums) != 1 or sums[0].kind != "sum" or sums[0].dtype not in ACCUMULATED:
         return None
     product = sums[0].body
     if not isinstance(product, Apply) or product.function != "mul":

@@ -24,6 +24,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.primitives import storage_dtype
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ class Scheduler:
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
-    dtype = np.uint8 if storage == "bool" else np.dtype(storage)
+    dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
     if layout.memory == "buffer":
         return np.ascontiguousarray(values.transpose(layout.order) if values.ndim else values).astype(dtype).reshape(-1)
     width, height = layout.image_size(values.shape)

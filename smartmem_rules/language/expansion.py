@@ -1,0 +1,203 @@
+"""From what an author writes to what the engine runs: families become rules, named predicates and constants their meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
+
+from smartmem_rules.language import syntax as s
+
+_Node = TypeVar("_Node", bound=s.Syntax)
+
+MEMBER_SEPARATOR = "."
+"""Stands between the name of a family's rule and the member; names themselves have no such character."""
+
+
+def rebuilt(node: _Node, change: Callable[[s.Syntax], s.Syntax | None]) -> _Node:
+    """The tree with every node for which `change` gives another one replaced, outermost first; spans stay."""
+    return _rebuilt(node, change)  # type: ignore[return-value]
+
+
+def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> object:
+    if isinstance(node, tuple):
+        parts = tuple(_rebuilt(part, change) for part in node)
+        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
+    if not isinstance(node, s.Syntax):
+        return node
+    changed = change(node)
+    if changed is not None:
+        return changed
+    values = {}
+    for part in fields(node):
+        if part.compare:
+            old = getattr(node, part.name)
+            new = _rebuilt(old, change)
+            if new is not old:
+                values[part.name] = new
+    return replace(node, **values) if values else node
+
+
+# --- families ----------------------------------------------------------------------------------------
+
+
+def expanded(items: Iterable[s.Item]) -> Iterator[s.Item]:
+    """The items with every family replaced by its members."""
+    for item in items:
+        if isinstance(item, s.Family):
+            for member in item.members:
+                words = dict(zip(item.variables, member, strict=False))
+                yield from (_member(inner, words) for inner in item.items)
+        else:
+            yield item
+
+
+def family_name(rule: str) -> str:
+    """The name that stands for all rules of the rule's family; that of the rule itself outside of families."""
+    return rule.partition(MEMBER_SEPARATOR)[0]
+
+
+def _member(item: s.Item, words: Mapping[str, s.Expression]) -> s.Item:
+    made = rebuilt(item, lambda node: _with_words(node, words))
+    if isinstance(made, s.Rule) and made.name not in words:
+        first = next(iter(words.values()), None)
+        return replace(made, name=f"{made.name}{MEMBER_SEPARATOR}{_text(first)}")
+    return made
+
+
+def _with_words(node: s.Syntax, words: Mapping[str, s.Expression]) -> s.Syntax | None:
+    if isinstance(node, s.Name) and node.id in words:
+        return replace(words[node.id], span=node.span)
+    if isinstance(node, s.PatternVariable) and node.name in words:
+        value = _constant_number(words[node.name])
+        if value is not None:
+            return s.PatternNumber(node.span, value)
+        return replace(node, name=_text(words[node.name]))
+    changes = {}
+    for name in ("name", "operator", "function", "ruleset", "dtype"):
+        word = getattr(node, name, None)
+        if isinstance(word, str) and word in words and not isinstance(node, s.PatternVariable | s.Input | s.Attribute):
+            changes[name] = _text(words[word])
+    if not changes:
+        return None
+    # the parts of this node are still to be looked at
+    return rebuilt(replace(node, **changes), lambda inner: _with_words(inner, words))  # type: ignore[arg-type]
+
+
+def _text(word: s.Expression | None) -> str:
+    if isinstance(word, s.Name):
+        return word.id
+    if isinstance(word, s.Unary):
+        return f"-{_text(word.operand)}"
+    value = getattr(word, "value", "")
+    return str(value)
+
+
+def _constant_number(word: s.Expression) -> int | float | None:
+    if isinstance(word, s.Number):
+        return word.value
+    if isinstance(word, s.Unary) and isinstance(word.operand, s.Number):
+        return -word.operand.value
+    return None
+
+
+# --- named predicates and constants ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The predicates and constants of all files that are used together."""
+
+    predicates: Mapping[str, s.Predicate] = field(default_factory=dict)
+    constants: Mapping[str, s.Constant] = field(default_factory=dict)
+
+    @staticmethod
+    def of(items: Sequence[s.Item]) -> Names:
+        """Those that the items define; of two with one name the first."""
+        predicates: dict[str, s.Predicate] = {}
+        constants: dict[str, s.Constant] = {}
+        for item in items:
+            if isinstance(item, s.Predicate):
+                predicates.setdefault(item.name, item)
+            elif isinstance(item, s.Constant):
+                constants.setdefault(item.name, item)
+        return Names(predicates, constants)
+
+    def resolved(self, item: s.Item) -> s.Item:
+        """The item with predicates and constants written out; a guard keeps the span of what its author wrote."""
+        if not self.predicates and not self.constants:
+            return item
+        hidden = _bound_in(item) if isinstance(item, s.Operator | s.Function) else frozenset()
+        return rebuilt(item, lambda node: self._resolved(node, hidden))
+
+    def _resolved(self, node: s.Syntax, hidden: frozenset[str]) -> s.Syntax | None:
+        if isinstance(node, s.Name) and node.id in self.constants and node.id not in hidden:
+            value = rebuilt(self.constants[node.id].value, lambda inner: self._resolved(inner, hidden))
+            return replace(value, span=node.span)
+        if isinstance(node, s.PatternVariable) and node.name in self.constants:
+            value = rebuilt(self.constants[node.name].value, lambda inner: self._resolved(inner, hidden))
+            number = _constant_number(value)
+            return None if number is None else s.PatternNumber(node.span, number)
+        if isinstance(node, s.Call) and node.function in self.predicates:
+            predicate = self.predicates[node.function]
+            arguments = tuple(rebuilt(argument, lambda inner: self._resolved(inner, hidden)) for argument in node.arguments)
+            given = dict(zip(predicate.parameters, arguments, strict=False))
+            body = rebuilt(predicate.body, lambda inner: self._resolved(inner, hidden | given.keys()))
+            return replace(rebuilt(body, lambda inner: _argument(inner, given)), span=node.span)
+        return None
+
+
+def _argument(node: s.Syntax, given: Mapping[str, s.Expression]) -> s.Syntax | None:
+    return given.get(node.id) if isinstance(node, s.Name) else None
+
+
+def _bound_in(node: object) -> frozenset[str]:
+    """All names that a definition gives a meaning of its own."""
+    found: set[str] = set()
+    stack: list[object] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend(current)
+        elif isinstance(current, s.Function):
+            found.update(current.parameters)
+            stack.append(current.body)
+        elif isinstance(current, s.Syntax):
+            if isinstance(current, s.Input | s.Attribute | s.Output | s.Let | s.Binder | s.DtypeVariable):
+                found.add(current.name)
+            if isinstance(current, s.TensorType):
+                found.update(_shape_names(current))
+            stack.extend(getattr(current, part.name) for part in fields(current) if part.compare)
+    return frozenset(found)
+
+
+def _shape_names(type_: s.TensorType) -> Iterator[str]:
+    for extent in type_.shape:
+        bound = extent.operand if isinstance(extent, s.Splat) else extent
+        if isinstance(bound, s.Name):
+            yield bound.id
+
+
+# --- the order of rule sets --------------------------------------------------------------------------
+
+
+def with_rulesets(level: s.Block, rulesets: Sequence[s.Ruleset], named: frozenset[str]) -> s.Block:
+    """The level with each rule set that no level names put behind the last of those that it runs after.
+
+    A set joins only where the level runs all that it is after.
+    """
+    entry = next((entry for entry in level.entries if entry.key == "rulesets"), None)
+    if entry is None:
+        return level
+    order = list(map(str, entry.values))
+    waiting = [one for one in rulesets if one.after and one.name not in named]
+    joined = True
+    while joined:
+        joined = False
+        for one in waiting:
+            if one.name not in order and set(one.after) <= set(order):
+                last = max(place for place, name in enumerate(order) if name in one.after)
+                order.insert(last + 1, one.name)
+                joined = True
+    entries = tuple(replace(one, values=tuple(order)) if one is entry else one for one in level.entries)
+    return replace(level, entries=entries)

@@ -1,0 +1,113 @@
+"""What verification says about a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from smartmem_rules.language.syntax import Span
+
+PROVED = "proved"
+TESTED = "tested"
+FAILED = "failed"
+VACUOUS = "vacuous"
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """One instance of a rule at which it is wrong.
+
+    Attributes:
+        summary: one line: what differs.
+        lines: the whole instance, readable: shapes, attributes, values on both sides.
+        snippet: Python that shows the difference again.
+        data: the instance as plain data, from which it can be built again.
+    """
+
+    summary: str
+    lines: tuple[str, ...]
+    snippet: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """The verdict on one rule and what it rests on.
+
+    Attributes:
+        kind: rewrite, eliminate, index, table or layout.
+        trials: instances with values at which both sides were compared; all satisfied the rule's guards.
+        cases: the different shapes and attributes among them.
+        satisfied: the share of generated instances that satisfied the guards; nothing else was counted.
+        refused: instances that satisfied the guards, but that the engine turns down because the types of both sides differ.
+        rounding: the greatest relative difference of both sides in float32, None where it was not measured.
+        reason: why a verdict is no better than it is.
+    """
+
+    name: str
+    kind: str
+    span: Span
+    verdict: str
+    method: str
+    assumptions: tuple[str, ...] = ()
+    trials: int = 0
+    cases: int = 0
+    satisfied: float | None = None
+    refused: int = 0
+    rounding: float | None = None
+    seconds: float = 0.0
+    reason: str | None = None
+    counterexample: Counterexample | None = None
+
+    def data(self) -> dict[str, Any]:
+        """The report as JSON."""
+        found = self.counterexample
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "file": self.span.file,
+            "line": self.span.line,
+            "column": self.span.column,
+            "verdict": self.verdict,
+            "method": self.method,
+            "assumptions": list(self.assumptions),
+            "trials": self.trials,
+            "cases": self.cases,
+            "satisfied_share": None if self.satisfied is None else round(self.satisfied, 4),
+            "refused_by_type": self.refused,
+            "float32_rounding": self.rounding,
+            "seconds": round(self.seconds, 3),
+            "reason": self.reason,
+            "counterexample": None
+            if found is None
+            else {"summary": found.summary, "lines": list(found.lines), "snippet": found.snippet, "data": dict(found.data)},
+        }
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The reports on all rules, in the order of the rule files."""
+
+    rules: Sequence[RuleReport]
+    seed: int
+    seconds: float
+
+    @property
+    def sound(self) -> bool:
+        """Whether no rule failed and none is vacuous."""
+        return all(r.verdict not in (FAILED, VACUOUS) for r in self.rules)
+
+    def counts(self) -> dict[str, int]:
+        """How many rules have each verdict."""
+        return {v: sum(r.verdict == v for r in self.rules) for v in (PROVED, TESTED, FAILED, VACUOUS, UNKNOWN)}
+
+    def data(self) -> dict[str, Any]:
+        """The verification as JSON."""
+        return {
+            "rules": [r.data() for r in self.rules],
+            "verdicts": self.counts(),
+            "seed": self.seed,
+            "seconds": round(self.seconds, 2),
+        }

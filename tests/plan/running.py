@@ -1,0 +1,46 @@
+"""Plans an ONNX model and runs it on the device at hand, without the command line around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from smartmem_rules.api import Clock
+from smartmem_rules.pipeline import Request, make_plan
+from smartmem_rules.plan.model import Plan
+from smartmem_rules.runtime.executor import Executor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
+MEMORIES = ("buffer", "image")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How a model is planned; the device names a profile, whose kernels also run on a CPU that stands in for it."""
+
+    level: str = "smartmem"
+    memory: str = "buffer"
+    dtype: str = "float32"
+    device: str = "pocl"
+
+    def __str__(self) -> str:
+        return f"{self.level}-{self.memory}-{self.dtype}-{self.device}"
+
+
+def prepare(model: onnx.ModelProto, mode: Mode) -> tuple[Plan, Executor]:
+    """The plan of a model, and the plan ready to run."""
+    request = Request(model, (), mode.device, mode.level, mode.dtype, mode.memory, (), {})
+    plan, target = make_plan(request, Clock())
+    assert target.device is not None
+    return plan, Executor(plan, target.device)
+
+
+def run(model: onnx.ModelProto, mode: Mode, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs for the feeds that are still inputs of the plan."""
+    plan, executor = prepare(model, mode)
+    return executor.run({name: feeds[name] for name in plan.inputs})
