@@ -18,11 +18,13 @@ __kernel void smr_kernel(
     const int first_row = row_block * {{ block_rows }};
     const int row_count = min({{ block_rows }}, {{ m }} - first_row);
 {{ body }}
-    const int last_tile = min((column_block + 1) * {{ tiles_per_block }}, {{ tiles }});
-    for (int tile = column_block * {{ tiles_per_block }}; tile < last_tile; ++tile) {
-        {{ right_pointer }}
+    const int first_tile = column_block * {{ tiles_per_block }};
+    const int last_tile = first_tile + {{ tiles_per_block }};
+{% for part in parts %}
+    for (int tile = max(first_tile - {{ part.first }}, 0); tile < min(last_tile - {{ part.first }}, {{ part.tiles }}); ++tile) {
+        {{ part.pointer }}
         for (int r = 0; r < row_count; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, right_space) }}
+{{ accumulate(rows, columns, k, left_space, left_pointer, part.space) }}
             float8 result[{{ rows * columns // 8 }}];
 {% for i in range(rows) %}
 {% for j in range(columns // 8) %}
@@ -33,8 +35,9 @@ __kernel void smr_kernel(
             for (int i = 0; i < valid_rows; ++i) {
                 const int {{ row }} = first_row + r + i;
                 const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
-{{ epilogue }}
+{{ part.epilogue }}
             }
         }
     }
+{% endfor %}
 }

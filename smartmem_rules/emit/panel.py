@@ -11,6 +11,7 @@ from smartmem_rules.emit.expressions import Value
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
+from smartmem_rules.plan.schedule import PackedPanel
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
 
@@ -43,10 +44,8 @@ class _Panel:
         self.emission = Emission(kernel, target, tensors, 8)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
-        self.n_count = self.contraction.n.extent
         self.batch = Var("batch", math.prod(v.extent for v in self.contraction.batch))
         self.row = Var("row", self.m_count)
-        self.tiles = -(-self.n_count // self.schedule.columns)
 
     def values(self, row: Var | None) -> dict[Var, Index]:
         """The batch and row variables in terms of the flat ones."""
@@ -59,17 +58,14 @@ class _Panel:
     def emit(self) -> Source:
         expressions = self.emission.expressions
         names = {"batch": expressions.name(self.batch), "row": expressions.name(self.row)}
-        right_space, right_pointer = self._right()
+        parts = self._parts()
         left_space, left_pointer = self._left()
-        body = self.emission.writer
-        epilogue = Writer()
-        self.emission.writer = expressions.writer = epilogue
-        with epilogue.block(""):
-            self._epilogue()
-        self.emission.writer = expressions.writer = body
+        for part in parts:
+            part.write_epilogue()
         s = self.schedule
+        tiles = sum(part.tiles for part in parts)
         row_blocks = -(-self.m_count // s.block_rows)
-        column_blocks = -(-self.tiles // s.tiles_per_block)
+        column_blocks = -(-tiles // s.tiles_per_block)
         items = row_blocks * column_blocks * self.batch.extent
         return self.emission.source(
             "contraction_panel.cl",
@@ -79,18 +75,29 @@ class _Panel:
             columns=s.columns,
             block_rows=s.block_rows,
             tiles_per_block=s.tiles_per_block,
-            tiles=self.tiles,
+            parts=parts,
             row_blocks=row_blocks,
             column_blocks=column_blocks,
             m=self.m_count,
             k=self.k_count,
-            epilogue=epilogue.text(),
             left_space=left_space,
             left_pointer=left_pointer,
-            right_space=right_space,
-            right_pointer=right_pointer,
             **names,
         )
+
+    def _parts(self) -> list[_Columns]:
+        """The right factors, each with its stores and the number of its first tile."""
+        c, kernel = self.contraction, self.kernel
+        own = len(kernel.stores) - sum(len(part.stores) for part in kernel.parts)
+        factors = [(c.n, c.b, kernel.stores[:own]), *((p.n, p.b, p.stores) for p in kernel.parts)]
+        parts: list[_Columns] = []
+        first = 0
+        for (n, b, stores), packed in zip(factors, kernel.schedule["packed"], strict=True):
+            part = _Columns(self, n, stores, first)
+            part.set_right(b, packed)
+            parts.append(part)
+            first += part.tiles
+        return parts
 
     # --- the left factor ---
 
@@ -172,7 +179,7 @@ class _Panel:
         writer = self.emission.writer
         padded = self._padded_columns(scores)
         tiles = padded // INNER_COLUMNS
-        self._pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
+        self.pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
         direct = self._direct_rows(scores.a, scores.k)
         space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())
         writer.line(f"float inner[{self.schedule.block_rows * padded}];")
@@ -185,39 +192,9 @@ class _Panel:
         for line in text.splitlines():
             writer.line(line)
 
-    # --- the right factor ---
+    # --- right factors ---
 
-    def _right(self) -> tuple[str, str]:
-        columns = self.schedule.columns
-        packed = self.kernel.schedule.get("packed")
-        expressions = self.emission.expressions
-        if packed is None:
-            self._pack("columns", self.contraction.b, self.contraction.n, self.contraction.k, columns)
-            return "", f"const float* right = columns + tile * {self.k_count * columns};"
-        parameter = self.emission.accesses[packed].parameter
-        per_tile = self.k_count * columns
-        batches = self._right_batch()
-        prefix = f"({expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
-        if self.tensors[packed].storage == "float16":
-            return "", self._unpacked_halves(parameter, prefix, per_tile)
-        return "__global ", f"__global const float* right = {parameter} + ({prefix}tile) * {per_tile};"
-
-    def _unpacked_halves(self, parameter: str, prefix: str, per_tile: int) -> str:
-        self.emission.writer.line(f"float columns[{per_tile}];")
-        return (
-            f"for (int k = 0; k < {per_tile}; k += 8) *(smr_float8*)(columns + k) = "
-            f"vload_half8(0, {parameter} + ({prefix}tile) * {per_tile} + k); const float* right = columns;"
-        )
-
-    def _right_batch(self) -> Index:
-        """The position of the batch in a packed constant, which holds only the batches that the factor depends on."""
-        position = Index(0)
-        values = self.values(None)
-        for var in self.kernel.schedule["packed_batch"]:
-            position = add(scale(position, var.extent), values[var])
-        return position
-
-    def _pack(self, name: str, factor: Expr, n: Var, k: tuple[Var, ...], columns: int) -> None:
+    def pack(self, name: str, factor: Expr, n: Var, k: tuple[Var, ...], columns: int) -> None:
         """Copy a right factor of this batch into panels of columns."""
         expressions, writer = self.emission.expressions, self.emission.writer
         k_count = math.prod(v.extent for v in k)
@@ -252,63 +229,6 @@ class _Panel:
                 f"for (int n = 0; n < {rest}; ++n) {name}[{start} + k * {columns} + n] = 0.0f;"
             )
 
-    # --- the epilogue ---
-
-    def _epilogue(self) -> None:
-        expressions = self.emission.expressions
-        columns = self.schedule.columns
-        tile = Var("tile", self.tiles)
-        expressions.call(tile, "tile")
-        first = scale(variable(tile), columns)
-        width, n = 8, self.contraction.n
-        whole_tiles, rest = divmod(self.n_count, columns)
-        rows = self.values(self.row)
-        for part in range(columns // width):
-            start = part * width
-            if whole_tiles == 0 and start >= rest:
-                continue
-            always = rest == 0 or (whole_tiles == 0 and start + width <= rest)
-            sometimes = whole_tiles > 0 or start + width <= rest
-            lane = Var("lane", width)
-            condition = f"if (tile * {columns} + {start + width} <= {self.n_count})"
-            if sometimes:
-                at = {**rows, n: add(add(first, Index(start)), variable(lane))}
-                self._set_accumulator(f"*(const smr_float8*)(accumulated + {start})", start)
-                with expressions.scope("" if always else condition):
-                    self._write(at, lane)
-            if not always and start < max(rest, 0):
-                self._partial(rows, start, rest, whole_tiles, condition if sometimes else None)
-
-    def _partial(
-        self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, condition: str | None
-    ) -> None:
-        """Columns of the last tile that fill no vector."""
-        expressions = self.emission.expressions
-        count = min(8, rest - start)
-        place = Var("column", count)
-        if count == 8:
-            return
-        negated = f"if (tile == {whole_tiles})"
-        with expressions.scope(negated if condition is not None else ""), expressions.loop(place):
-            name = expressions.name(place) if count > 1 else "0"
-            self.emission.expressions.internal[ACCUMULATOR] = lambda read, lane: Value(
-                f"accumulated[{start} + {name}]", 1
-            )
-            at = {**rows, self.contraction.n: add(Index(whole_tiles * self.schedule.columns + start), variable(place))}
-            self._write(at, None)
-
-    def _set_accumulator(self, vector: str, start: int) -> None:
-        def read(node: Read, lane: Var | None) -> Value:
-            if lane is not None:
-                return Value(vector, lane.extent)
-            return Value(f"accumulated[{start + node.indices[0].constant}]", 1)
-
-        self.emission.expressions.internal[ACCUMULATOR] = read
-
-    def _write(self, at: dict[Var, Index], lane: Var | None) -> None:
-        for store in self.kernel.stores:
-            self.emission.store(_bind_accumulator(store, lane), at, lane)
-
 
 def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:
     """The row-major place of the reduction variables."""
@@ -326,6 +246,117 @@ def _bind_accumulator(store: Store, lane: Var | None) -> Store:
         return Read(ACCUMULATOR, (variable(lane),), node.dtype) if node.tensor == ACCUMULATOR else node
 
     return Store(store.tensor, store.indices, substitute_reads(store.value, read), store.local)
+
+
+@dataclass
+class _Columns:
+    """One right factor and what is written of its columns."""
+
+    panel: _Panel
+    n: Var
+    stores: tuple[Store, ...]
+    first: int
+    space: str = ""
+    pointer: str = ""
+    epilogue: str = ""
+
+    @property
+    def columns(self) -> int:
+        return self.panel.schedule.columns
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.n.extent // self.columns)
+
+    # --- the factor ---
+
+    def set_right(self, b: Expr, packed: PackedPanel | None) -> None:
+        panel = self.panel
+        if packed is None:
+            panel.pack("columns", b, self.n, panel.contraction.k, self.columns)
+            self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
+            return
+        parameter = panel.emission.accesses[packed.name].parameter
+        per_tile = panel.k_count * self.columns
+        batches = self._batch(packed)
+        prefix = f"({panel.emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
+        start = f"{parameter} + ({prefix}tile) * {per_tile}"
+        if panel.tensors[packed.name].storage == "float16":
+            self.pointer = (
+                f"float widened[{per_tile}]; for (int k = 0; k < {per_tile}; k += 8) "
+                f"*(smr_float8*)(widened + k) = vload_half8(0, {start} + k); const float* right = widened;"
+            )
+            return
+        self.space = "__global "
+        self.pointer = f"__global const float* right = {start};"
+
+    def _batch(self, packed: PackedPanel) -> Index:
+        """The position of the batch in a packed constant, which holds only the batches that the factor depends on."""
+        position = Index(0)
+        values = self.panel.values(None)
+        for var in packed.batch:
+            position = add(scale(position, var.extent), values[var])
+        return position
+
+    # --- the epilogue ---
+
+    def write_epilogue(self) -> None:
+        emission = self.panel.emission
+        body, own = emission.writer, Writer()
+        emission.writer = emission.expressions.writer = own
+        with own.block(""):
+            self._all_columns()
+        emission.writer = emission.expressions.writer = body
+        self.epilogue = own.text()
+
+    def _all_columns(self) -> None:
+        expressions = self.panel.emission.expressions
+        columns = self.columns
+        tile = Var(f"tile{self.first}", self.tiles)
+        expressions.call(tile, "tile")
+        first = scale(variable(tile), columns)
+        width, n = 8, self.n
+        whole_tiles, rest = divmod(n.extent, columns)
+        rows = self.panel.values(self.panel.row)
+        for start in range(0, columns, width):
+            if whole_tiles == 0 and start >= rest:
+                continue
+            always = rest == 0 or (whole_tiles == 0 and start + width <= rest)
+            sometimes = whole_tiles > 0 or start + width <= rest
+            lane = Var("lane", width)
+            condition = f"if (tile * {columns} + {start + width} <= {n.extent})"
+            if sometimes:
+                at = {**rows, n: add(add(first, Index(start)), variable(lane))}
+                self._set_accumulator(f"*(const smr_float8*)(accumulated + {start})", start)
+                with expressions.scope("" if always else condition):
+                    self._write(at, lane)
+            if not always and start < rest:
+                self._partial(rows, start, rest, whole_tiles, sometimes)
+
+    def _partial(self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, guarded: bool) -> None:
+        """Columns of the last tile that fill no vector."""
+        expressions = self.panel.emission.expressions
+        count = min(8, rest - start)
+        if count == 8:
+            return
+        place = Var("column", count)
+        with expressions.scope(f"if (tile == {whole_tiles})" if guarded else ""), expressions.loop(place):
+            name = expressions.name(place) if count > 1 else "0"
+            expressions.internal[ACCUMULATOR] = lambda read, lane: Value(f"accumulated[{start} + {name}]", 1)
+            at = {**rows, self.n: add(Index(whole_tiles * self.columns + start), variable(place))}
+            self._write(at, None)
+
+    def _set_accumulator(self, vector: str, start: int) -> None:
+        def read(node: Read, lane: Var | None) -> Value:
+            if lane is not None:
+                return Value(vector, lane.extent)
+            return Value(f"accumulated[{start + node.indices[0].constant}]", 1)
+
+        self.panel.emission.expressions.internal[ACCUMULATOR] = read
+
+    def _write(self, at: dict[Var, Index], lane: Var | None) -> None:
+        for store in self.stores:
+            self.panel.emission.store(_bind_accumulator(store, lane), at, lane)
 
 
 def emit_panel(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:

@@ -241,7 +241,7 @@ def compile_time(name: str, array: Array, kind: str) -> Value:
     numbers: list[int | float] = array.reshape(-1).tolist()
     numbers = [int(v) if isinstance(v, bool) else v for v in numbers]
     if kind == "tensor":
-        return ConstantTensor(array.shape, tuple(numbers))
+        return ConstantTensor(array.shape, tuple(numbers), array.dtype.name)
     if kind in ("int", "ints") and array.dtype.kind == "f":
         raise Unsupported(f"{name} is {array.dtype.name}, not integer")
     if kind in ("ints", "floats"):
@@ -269,7 +269,7 @@ def raw_attribute(attribute: onnx.AttributeProto) -> Raw:
             return tuple(s.decode("utf-8", "replace") for s in attribute.strings)
         case kinds.TENSOR:
             array = numpy_helper.to_array(attribute.t)
-            return ConstantTensor(array.shape, tuple(array.reshape(-1).tolist()))
+            return ConstantTensor(array.shape, tuple(array.reshape(-1).tolist()), array.dtype.name)
         case kinds.GRAPH:
             return attribute.g
         case _:

@@ -30,8 +30,8 @@ def _exactly(count: int, names: str) -> dict[str, Arity]:
 
 LIST_FUNCTIONS: dict[str, Arity] = {
     **_exactly(1, "rank prod sum_of ones zeros reverse sort cumsum shape dtype count present fail"),
-    **_exactly(1, "abs sign floor ceil round sqrt int"),
-    **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel near"),
+    **_exactly(1, "abs sign floor ceil round sqrt int letters distinct"),
+    **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel near parts"),
     "range": Arity(1, 3),
     **_exactly(3, "put insert clamp"),
     **dict.fromkeys(("concat", "broadcast", "min", "max"), Arity(1, None)),
@@ -71,7 +71,7 @@ DTYPE_WORDS = DTYPE_CLASSES | DTYPES
 # `T` needs no declaration: it is any number.
 IMPLICIT_DTYPE_VARIABLE = "T"
 
-ATTRIBUTE_KINDS = frozenset({"int", "float", "string", "ints", "floats", "bool"})
+ATTRIBUTE_KINDS = frozenset({"int", "float", "string", "ints", "floats", "bool", "tensor"})
 CONSTANT_KINDS = frozenset({"int", "ints", "float", "floats", "tensor"})
 
 CLASSES = frozenset({"ILD.Variable", "ILI.Variable", "ILD.Fixed", "ILI.Fixed"})

@@ -100,8 +100,9 @@ def build(
 
 
 def without_row_prologue(policy: Policy) -> Policy:
-    """Only the panel template computes rows for a contraction; other templates would compute them once a tile."""
-    rules = tuple(r for r in policy.rules if (r.first, r.second) != ("reduction", "contraction"))
+    """Only the panel template computes rows, or several right factors, for a contraction."""
+    apart = {("reduction", "contraction"), ("contraction", "contraction")}
+    rules = tuple(r for r in policy.rules if (r.first, r.second) not in apart)
     return replace(policy, rules=rules)
 
 

@@ -9,7 +9,7 @@ from smartmem_rules.plan.attention import scores_line_up
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import Policy
 from smartmem_rules.plan.program import Definition, Program
-from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, tensors_read, walk
+from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, substitute_variables, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
 
 
@@ -54,6 +54,7 @@ class _Fusion:
             self._place(definition)
         if self.policy.table is not None:
             self._inline_producers()
+            self._merge_siblings()
             self._feed_contractions()
         groups = self._ordered()
         return Fused(groups, self.inlined, {t for g in groups for t in self._outputs(g)})
@@ -85,6 +86,7 @@ class _Fusion:
         return any(self._depends(other, group) for other in others)
 
     def _depends(self, group: Group, on: Group) -> bool:
+        """Whether the group needs, directly or through others, what `on` computes."""
         stack, seen = [group], {group}
         while stack:
             for producer in self._producers(stack.pop()):
@@ -105,13 +107,11 @@ class _Fusion:
     # --- what leaves a group ---
 
     def _outputs(self, group: Group) -> list[str]:
-        own = group.tensors
         outputs = []
-        for member in group.members:
+        for member in (m for part in group.parts for m in part.members):
             outside = any(self.owner[u.tensor] is not group for u in self.users.get(member.tensor, ()))
             if outside or member.tensor in self.program.outputs:
                 outputs.append(member.tensor)
-        assert outputs or own
         return outputs
 
     def _readers(self, tensor: str) -> set[Group]:
@@ -150,6 +150,25 @@ class _Fusion:
         self.groups.remove(group)
         reader.members[:0] = group.members
 
+    # --- contractions of one left factor, side by side ---
+
+    def _merge_siblings(self) -> None:
+        if self.policy.rule("contraction", "contraction") is None:
+            return
+        first: dict[object, list[Group]] = {}
+        for group in list(self.groups):
+            if group.form != "contraction" or not self._is_constant(group):
+                continue
+            for other in first.setdefault(left_key(group), []):
+                if not self._depends(group, other) and not self._depends(other, group):
+                    other.siblings.append(group)
+                    self.groups.remove(group)
+                    for member in group.members:
+                        self.owner[member.tensor] = other
+                    break
+            else:
+                first[left_key(group)].append(group)
+
     # --- rows that a contraction computes itself ---
 
     def _feed_contractions(self) -> None:
@@ -167,7 +186,7 @@ class _Fusion:
                 continue
             (reader,) = readers
             row_bytes = 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
-            if reader.form == "contraction" and row_bytes <= rule.scratch and self._rows_line_up(group, outputs[0], reader):
+            if reader.form == "contraction" and row_bytes <= rule.scratch and self._all_line_up(group, outputs[0], reader):
                 reader.feeding.append(group)
                 self.groups.remove(group)
                 for member in group.members:
@@ -204,14 +223,16 @@ class _Fusion:
         assert group.contraction is not None
         return all(t in self.program.constants for t in tensors_read(group.contraction.b))
 
+    def _all_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
+        cores = {t for part in reader.parts for t in part.coordinates}
+        if any(user.tensor not in cores for user in self.users[tensor]):
+            return False
+        return all(self._rows_line_up(group, tensor, part) for part in reader.parts)
+
     def _rows_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
         """Whether each row of the contraction's first factor reads exactly one row of the reduction."""
         matched = reader.contraction
         assert matched is not None
-        core = reader.coordinates
-        for user in self.users[tensor]:
-            if user.tensor not in core or user.equation.type != self.definition[user.tensor].equation.type:
-                return False
         reads = [r for r in _reads_through(matched.a, self.inlined) if r.tensor == tensor]
         everywhere = sum(r.tensor == tensor for m in reader.members for r in _reads_of(m.equation.body))
         if len(reads) != 1 or everywhere != 1 or tensor not in tensors_read(matched.a):
@@ -250,6 +271,15 @@ class _Fusion:
                     stack.pop()
                     done.setdefault(group)
         return list(done)
+
+
+def left_key(group: Group) -> object:
+    """What two contractions share when they read the same rows: the left factor with its variables numbered."""
+    matched = group.contraction
+    assert matched is not None
+    axes = (matched.batch, matched.m, matched.reduce.variables)
+    names = {v: variable(Var(f"{i}.{j}", v.extent)) for i, part in enumerate(axes) for j, v in enumerate(part)}
+    return substitute_variables(matched.a, names), tuple(tuple(v.extent for v in part) for part in axes)
 
 
 def _reads_of(expr: Expr) -> list[Read]:

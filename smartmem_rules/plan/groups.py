@@ -34,6 +34,7 @@ class Group:
         locals: for each member of a reduction the variables that run inside a row.
         feeding: reductions whose rows this contraction computes before it reads them.
         scores: a contraction whose rows feed that reduction: its result never leaves the chip (attention).
+        siblings: contractions of the same left factor with other constant right factors (queries, keys and values).
     """
 
     form: str
@@ -44,12 +45,19 @@ class Group:
     contraction: MatchedContraction | None = None
     feeding: list[Group] = field(default_factory=list)
     scores: Group | None = None
+    siblings: list[Group] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list[Group]:
+        """This group and the contractions of the same left factor that run beside it."""
+        return [self, *self.siblings]
 
     @property
     def everyone(self) -> list[Definition]:
         """All definitions that the kernel computes, those of the groups that feed it included."""
         inner = [] if self.scores is None else self.scores.everyone
-        return [*inner, *(m for g in self.feeding for m in g.everyone), *self.members]
+        feeding = (m for g in self.feeding for m in g.everyone)
+        return [*inner, *feeding, *(m for part in self.parts for m in part.members)]
 
     @property
     def tensors(self) -> set[str]:

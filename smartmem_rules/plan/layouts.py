@@ -110,7 +110,7 @@ class LayoutSearch:
     def _lanes(self, kernel: Kernel) -> set[Var]:
         """The variables over which the kernel can write vectors."""
         if kernel.contraction is not None:
-            return {kernel.contraction.n}
+            return {kernel.contraction.n, *(part.n for part in kernel.parts)}
         if kernel.form == "reduction":
             return {v for s in kernel.stores for v in s.local}
         first = kernel.stores[0]
@@ -125,6 +125,8 @@ class LayoutSearch:
                 yield stage.body, set(stage.axes) | _reduced(stage.body)
             yield c.a, set(c.k)
             yield c.b, {c.n}
+            for part in kernel.parts:
+                yield part.b, {part.n}
             for store in kernel.stores:
                 yield store.value, lanes
             return

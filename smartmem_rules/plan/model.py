@@ -134,6 +134,15 @@ class Contraction:
     scores: Scores | None = None
 
 
+@dataclass(frozen=True)
+class Part:
+    """A further right factor of a contraction, over the same rows: its columns, values and how many stores are its own."""
+
+    n: Var
+    b: Expr
+    stores: tuple[Store, ...]
+
+
 @dataclass
 class Kernel:
     """One enqueue.
@@ -141,6 +150,7 @@ class Kernel:
     Attributes:
         form: pointwise | reduction | contraction, the template family.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
+        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
     """
@@ -151,6 +161,7 @@ class Kernel:
     stores: tuple[Store, ...]
     stages: tuple[Stage, ...] = ()
     contraction: Contraction | None = None
+    parts: tuple[Part, ...] = ()
     origin: tuple[str, ...] = ()
     moves_only: bool = False
     reads: tuple[str, ...] = ()

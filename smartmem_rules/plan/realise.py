@@ -10,7 +10,7 @@ from smartmem_rules.plan.attention import row_values, score_values
 from smartmem_rules.plan.contraction import replace_reduce
 from smartmem_rules.plan.fusion import Fused
 from smartmem_rules.plan.groups import Group, operations
-from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Stage, Store
+from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
 from smartmem_rules.plan.program import Definition, Program
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
@@ -113,10 +113,6 @@ def _store(tensor: str, group: Group, expander: Expander, program: Program) -> S
 def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str]) -> Kernel:
     matched = group.contraction
     assert matched is not None
-    core = next(m for m in group.members if m.tensor in group.coordinates and m.reduces)
-    expander = Expander(program, {**fused.inlined, **_equations(group)}, {})
-    accumulator = Read(ACCUMULATOR, (), matched.reduce.dtype)
-    epilogue = expander.expand(replace_reduce(matched.body, matched.reduce, accumulator))
     factors = Expander(program, fused.inlined, {})
     stages: list[Stage] = []
     scores = None
@@ -126,10 +122,48 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
             scores = _scores(program, fused, group, feeding, stages, handlers)
         stages.extend(_feed(program, fused, feeding, group, factors, handlers))
     a, b = factors.expand(matched.a), factors.expand(matched.b)
+    stores = _epilogue(program, fused, group, outputs, {})
+    parts = tuple(_part(program, fused, group, sibling) for sibling in group.siblings)
+    contraction = Contraction(
+        matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores
+    )
+    every = (*stores, *(s for part in parts for s in part.stores))
+    return Kernel("", "contraction", group.space, every, (), contraction, parts)
+
+
+def _epilogue(
+    program: Program, fused: Fused, group: Group, outputs: list[str], renamed: Mapping[Var, Index]
+) -> tuple[Store, ...]:
+    """What a contraction writes, its sum read as the accumulator."""
+    matched = group.contraction
+    assert matched is not None
+    core = next(m for m in group.members if m.tensor in group.coordinates and m.reduces)
+    expander = Expander(program, {**fused.inlined, **_equations(group)}, {})
+    accumulator = Read(ACCUMULATOR, (), matched.reduce.dtype)
+    epilogue = expander.expand(replace_reduce(matched.body, matched.reduce, accumulator))
     expander.handlers[core.tensor] = lambda read: epilogue
-    stores = tuple(_store(t, group, expander, program) for t in outputs)
-    contraction = Contraction(matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores)
-    return Kernel("", "contraction", group.space, stores, (), contraction)
+    stores = (_store(t, group, expander, program) for t in outputs)
+    return tuple(
+        Store(
+            s.tensor,
+            tuple(substitute(i, renamed) for i in s.indices),
+            substitute_variables(s.value, renamed),
+        )
+        for s in stores
+    )
+
+
+def _part(program: Program, fused: Fused, group: Group, sibling: Group) -> Part:
+    """A sibling over the group's own rows."""
+    mine, other = group.contraction, sibling.contraction
+    assert mine is not None and other is not None
+    pairs = zip(
+        (*other.batch, *other.m, *other.reduce.variables), (*mine.batch, *mine.m, *mine.reduce.variables), strict=True
+    )
+    renamed = {old: variable(new) for old, new in pairs}
+    outputs = [m.tensor for m in sibling.members if m.tensor in fused.stored and m.tensor in sibling.coordinates]
+    b = Expander(program, fused.inlined, {}).expand(other.b)
+    return Part(other.n, substitute_variables(b, renamed), _epilogue(program, fused, sibling, outputs, renamed))
 
 
 def _feed(
@@ -315,6 +349,7 @@ def expressions(kernel: Kernel) -> list[Expr]:
     if kernel.contraction is not None:
         found += [stage.body for stage in kernel.contraction.stages]
         found += [kernel.contraction.a, kernel.contraction.b]
+        found += [part.b for part in kernel.parts]
         if kernel.contraction.scores is not None:
             found += [kernel.contraction.scores.a, kernel.contraction.scores.b]
     return found
@@ -333,10 +368,11 @@ def _account(kernel: Kernel) -> None:
     for store in kernel.stores:
         total += elements * _extent(store.local) * operations(store.value)
     if kernel.contraction is not None:
+        rows = _extent((*kernel.contraction.batch, *kernel.contraction.m))
         total += elements * 2 * _extent(kernel.contraction.k)
+        total += sum(rows * part.n.extent * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
         scores = kernel.contraction.scores
         if scores is not None:
-            rows = _extent((*kernel.contraction.batch, *kernel.contraction.m))
             total += rows * 2 * scores.n.extent * _extent(scores.k)
     kernel.operations = total
 
@@ -346,10 +382,12 @@ def account_reads(kernel: Kernel, skip_right: bool = False) -> None:
     internal = {ACCUMULATOR, INNER} | {s.name for s in kernel.stages}
     if kernel.contraction is not None:
         internal |= {s.name for s in kernel.contraction.stages}
-    skipped = kernel.contraction.b if skip_right and kernel.contraction is not None else None
+    skipped: list[Expr] = []
+    if skip_right and kernel.contraction is not None:
+        skipped = [kernel.contraction.b, *(part.b for part in kernel.parts)]
     reads: dict[str, None] = {}
     for expr in expressions(kernel):
-        if expr is not skipped:
+        if not any(expr is one for one in skipped):
             reads.update(dict.fromkeys(t for t in tensors_read(expr) if t not in internal))
     kernel.reads = tuple(reads)
 

@@ -77,6 +77,14 @@ def candidates(
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
 
 
+@dataclass(frozen=True)
+class PackedPanel:
+    """A packed constant factor: the tensor that holds it and the batch variables that it depends on."""
+
+    name: str
+    batch: tuple[Var, ...]
+
+
 class Scheduler:
     """Gives every contraction its schedule and packs the constant factors.
 
@@ -111,7 +119,7 @@ class Scheduler:
             if schedule.template == "panel":
                 if self._panel(kernel, c, schedule, constant):
                     return
-            else:
+            elif not (c.stages or kernel.parts):
                 self._tile(kernel, c, schedule, constant)
                 return
         raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
@@ -134,8 +142,9 @@ class Scheduler:
 
     def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
         m, k = _count(c.m), _count(c.k)
-        columns = 8 if c.n.extent <= 8 else s.columns
-        tiles = -(-c.n.extent // columns)
+        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+        columns = 8 if all(n.extent <= 8 for n, _ in factors) else s.columns
+        tiles = [-(-n.extent // columns) for n, _ in factors]
         if k * 4 * s.smallest_block > 4 * s.panel_bytes:
             return False
         fixed, row = _scratch(c, columns, constant)
@@ -145,17 +154,18 @@ class Scheduler:
         most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
         block_rows = self._block_rows(s, c, m, rows, most, constant)
         row_blocks = -(-m // block_rows) * _count(c.batch)
-        tiles_per_block = tiles
-        if row_blocks < s.items:
-            tiles_per_block = max(min(tiles, 4), -(-tiles // max(1, -(-s.items // row_blocks))))
-            if not constant:
-                tiles_per_block = tiles
+        tiles_per_block = sum(tiles)
+        if row_blocks < s.items and constant:
+            wanted = -(-s.items // row_blocks)
+            tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
+        packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
             "template": "panel", "name": s.name, "rows": rows, "columns": columns,
-            "block_rows": block_rows, "tiles_per_block": tiles_per_block,
+            "block_rows": block_rows, "tiles_per_block": tiles_per_block, "packed": packed,
         }  # fmt: skip
         if constant:
-            self._pack_panels(kernel, c, columns, tiles)
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
         return True
 
     @staticmethod
@@ -166,19 +176,20 @@ class Scheduler:
         block = max(wanted, s.smallest_block, rows)
         return min(most, -(-min(block, m) // rows) * rows)
 
-    def _pack_panels(self, kernel: Kernel, c: Contraction, columns: int, tiles: int) -> None:
-        batch = tuple(v for v in c.batch if v in free_variables(c.b))
-        key = ("panel", _canonical(c.b, (*batch, *c.k, c.n)), columns)
+    def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
+        """The constant factor as tiles of columns, the reduction running inside a tile."""
+        batch = tuple(v for v in c.batch if v in free_variables(factor))
+        tiles = -(-n.extent // columns)
+        key = ("panel", _canonical(factor, (*batch, *c.k, n)), columns)
         name = self._packed.get(key)
         if name is None:
-            values = self._evaluate(c.b, (*batch, c.n, *c.k))
-            flat = values.reshape(_count(batch), c.n.extent, _count(c.k))
+            values = self._evaluate(factor, (*batch, n, *c.k))
+            flat = values.reshape(_count(batch), n.extent, _count(c.k))
             padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
-            padded[:, : c.n.extent] = flat
+            padded[:, : n.extent] = flat
             packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
-            name = self._keep(kernel, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
-        kernel.schedule |= {"packed": name, "packed_batch": batch}
-        self._replace_reads(kernel, name)
+            name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
+        return PackedPanel(name, batch)
 
     # --- the tile template ---
 
@@ -193,12 +204,12 @@ class Scheduler:
         if name is None:
             values = self._evaluate(c.b, axes)
             flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
-            name = self._keep(kernel, key, flat, self._weight_layout(c.b, flat.shape))
+            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
         position = Index(0)
         for var in axes[:-1]:
             position = add(scale(position, var.extent), variable(var))
         kernel.contraction = replace(c, b=Read(name, (position, variable(c.n)), "float32"))
-        self._replace_reads(kernel, name)
+        account_reads(kernel)
 
     def _weight_layout(self, b: Expr, shape: tuple[int, ...]) -> Layout:
         if self.limits is not None and any(self.tensors[t].layout.memory == "image" for t in tensors_read(b)):
@@ -215,18 +226,13 @@ class Scheduler:
         needed = {t: self.constants[t] for t in tensors_read(expr)}
         return evaluate_equations([Equation("packed", axes, expr, type_)], needed)["packed"]
 
-    def _keep(self, kernel: Kernel, key: tuple[object, ...], values: np.ndarray, layout: Layout) -> str:
-        name = f"{tensors_read(kernel.contraction.b)[0]}@{len(self._packed)}"  # type: ignore[union-attr]
+    def _keep(self, factor: Expr, key: tuple[object, ...], values: np.ndarray, layout: Layout) -> str:
+        name = f"{tensors_read(factor)[0]}@{len(self._packed)}"
         self._packed[key] = name
         self.tensors[name] = Stored(
             name, TensorType("float32", values.shape), layout, "constant", self.storage, pack(values, layout, self.storage)
         )
         return name
-
-    def _replace_reads(self, kernel: Kernel, packed: str) -> None:
-        account_reads(kernel, skip_right=kernel.schedule["template"] == "panel")
-        if packed not in kernel.reads:
-            kernel.reads = (*kernel.reads, packed)
 
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:

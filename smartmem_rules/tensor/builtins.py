@@ -27,6 +27,7 @@ class ConstantTensor:
 
     shape: tuple[int, ...]
     values: tuple[int | float, ...]
+    dtype: str = "float32"
 
 
 Scalar = int | float | str | bool | None | Index
@@ -259,6 +260,26 @@ def constant_element(tensor: ConstantTensor, indices: tuple[Value, ...]) -> Valu
     return element_at(tensor.values, ravel(tuple(_as_index(i) for i in indices), tensor.shape))
 
 
+def _sorted(items: Value) -> Value:
+    values = as_list(items)
+    texts = [v for v in values if isinstance(v, str)]
+    return tuple(sorted(texts)) if texts else tuple(sorted(_number(v) for v in values))
+
+
+def _letters(text: Value) -> Value:
+    """The characters of a text, blanks left out; three dots are one."""
+    if not isinstance(text, str):
+        raise DefinitionError(f"a text is needed, not {describe(text)}")
+    dots = "\0"
+    return tuple("..." if c == dots else c for c in text.replace("...", dots) if not c.isspace())
+
+
+def _parts(text: Value, separator: Value) -> Value:
+    if not isinstance(text, str) or not isinstance(separator, str):
+        raise DefinitionError(f"a text is needed, not {describe(text)}")
+    return tuple(text.split(separator))
+
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "rank": lambda s: len(as_list(s)),
     "prod": _product,
@@ -279,7 +300,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "broadcast": broadcast_shapes,
     "contains": lambda s, v: _plain(v) in as_list(s),
     "index_of": lambda s, v: as_list(s).index(v),
-    "sort": lambda s: tuple(sorted(_number(v) for v in as_list(s))),
+    "sort": _sorted,
+    "distinct": lambda s: tuple(dict.fromkeys(as_list(s))),
+    "letters": _letters,
+    "parts": _parts,
     "cumsum": _cumulative,
     "min": _extreme(min),
     "max": _extreme(max),

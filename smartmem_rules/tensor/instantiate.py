@@ -178,6 +178,9 @@ class _Instantiation:
                 self._bind(formal, operand)
                 self.scope.tensors[formal.name] = TensorName(operand_name(position), operand)
             position += 1
+        for formal in formals:
+            if self.scope.tensors.get(formal.name) is None and formal.type is not None:
+                self._bind_variadic_shape(formal, ())
         if any(o is not None for o in self.operands[position:]):
             raise Unsupported(f"{self.operator.name} takes {len(formals)} run-time operands, not {len(self.operands)}")
 

@@ -195,6 +195,8 @@ def _tensor_query(expr: ast.Call, scope: Scope) -> Value:
             return value is not None
         if expr.function == "shape" and isinstance(value, ConstantTensor):
             return value.shape
+        if expr.function == "dtype" and isinstance(value, ConstantTensor):
+            return value.dtype
         if expr.function == "count":
             return len(as_list(value))
         raise DefinitionError(f"{expr.span}: {expr.function} needs a tensor")

@@ -301,6 +301,8 @@ class Bounded(Domain):
 
     def _test(self, function: str, values: list[Array], errors: list[Array]) -> Value:
         result = np.asarray(primitives.PRIMITIVES[function](*values))
+        if values[0].dtype.kind == "b":
+            return result, np.asarray(np.broadcast_to(np.maximum.reduce(np.broadcast_arrays(*errors)), result.shape))
         if len(values) == 2 and values[0].dtype.kind == "f":
             close = np.abs(values[0] - values[1]) <= errors[0] + errors[1]
             doubt = close & (errors[0] + errors[1] > 0)

@@ -365,7 +365,7 @@ def models(draw: st.DrawFn, most_steps: int = 7) -> Model:
     """Models of up to `most_steps` operators (and their helpers), with one to three outputs."""
     builder = Builder(draw, np.random.default_rng(draw(st.integers(0, 2**32 - 1))))
     builder.input(builder.shape(1, 4))
-    for _ in range(draw(st.integers(1, most_steps))):
+    for _ in range(draw(st.integers(2, most_steps))):
         builder.step()
     if not builder.nodes:
         builder._unary()

@@ -1,0 +1,326 @@
+"""Whether both sides of a rewrite have the same type wherever its left side and its guards hold.
+
+The left side is solved for operand types from its leaves upward: each operator draws the types that are still open under
+its own signature.  Uses that the guards admit are then built from the right side as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
+from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
+
+ATTEMPTS = 80
+WANTED = 4
+ABSENT = "_"
+
+
+@dataclass(frozen=True)
+class Typing:
+    """What was found: uses at which both sides agree, one at which they do not, and whether any was found at all."""
+
+    agreed: int
+    differing: str | None = None
+    left: str = ""
+    right: str = ""
+    matched: int = 0
+    """Uses of the left side, whatever the guards say of them."""
+    refused: str | None = None
+    """Of uses that no guard admits one."""
+
+
+@dataclass
+class _Use:
+    """The types, attributes and facts that one attempt has chosen."""
+
+    tensors: dict[str, Operand] = field(default_factory=dict)
+    lists: dict[str, list[TensorType]] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    bundles: dict[str, Mapping[str, Value]] = field(default_factory=dict)
+    instances: dict[str, Instance] = field(default_factory=dict)
+
+
+class _NoUse(Exception):
+    """This attempt cannot be completed."""
+
+
+def check_types(
+    base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...]
+) -> Typing:
+    """Try a directed rewrite at several operand types."""
+    facts = _Facts.of(guards)
+    agreed, matched = 0, 0
+    found = Typing(0)
+    refused: str | None = None
+    for number in range(ATTEMPTS):
+        solver = _Solver(base, Random(number), number, _Use(), facts)
+        try:
+            expected = solver.solve(left)
+        except (_NoUse, Unsupported, DefinitionError):
+            continue
+        matched += 1
+        scope = solver.scope()
+        try:
+            holds = all(truth(guard, scope) for guard in guards)
+        except (DefinitionError, Unsupported):
+            holds = False
+        if not holds:
+            refused = refused or solver.shown()
+            continue
+        actual = solver.build(right, expected)
+        if actual == str(expected):
+            agreed += 1
+        elif found.differing is None:
+            found = Typing(0, solver.shown(), str(expected), actual)
+        if agreed >= WANTED:
+            break
+    return Typing(agreed, found.differing, found.left, found.right, matched, refused)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What guards say of tensors that types do not."""
+
+    constants: frozenset[str]
+    values: Mapping[str, float]
+    present: frozenset[str]
+    ranks: Mapping[str, int]
+
+    @staticmethod
+    def of(guards: tuple[s.Expression, ...]) -> _Facts:
+        constants: set[str] = set()
+        values: dict[str, float] = {}
+        present: set[str] = set()
+        ranks: dict[str, int] = {}
+        for guard in _conjuncts(guards):
+            match guard:
+                case s.Call(function="constant", arguments=(s.Name(id=name),)):
+                    constants.add(name)
+                case s.Call(function="present", arguments=(s.Name(id=name),)):
+                    present.add(name)
+                case s.Binary(
+                    operator="==",
+                    left=s.Call(function="rank", arguments=(s.Name(id=name),)),
+                    right=s.Number(value=int(rank)),
+                ):
+                    ranks[name] = rank
+            pair = _value_and_number(guard)
+            if pair is not None:
+                values[pair[0]] = pair[1]
+        return _Facts(frozenset(constants), values, frozenset(present), ranks)
+
+
+def _conjuncts(guards: tuple[s.Expression, ...]) -> Iterator[s.Expression]:
+    for guard in guards:
+        if isinstance(guard, s.Binary) and guard.operator == "and":
+            yield from _conjuncts((guard.left, guard.right))
+        else:
+            yield guard
+
+
+def _value_and_number(guard: s.Expression) -> tuple[str, float] | None:
+    """`near(value(c), 2)` or `a == 2`."""
+    if isinstance(guard, s.Call) and guard.function == "near" and len(guard.arguments) == 2:
+        name, number = guard.arguments
+    elif isinstance(guard, s.Binary) and guard.operator == "==":
+        name, number = guard.left, guard.right
+    else:
+        return None
+    if isinstance(name, s.Call) and name.function == "value" and name.arguments:
+        name = name.arguments[0]
+    if isinstance(name, s.Name) and isinstance(number, s.Number):
+        return name.id, number.value
+    return None
+
+
+@dataclass
+class _Solver:
+    base: Definitions
+    random: Random
+    number: int
+    use: _Use
+    facts: _Facts
+
+    def solve(self, pattern: s.Pattern) -> TensorType:
+        """The type of a left side whose variables are given types."""
+        assert isinstance(pattern, s.PatternOperator)
+        overloads = self.base.operators[pattern.operator]
+        operator = overloads[0] if self.number < 3 else self.random.choice(overloads)
+        drawing = Drawing(self.base, operator, self.random, self.number)
+        known = self._known(pattern)
+        arguments = self._arguments(pattern)
+        count = len(arguments) + (2 if pattern.variadic is not None else 0)
+        operands = drawing.operands(known, count if pattern.variadic is None else None)
+        for place, argument in enumerate(arguments):
+            if isinstance(argument, s.PatternVariable) and argument.name != ABSENT:
+                operands[place] = self._tensor(argument.name, operands[place])
+        if pattern.variadic is not None:
+            members = [operand for operand in operands[len(arguments) :] if operand is not None]
+            self.use.lists[pattern.variadic] = members
+        attributes = drawing.attributes(self._given(pattern, drawing))
+        outputs = max(drawing.outputs, (pattern.output or 0) + 1)
+        if drawing.outputs > 1:
+            outputs = max(outputs, 3 if self.number % 2 else 2)
+        key = _shape_of(pattern)
+        instance = self.use.instances.get(key)
+        if instance is None:
+            instance = instantiate_overload(self.base, operator, operands, attributes, outputs)
+            self.use.instances[key] = instance
+        self._bind(pattern, {**instance.values, **attributes})
+        if pattern.bundle is not None:
+            self.use.bundles[pattern.bundle] = attributes
+        if (pattern.output or 0) >= len(instance.outputs):
+            raise _NoUse
+        return instance.outputs[pattern.output or 0]
+
+    def _known(self, pattern: s.PatternOperator) -> dict[int, Operand]:
+        known: dict[int, Operand] = {}
+        for place, argument in enumerate(self._arguments(pattern)):
+            if isinstance(argument, s.PatternOperator):
+                known[place] = self.solve(argument)
+            elif isinstance(argument, s.PatternVariable):
+                if argument.name == ABSENT:
+                    known[place] = None
+                elif argument.name in self.use.tensors:
+                    known[place] = self.use.tensors[argument.name]
+                elif argument.name in self.facts.ranks:
+                    extents = tuple(self.random.choice((2, 3)) for _ in range(self.facts.ranks[argument.name]))
+                    known[place] = TensorType(self._neighbour(known), extents)
+                elif argument.name in self.facts.values or self._is_small(argument.name):
+                    known[place] = TensorType(self._neighbour(known), ())
+        for place, argument in enumerate(self._arguments(pattern)):
+            if isinstance(argument, s.PatternNumber):
+                known[place] = TensorType(self._neighbour(known), ())
+        return known
+
+    def _is_small(self, name: str) -> bool:
+        return name in self.facts.constants and self.random.random() < 0.3
+
+    def _neighbour(self, known: Mapping[int, Operand]) -> str:
+        return next((type_.dtype for type_ in known.values() if type_ is not None), "float32")
+
+    def _arguments(self, pattern: s.PatternOperator) -> list[s.Pattern]:
+        arguments = list(pattern.arguments)
+        while arguments and _is_absent(arguments[-1]) and pattern.variadic is None:
+            arguments.pop()
+        return arguments
+
+    def _tensor(self, name: str, drawn: Operand) -> Operand:
+        return self.use.tensors.setdefault(name, drawn)
+
+    def _given(self, pattern: s.PatternOperator, drawing: Drawing) -> dict[str, Value]:
+        """Attributes that the pattern fixes: literals, and names that have a value already."""
+        given: dict[str, Value] = {}
+        for attribute in pattern.attributes:
+            if not isinstance(attribute.value, s.Name):
+                given[attribute.name] = evaluate(attribute.value, self.scope())
+            elif attribute.value.id in self.use.values:
+                value = self.use.values[attribute.value.id]
+                if value is not None:
+                    given[attribute.name] = value
+            elif attribute.value.id in self.facts.values:
+                given[attribute.name] = self.facts.values[attribute.value.id]
+            elif attribute.value.id in self.facts.present:
+                given[attribute.name] = drawing.value_of(attribute.name)
+        return given
+
+    def _bind(self, pattern: s.PatternOperator, actual: Mapping[str, Value]) -> None:
+        for attribute in pattern.attributes:
+            if isinstance(attribute.value, s.Name):
+                value = actual.get(attribute.name)
+                bound = self.use.values.setdefault(attribute.value.id, value)
+                if bound != value and (bound,) != value:
+                    raise _NoUse
+
+    def scope(self) -> Scope:
+        """What guards and attributes of the right side see."""
+        tensors: dict[str, TensorName | TensorList | None] = {
+            name: None if type_ is None else TensorName(name, type_) for name, type_ in self.use.tensors.items()
+        }
+        for name, members in self.use.lists.items():
+            tensors[name] = TensorList(tuple(TensorName(f"{name}{n}", type_) for n, type_ in enumerate(members)))
+        return Scope(dict(self.use.values), tensors, self.base.functions, self._queries())
+
+    def _queries(self) -> dict[str, Callable[..., Value]]:
+        def subject(expr: s.Call) -> str:
+            argument = expr.arguments[0] if expr.arguments else None
+            if isinstance(argument, s.Subscript):
+                argument = argument.base
+            if not isinstance(argument, s.Name) or argument.id not in {*self.use.tensors, *self.use.lists}:
+                raise DefinitionError(f"{expr.span}: {expr.function} needs a tensor that the left side binds")
+            return argument.id
+
+        def value(expr: s.Call, _: Scope) -> Value:
+            name = subject(expr)
+            return self.facts.values.get(name, 2.5 if name in self.facts.constants else None)
+
+        def rank(expr: s.Call, scope: Scope) -> Value:
+            argument = expr.arguments[0]
+            type_ = self.use.tensors.get(argument.id) if isinstance(argument, s.Name) else None
+            if type_ is not None:
+                return len(type_.shape)
+            items = evaluate(argument, scope)
+            if not isinstance(items, tuple):
+                raise DefinitionError(f"{expr.span}: rank needs a tensor or a list")
+            return len(items)
+
+        return {
+            "constant": lambda expr, _: subject(expr) in self.facts.constants,
+            "value": value,
+            "uses": lambda expr, _: 2 if subject(expr) else 0,
+            "rank": rank,
+        }
+
+    # --- the right side ---
+
+    def build(self, right: s.Pattern, expected: TensorType) -> str:
+        """The type of the right side as text, or why it cannot be made."""
+        try:
+            return str(self._build(right, expected.dtype))
+        except (Unsupported, DefinitionError) as failure:
+            return f"none: {failure}"
+
+    def _build(self, pattern: s.Pattern, dtype: str) -> Operand:
+        if isinstance(pattern, s.PatternVariable):
+            return None if pattern.name == ABSENT else self.use.tensors.get(pattern.name)
+        if isinstance(pattern, s.PatternNumber):
+            return TensorType(dtype, ())
+        assert isinstance(pattern, s.PatternOperator)
+        operands = [self._build(argument, dtype) for argument in self._arguments(pattern)]
+        operands += self.use.lists.get(pattern.variadic or "", [])
+        attributes: dict[str, Value] = dict(self.use.bundles.get(pattern.bundle or "", {}))
+        for attribute in pattern.attributes:
+            attributes[attribute.name] = evaluate(attribute.value, self.scope())
+        given = {name: value for name, value in attributes.items() if value is not None}
+        place = pattern.output or 0
+        outputs = max(place + 1, max(len(o.outputs) for o in self.base.operators[pattern.operator]) if place else 1)
+        return instantiate(self.base, pattern.operator, operands, given, outputs).outputs[place]
+
+    def shown(self) -> str:
+        """The types of all variables in one line."""
+        types = [f"{name}: {type_ if type_ is not None else 'absent'}" for name, type_ in self.use.tensors.items()]
+        types += [f"{name}: {', '.join(map(str, members))}" for name, members in self.use.lists.items()]
+        types += [f"{name} = {_text(value)}" for name, value in self.use.values.items()]
+        return ", ".join(types)
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    return "none" if value is None else str(value)
+
+
+def _is_absent(pattern: s.Pattern) -> bool:
+    return isinstance(pattern, s.PatternVariable) and pattern.name == ABSENT
+
+
+def _shape_of(pattern: s.PatternOperator) -> str:
+    """Equal applications in one left side are one node; results of one node share its attributes."""
+    return repr((pattern.operator, pattern.arguments, pattern.attributes))
