@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.analysis.probes import Drawing, Operand, nodes
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
-ATTEMPTS = 80
-WANTED = 4
+ATTEMPTS = 60
+WANTED = 5
 ABSENT = "_"
 
 
@@ -58,9 +58,10 @@ def check_types(
     facts = _Facts.of(guards)
     agreed, matched = 0, 0
     found = Typing(0)
+    parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
     refused: str | None = None
     for number in range(ATTEMPTS):
-        solver = _Solver(base, Random(number), number, _Use(), facts)
+        solver = _Solver(base, Random(number), number, _Use(), facts, parts)
         try:
             expected = solver.solve(left)
         except (_NoUse, Unsupported, DefinitionError):
@@ -147,6 +148,8 @@ class _Solver:
     number: int
     use: _Use
     facts: _Facts
+    parts: int
+    """How many results of an operator with a variadic output the pattern speaks of."""
 
     def solve(self, pattern: s.Pattern) -> TensorType:
         """The type of a left side whose variables are given types."""
@@ -167,7 +170,7 @@ class _Solver:
         attributes = drawing.attributes(self._given(pattern, drawing))
         outputs = max(drawing.outputs, (pattern.output or 0) + 1)
         if drawing.outputs > 1:
-            outputs = max(outputs, 3 if self.number % 2 else 2)
+            outputs = max(outputs, self.parts)
         key = _shape_of(pattern)
         instance = self.use.instances.get(key)
         if instance is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import onnx
 
+from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
 from smartmem_rules.graph.loading import (
     ModelSource,
@@ -148,7 +149,7 @@ class _Import:
         """Import nodes in order; `read` are the tensors that a node or an output of the graph needs."""
         places = {id(node): place for place, node in enumerate(self.model.graph.node)}
         for node in order:
-            name = self._unique(node.name or f"{node.op_type}_{places[id(node)]}", self.node_names)
+            name = self._unique(node.name or f"{node.op_type}_{places.get(id(node), '')}", self.node_names)
             operands = [operand or None for operand in node.input]
             outputs = list(node.output)
             if any(operand in self.missing for operand in operands):
@@ -182,8 +183,9 @@ class _Import:
             else:
                 self.values[outputs[0]] = value
             return
-        if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
-            raise Unsupported("control flow: its subgraphs are not imported yet")
+        if has_body(node):
+            ControlFlow(self.values, self.missing, self._process).unfold(node, name)
+            return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
         if known and self.computed.isdisjoint(outputs):

@@ -13,6 +13,7 @@ class Code(StrEnum):
     UNREADABLE = "SMR0003"
     IMPORT_NOT_FOUND = "SMR0004"
     UNKNOWN_RULE = "SMR0005"
+    TOO_DEEP = "SMR0006"
 
     DUPLICATE_NAME = "SMR0101"
     DUPLICATE_REWRITE = "SMR0102"
@@ -51,6 +52,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.UNREADABLE: "The file does not exist, may not be read, or is not UTF-8 text.",
     Code.IMPORT_NOT_FOUND: "An imported file does not exist beside the file that imports it.",
     Code.UNKNOWN_RULE: "A rule that is to be switched off does not exist under this name.",
+    Code.TOO_DEEP: "Expressions or patterns are nested deeper than anyone could follow.",
     Code.DUPLICATE_NAME: "Two items of one kind have the same name; only operators may, as overloads.",
     Code.DUPLICATE_REWRITE: "Two rewrites have the same sides and guards up to the names of their variables.",
     Code.UNDEFINED_NAME: "An expression uses a name that nothing defines at this place.",

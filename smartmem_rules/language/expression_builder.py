@@ -149,5 +149,5 @@ class ExpressionBuilder(Transformer[Token, s.Module]):
         return s.ListOf(self._span(children), nodes_of(children, s.Expression))
 
     def comprehension(self, children: Children) -> s.Comprehension:
-        condition = children[5] if len(children) == 7 else None
-        return s.Comprehension(self._span(children), children[1], children[3], condition)
+        condition = children[-2] if isinstance(children[-2], s.Expression) else None
+        return s.Comprehension(self._span(children), children[1], nodes_of(children, s.Binder), condition)

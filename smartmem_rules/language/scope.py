@@ -73,7 +73,7 @@ class Scope:
         elif isinstance(expression, s.Reduction):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
         elif isinstance(expression, s.Comprehension):
-            yield from self._bound((expression.binder,), (expression.condition, expression.body))
+            yield from self._bound(expression.binders, (expression.condition, expression.body))
         else:
             for child in children(expression):
                 yield from self.problems(child)
@@ -135,7 +135,7 @@ class Scope:
 
 def head(span: s.Span, word: str) -> s.Span:
     """The place of the word that the text of `span` begins with."""
-    return replace(span, end_line=span.line, end_column=span.column + len(word))
+    return span._replace(end_line=span.line, end_column=span.column + len(word))
 
 
 def children(node: s.Syntax) -> Iterator[s.Expression]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A range of source text: 1-based lines and columns, the end exclusive."""
 
     file: str
@@ -159,10 +159,10 @@ class Binder(Declaration):
 
 @dataclass(frozen=True, slots=True)
 class Comprehension(Expression):
-    """`[e for j in N]` or `[e for j in N if c]`: a list made when the operator is instantiated."""
+    """`[e for j in N]`, `[e for j in N for k in M if c]`: a list made when the operator is instantiated."""
 
     body: Expression
-    binder: Binder
+    binders: tuple[Binder, ...]
     condition: Expression | None
 
 

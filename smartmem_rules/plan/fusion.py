@@ -40,6 +40,7 @@ class _Fusion:
         self.definition: dict[str, Definition] = {d.tensor: d for d in program.definitions}
         self.groups: list[Group] = []
         self.inlined: dict[str, Equation] = {}
+        self.recomputed: dict[str, set[Group]] = {}
         self.users = program.users()
         self.indexing = {
             name
@@ -104,51 +105,86 @@ class _Fusion:
                 if producer is not None and producer is not group:
                     yield producer
 
+    def _homes(self, tensor: str) -> set[Group]:
+        """The groups that compute a tensor: one, or all that recompute an inlined one."""
+        return self.recomputed[tensor] if tensor in self.recomputed else {self.owner[tensor]}
+
+    def _absorb(self, into: Group, group: Group) -> None:
+        """From now on `into` computes what the group computed."""
+        self.groups.remove(group)
+        for tensor, owner in self.owner.items():
+            if owner is group:
+                self.owner[tensor] = into
+        for homes in self.recomputed.values():
+            if group in homes:
+                homes.discard(group)
+                homes.add(into)
+
     # --- what leaves a group ---
 
     def _outputs(self, group: Group) -> list[str]:
         outputs = []
         for member in (m for part in group.parts for m in part.members):
-            outside = any(self.owner[u.tensor] is not group for u in self.users.get(member.tensor, ()))
+            if member.tensor in self.recomputed:
+                continue
+            outside = any(self._homes(u.tensor) - {group} for u in self.users.get(member.tensor, ()))
             if outside or member.tensor in self.program.outputs:
                 outputs.append(member.tensor)
         return outputs
 
-    def _readers(self, tensor: str) -> set[Group]:
-        group = self.owner[tensor]
-        return {self.owner[u.tensor] for u in self.users.get(tensor, ())} - {group}
+    def _readers(self, tensor: str) -> list[Group]:
+        """The other groups that read a tensor, in a fixed order."""
+        found = {g for u in self.users.get(tensor, ()) for g in self._homes(u.tensor)} - {self.owner[tensor]}
+        return [g for g in self.groups if g in found]
 
-    # --- inlining pointwise producers into their reader ---
+    # --- inlining producers into their readers ---
 
     def _inline_producers(self) -> None:
         for group in reversed(list(self.groups)):
-            if group.form != "pointwise":
+            if group.form not in ("pointwise", "window"):
                 continue
             outputs = self._outputs(group)
-            if len(outputs) != 1 or outputs[0] in self.program.outputs or outputs[0] in self.indexing:
-                continue
-            readers = self._readers(outputs[0])
-            if len(readers) == 1:
-                self._try_inline(group, outputs[0], readers.pop())
+            if len(outputs) == 1 and outputs[0] not in self.program.outputs and outputs[0] not in self.indexing:
+                self._try_inline(group, outputs[0])
 
-    def _try_inline(self, group: Group, tensor: str, reader: Group) -> None:
-        rule = self.policy.rule("pointwise", reader.form)
-        if rule is None:
-            return
+    def _try_inline(self, group: Group, tensor: str) -> None:
         first = self.definition[tensor]
-        uses = [u for u in self.users[tensor] if self.owner[u.tensor] is reader]
-        if not all(self.policy.may(first, use, reader.form) for use in uses):
-            return
         elements = first.equation.type.elements
-        cost = sum(operations(m.equation.body) for m in group.members)
-        computed = max(_evaluations(u.equation, tensor, reader) for u in uses)
-        if cost * max(0, computed - elements) > rule.recompute * elements:
+        readers = self._readers(tensor)
+        computed, allowance = 0, []
+        for reader in readers:
+            rule = self.policy.rule(group.form, reader.form)
+            uses = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
+            if rule is None:
+                return
+            if group.form == "window":
+                admitted = self._read_once(tensor, uses, reader)
+            else:
+                admitted = all(self.policy.may(first, use, reader.form) for use in uses)
+            if not admitted:
+                return
+            computed += max(_evaluations(u.equation, tensor, reader) for u in uses)
+            allowance.append(rule.recompute)
+        cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
+        if not readers or cost * max(0, computed - elements) > min(allowance) * elements:
             return
         for member in group.members:
             self.inlined[member.tensor] = member.equation
-            self.owner[member.tensor] = reader
+            self.recomputed[member.tensor] = set(readers)
+            del self.owner[member.tensor]
         self.groups.remove(group)
-        reader.members[:0] = group.members
+        for reader in readers:
+            reader.members[:0] = group.members
+
+    def _read_once(self, tensor: str, uses: list[Definition], reader: Group) -> bool:
+        """Whether a reader takes every element of a window's result once, into rows that it keeps."""
+        if reader.form == "contraction":
+            matched = reader.contraction
+            assert matched is not None
+            in_left = sum(r.tensor == tensor for r in _reads_of(matched.a))
+            everywhere = sum(r.tensor == tensor for u in uses for r in _reads_of(u.equation.body))
+            return in_left == everywhere == 1 and self._is_constant(reader)
+        return all(u.tensor in reader.coordinates for u in uses)
 
     # --- contractions of one left factor, side by side ---
 
@@ -162,9 +198,7 @@ class _Fusion:
             for other in first.setdefault(left_key(group), []):
                 if not self._depends(group, other) and not self._depends(other, group):
                     other.siblings.append(group)
-                    self.groups.remove(group)
-                    for member in group.members:
-                        self.owner[member.tensor] = other
+                    self._absorb(other, group)
                     break
             else:
                 first[left_key(group)].append(group)
@@ -184,13 +218,11 @@ class _Fusion:
             readers = self._readers(outputs[0])
             if len(readers) != 1:
                 continue
-            (reader,) = readers
+            reader = readers[0]
             row_bytes = 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
             if reader.form == "contraction" and row_bytes <= rule.scratch and self._all_line_up(group, outputs[0], reader):
                 reader.feeding.append(group)
-                self.groups.remove(group)
-                for member in group.members:
-                    self.owner[member.tensor] = reader
+                self._absorb(reader, group)
                 self._feed_scores(group, reader)
 
     def _feed_scores(self, rows: Group, reader: Group) -> None:
@@ -203,7 +235,7 @@ class _Fusion:
             scores = self.owner.get(tensor)
             if scores is None or scores is reader or scores.form != "contraction" or scores.feeding:
                 continue
-            if self._outputs(scores) != [tensor] or tensor in self.program.outputs or self._readers(tensor) != {reader}:
+            if self._outputs(scores) != [tensor] or tensor in self.program.outputs or self._readers(tensor) != [reader]:
                 continue
             users = {u.tensor for u in self.users[tensor]}
             others = {p for p in self._producers(reader) if p is not scores}
@@ -213,9 +245,7 @@ class _Fusion:
                 continue
             if scores_line_up(scores, rows, reader, tensor, rule):
                 reader.scores = scores
-                self.groups.remove(scores)
-                for member in scores.members:
-                    self.owner[member.tensor] = reader
+                self._absorb(reader, scores)
                 return
 
     def _is_constant(self, group: Group) -> bool:
@@ -271,6 +301,10 @@ class _Fusion:
                     stack.pop()
                     done.setdefault(group)
         return list(done)
+
+
+def group_moves_only(group: Group) -> bool:
+    return all(m.moves_only for m in group.members)
 
 
 def left_key(group: Group) -> object:

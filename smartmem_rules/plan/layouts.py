@@ -122,7 +122,7 @@ class LayoutSearch:
         c = kernel.contraction
         if c is not None:
             for stage in c.stages:
-                yield stage.body, set(stage.axes) | _reduced(stage.body)
+                yield stage.body, set(stage.axes) or _reduced(stage.body)
             yield c.a, set(c.k)
             yield c.b, {c.n}
             for part in kernel.parts:
@@ -130,11 +130,14 @@ class LayoutSearch:
             for store in kernel.stores:
                 yield store.value, lanes
             return
-        for expr in expressions(kernel):
-            if kernel.form == "reduction":
-                yield expr, {v for s in kernel.stages for v in s.axes} | lanes | _reduced(expr)
-            else:
+        if kernel.form != "reduction":
+            for expr in expressions(kernel):
                 yield expr, lanes
+            return
+        for stage in kernel.stages:
+            yield stage.body, set(stage.axes) or lanes | _reduced(stage.body)
+        for store in kernel.stores:
+            yield store.value, lanes
 
 
 def _reduced(expr: Expr) -> set[Var]:

@@ -11,6 +11,7 @@ import numpy as np
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.realise import account_reads
 from smartmem_rules.tensor.expr import (
     Equation,
@@ -25,6 +26,10 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
+
+
+STAGING_SHARE = 20
+"""Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +157,12 @@ class Scheduler:
             return False
         rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
         most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        block_rows = self._block_rows(s, c, m, rows, most, constant)
+        costly = _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
+        smallest = rows if costly else s.smallest_block
+        block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
         row_blocks = -(-m // block_rows) * _count(c.batch)
         tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant:
+        if row_blocks < s.items and constant and not costly:
             wanted = -(-s.items // row_blocks)
             tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
@@ -169,11 +176,13 @@ class Scheduler:
         return True
 
     @staticmethod
-    def _block_rows(s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool) -> int:
+    def _block_rows(
+        s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
+    ) -> int:
         if not constant and _count(c.batch) * 2 >= s.items:
             return min(most, -(-m // rows) * rows)
         wanted = -(-m * _count(c.batch) // s.items)
-        block = max(wanted, s.smallest_block, rows)
+        block = max(wanted, smallest, rows)
         return min(most, -(-min(block, m) // rows) * rows)
 
     def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
@@ -249,6 +258,12 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     rest = -ordered.shape[-1] % 4
     padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
+
+
+def _staging(c: Contraction) -> int:
+    """Scalar operations that staging one row of the left factor takes."""
+    stages = sum(_count(stage.axes) * operations(stage.body) for stage in c.stages)
+    return stages + _count(c.k) * operations(c.a)
 
 
 def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:

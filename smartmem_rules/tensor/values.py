@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from smartmem_rules.language import syntax as ast
@@ -262,14 +262,18 @@ def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple
 
 
 def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
-    bound = _settle(_evaluate(expr.binder.bound, scope))
-    members = range(bound) if isinstance(bound, int) else as_list(bound)
-    result = []
-    for member in members:
-        inner = scope.with_values(**{expr.binder.name: member})
-        if expr.condition is None or truth(expr.condition, inner):
-            result.append(_evaluate(expr.body, inner))
-    return tuple(result)
+    scopes = [scope]
+    for binder in expr.binders:
+        scopes = [
+            outer.with_values(**{binder.name: member}) for outer in scopes for member in _members(binder.bound, outer)
+        ]
+    chosen = (inner for inner in scopes if expr.condition is None or truth(expr.condition, inner))
+    return tuple(_evaluate(expr.body, inner) for inner in chosen)
+
+
+def _members(bound: ast.Expression, scope: Scope) -> Sequence[Value]:
+    value = _settle(_evaluate(bound, scope))
+    return range(value) if isinstance(value, int) else as_list(value)
 
 
 def condition(expr: ast.Expression, scope: Scope) -> Condition | bool:

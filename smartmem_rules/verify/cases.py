@@ -15,11 +15,11 @@ from smartmem_rules.egraph.patterns import is_absent, operators_of, run_time_arg
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.tensor.instantiate import FLOATS, names_in
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.verify.draws import DYADIC, Draws, Extents, bind_extents, dtypes_of, formals_of, hinted
 from smartmem_rules.verify.roles import Hints, hints_of, operator_roles
-from smartmem_rules.verify.terms import Application, Leaf, Term, apply_operator, build_right, subterms
+from smartmem_rules.verify.terms import Application, Leaf, Term, apply_operator, build_right, reads_inside, subterms
 
 Choices = dict[str, Any]
 """What makes up an instance, by slot: `shape:x`, `name:a`, `given:PATH`, `dtype`, `uniform:x` and the like."""
@@ -273,9 +273,14 @@ class Assembly:
         other = self.given.get(pattern.operator, [])
         same = [int(g["#outputs"]) for g in other if "#outputs" in g]  # type: ignore[call-overload]
         others = [p for p in operators_of(self.search.left) if p.operator == pattern.operator]
-        least = max(least, *(1 + (p.output or 0) for p in others)) if self.random.random() < 0.8 else least
-        return int(self.choose(f"outputs:{path}", lambda: same[0] if same and self.random.random() < 0.8 else
-                               least + self.random.choice((0, 0, 0, 1))))  # fmt: skip
+        usual = max(least, *(1 + (p.output or 0) for p in others)) if self.random.random() < 0.8 else least
+
+        def draw() -> int:
+            if same and same[0] >= least and self.random.random() < 0.8:
+                return same[0]
+            return usual + self.random.choice((0, 0, 0, 1))
+
+        return int(self.choose(f"outputs:{path}", draw))
 
     def _try(
         self,
@@ -306,6 +311,8 @@ class Assembly:
         values = dict(self.values)
         given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
+        if not reads_inside(term):
+            raise Unsupported("an operand is smaller than what is read of it")
         self._bind(pattern, term, given, values)
         self.values.update(values)
         self.leaves.update(fresh)
@@ -346,6 +353,8 @@ class Assembly:
             shape = self.choose(f"shape:{name}", lambda: self.search.draws.shape(formal, known, seen))
         bind_extents(formal, shape, known)
         allowed = dtypes_of(overload, formal)
+        if number is not None and number != int(number):
+            allowed = tuple(d for d in allowed if d in FLOATS) or allowed
         preferred = dtype if dtype in allowed else next((d for d in _DTYPES if d in allowed), allowed[0])
         if preferred in ("float32", "int32") and self.random.random() < 0.04:
             other = self.random.choice([d for d in _DTYPES if d in allowed])

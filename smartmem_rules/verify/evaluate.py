@@ -67,7 +67,7 @@ class _Points:
                 return self.domain.constant(value, dtype)
             case Read(tensor=tensor, indices=indices):
                 places = tuple(self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True))
-                return tuple(component[places] for component in self.tensors[tensor])
+                return tuple(_picked(component, places) for component in self.tensors[tensor])
             case Apply(function="cast", arguments=(argument,), dtype=dtype):
                 return self.domain.cast(self.element(argument, axes, inside), argument.dtype, dtype)
             case Apply(function=function, arguments=arguments, dtype=dtype):
@@ -146,6 +146,16 @@ class _Points:
                 places = tuple(self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True))
                 values = np.asarray(self.tensors[tensor][0][places], np.int64)
                 return np.where(values < 0, values + extent, values) if wrap else values
+
+
+def _picked(component: Array, places: tuple[Array, ...]) -> Array:
+    """The elements at some places; an exact number comes out of its array bare."""
+    found = component[places]
+    if isinstance(found, np.ndarray):
+        return found
+    box: Array = np.empty((), component.dtype)
+    box[()] = found
+    return box
 
 
 def _ranked(values: Array, rank: int) -> Array:

@@ -9,7 +9,19 @@ from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.patterns import is_absent, right_outputs, run_time_arguments
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.tensor.expr import Apply, Const, Equation, Reduce, TensorType, rename_reads, walk
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Const,
+    Equation,
+    Expr,
+    Read,
+    Reduce,
+    Select,
+    TensorType,
+    children,
+    rename_reads,
+    walk,
+)
 from smartmem_rules.tensor.instantiate import Instance, operand_name, output_name
 from smartmem_rules.tensor.values import Scope, evaluate
 from smartmem_rules.verify.domains import Domain
@@ -158,6 +170,23 @@ def apply_operator(
     types = [None if o is None else o.type for o in operands]
     instance = instances.get(operator, types, attributes, outputs)
     return Application(operator, tuple(operands), attributes, outputs, place, instance)
+
+
+def reads_inside(term: Application) -> bool:
+    """Whether intervals show that no unconditional read leaves its operand: else the operands do not fit."""
+    shapes = {operand_name(i): o.type.shape for i, o in enumerate(term.operands) if o is not None}
+    return all(_inside(equation.body, shapes) for equation in term.instance.equations)
+
+
+def _inside(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    if isinstance(expr, Select):
+        return True  # the condition keeps the read inside
+    if isinstance(expr, Read) and expr.tensor in shapes:
+        for index, extent in zip(expr.indices, shapes[expr.tensor], strict=True):
+            low, high = index.interval
+            if not index.gathered and (low < 0 or high >= extent):
+                return False
+    return all(_inside(child, shapes) for child in children(expr))
 
 
 def flatten(term: Term, result: str) -> list[Equation]:

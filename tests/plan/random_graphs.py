@@ -206,12 +206,12 @@ class Builder:
         else:
             self.add("MatMul", [x, self.weights((inner, columns), inner)], (*batch, rows, columns))
 
-    def _window(self) -> tuple[str, list[int], dict[str, Any], tuple[int, ...]]:
+    def _window(self, most_dilation: int) -> tuple[str, list[int], dict[str, Any], tuple[int, ...]]:
         x = self.tensor(3, 4)
         spatial = self.shapes[x][2:]
         kernel, strides, dilations, before, after, result = [], [], [], [], [], []
         for extent in spatial:
-            size, dilation = self.integer(1, 3), self.integer(1, 2)
+            size, dilation = self.integer(1, 3), self.integer(1, most_dilation)
             low, high = self.integer(0, size - 1), self.integer(0, size - 1)
             if extent + low + high < dilation * (size - 1) + 1:
                 size, dilation, low, high = 1, 1, 0, 0
@@ -226,7 +226,7 @@ class Builder:
         return x, dilations, attributes, tuple(result)
 
     def _conv(self) -> None:
-        x, dilations, attributes, spatial = self._window()
+        x, dilations, attributes, spatial = self._window(2)
         batch, channels = self.shapes[x][:2]
         group = self.pick([g for g in (1, 2, 3, channels) if channels % g == 0])
         each = self.integer(1, 5)
@@ -240,7 +240,7 @@ class Builder:
         self.add("Conv", [x, w, *bias], shape, dilations=dilations, group=group, **attributes)
 
     def _pool(self) -> None:
-        x, _, attributes, spatial = self._window()
+        x, _, attributes, spatial = self._window(1)
         shape = (*self.shapes[x][:2], *spatial)
         if self.maybe():
             self.add("MaxPool", [x], shape, **attributes)

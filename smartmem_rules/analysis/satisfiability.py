@@ -1,0 +1,174 @@
+"""Whether any values satisfy the guards of a rule, by an SMT solver.
+
+Everything that the solver cannot compute with (shapes, functions of lists) stands for an unknown value of its own, so
+that "no values" is certain and "some values" is not.  Without z3 (the extra `verify`) nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from smartmem_rules.analysis.probes import nodes
+from smartmem_rules.language import syntax as s
+
+TIMEOUT_MS = 2000
+_SMALL = (1, 2, 0, 3, 4, 6, -1, 7, 12)
+_MOST_SEARCHED = 4
+
+
+def has_solver() -> bool:
+    """Whether z3 is installed."""
+    return importlib.util.find_spec("z3") is not None
+
+
+def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = frozenset()) -> bool | None:
+    """Whether values exist that satisfy all guards; None where that is not known.
+
+    Args:
+        positive: names of integers above zero.
+    """
+    if not guards:
+        return True
+    if not has_solver():
+        return None
+    import z3
+
+    translation = _Translation(z3)
+    solver = z3.Solver()
+    solver.set("timeout", TIMEOUT_MS)
+    try:
+        for guard in guards:
+            solver.add(translation.truth(guard))
+        for name in positive:
+            solver.add(translation.number(s.Name(s.NOWHERE, name)) > 0)
+    except (z3.Z3Exception, OverflowError, ValueError):
+        return None
+    for fact in translation.facts:
+        solver.add(fact)
+    answer = solver.check()
+    return None if answer == z3.unknown else bool(answer == z3.sat)
+
+
+def small_witness(guards: Sequence[s.Expression], positive: frozenset[str]) -> bool:
+    """Whether small integers satisfy guards of plain arithmetic; the cheap question before the solver's."""
+    names = sorted({node.id for guard in guards for node in nodes(guard) if isinstance(node, s.Name)})
+    if len(names) > _MOST_SEARCHED:
+        return False
+    for values in itertools.product(_SMALL, repeat=len(names)):
+        known = dict(zip(names, values, strict=True))
+        if all(known[name] > 0 for name in positive & known.keys()) and all(_holds(g, known) for g in guards):
+            return True
+    return False
+
+
+def _holds(guard: s.Expression, known: dict[str, int]) -> bool:
+    from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
+    from smartmem_rules.tensor.values import Scope, truth
+
+    try:
+        return truth(guard, Scope(dict(known)))
+    except (DefinitionError, Unsupported):
+        return False
+
+
+class _Translation:
+    """From guards to formulas; whatever has the same text is the same unknown."""
+
+    def __init__(self, z3: Any) -> None:
+        self.z3 = z3
+        self.facts: list[Any] = []
+        self._unknown: dict[tuple[str, str], Any] = {}
+
+    def truth(self, expr: s.Expression) -> Any:
+        """A condition."""
+        z3 = self.z3
+        match expr:
+            case s.Truth(value=value):
+                return z3.BoolVal(value)
+            case s.Unary(operator="not", operand=operand):
+                return z3.Not(self.truth(operand))
+            case s.Binary(operator="and", left=left, right=right):
+                return z3.And(self.truth(left), self.truth(right))
+            case s.Binary(operator="or", left=left, right=right):
+                return z3.Or(self.truth(left), self.truth(right))
+            case s.Binary(operator="<" | "<=" | ">" | ">=" | "==" | "!=" as operator, left=left, right=right):
+                return self._comparison(operator, left, right)
+            case s.Call(function="near", arguments=(left, right)):
+                return self.number(left) == self.number(right)
+            case s.Conditional(condition=condition, then=then, otherwise=otherwise):
+                return z3.If(self.truth(condition), self.truth(then), self.truth(otherwise))
+            case _:
+                return self._named("truth", repr(expr), z3.Bool)
+
+    def _comparison(self, operator: str, left: s.Expression, right: s.Expression) -> Any:
+        if isinstance(left, s.Text) or isinstance(right, s.Text):
+            a, b = self._text(left), self._text(right)
+        elif _is_list(left) or _is_list(right):
+            return self._named("truth", repr((operator, left, right)), self.z3.Bool)
+        else:
+            a, b = self.number(left), self.number(right)
+        match operator:
+            case "<":
+                return a < b
+            case "<=":
+                return a <= b
+            case ">":
+                return a > b
+            case ">=":
+                return a >= b
+            case "==":
+                return a == b
+            case _:
+                return a != b
+
+    def number(self, expr: s.Expression) -> Any:
+        """A number."""
+        z3 = self.z3
+        match expr:
+            case s.Number(value=int(value)):
+                return z3.IntVal(value)
+            case s.Number(value=value):
+                return z3.RealVal(repr(value))
+            case s.Unary(operator="-", operand=operand):
+                return -self.number(operand)
+            case s.Binary(operator="+" | "-" | "*" as operator, left=left, right=right):
+                a, b = self.number(left), self.number(right)
+                return a + b if operator == "+" else a - b if operator == "-" else a * b
+            case s.Binary(operator="//" | "%" as operator, left=left, right=s.Number(value=int(value))) if value > 0:
+                a = self.number(left)
+                if z3.is_int(a):
+                    return a / value if operator == "//" else a % value
+            case s.Conditional(condition=condition, then=then, otherwise=otherwise):
+                return z3.If(self.truth(condition), self.number(then), self.number(otherwise))
+            case s.Call(function="value"):
+                return self._named("number", repr(expr), z3.Real)
+            case s.Call(function="rank" | "extent" | "uses" | "count" as function):
+                made = self._named("number", repr(expr), z3.Int)
+                self.facts.append(made >= (0 if function == "rank" else 1))
+                return made
+            case s.Name():
+                return self._named("number", repr(expr), z3.Int)
+        return self._named("number", repr(expr), z3.Real)
+
+    def _text(self, expr: s.Expression) -> Any:
+        if isinstance(expr, s.Text):
+            return self.z3.StringVal(expr.value)
+        return self._named("text", repr(expr), self.z3.String)
+
+    def _named(self, sort: str, text: str, make: Any) -> Any:
+        key = (sort, text)
+        if key not in self._unknown:
+            self._unknown[key] = make(f"{sort}{len(self._unknown)}")
+        return self._unknown[key]
+
+
+def _is_list(expr: s.Expression) -> bool:
+    if isinstance(expr, s.ListOf | s.Comprehension):
+        return True
+    return isinstance(expr, s.Call) and expr.function in _LISTS
+
+
+_LISTS = frozenset("shape range ones zeros full reverse sort cumsum take drop permute unpermute put insert concat broadcast".split())

@@ -1,0 +1,110 @@
+"""What was found out about rule texts before, kept on disk by content.
+
+The folder is `$SMARTMEM_CACHE` (`off` keeps nothing), by default that of the user's caches.  A file belongs to one version
+of the engine, by a digest of its sources, so nothing in it can be out of date; nothing breaks when it is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import pickle
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_ENGINE = ("language", "analysis", "tensor")
+_MOST_FILES = 512
+
+
+def folder() -> Path | None:
+    """Where to keep things, None where nothing is to be kept."""
+    given = os.environ.get("SMARTMEM_CACHE")
+    if given == "off":
+        return None
+    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smartmem-rules"
+    return base / engine_digest()
+
+
+@cache
+def engine_digest() -> str:
+    """A digest of the code that parses and analyses."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for name in _ENGINE:
+        for path in sorted((package / name).glob("*.py")):
+            digest.update(path.read_bytes())
+    for grammar in (package / "grammar", package.parent / "grammar"):
+        if (grammar / "smr.lark").is_file():
+            digest.update((grammar / "smr.lark").read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def digest_of(*texts: str) -> str:
+    """The key of texts."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def read_pickle(key: str) -> Any:
+    """What `write_pickle` kept under the key, None where there is nothing that can be read."""
+    place = folder()
+    if place is None:
+        return None
+    try:
+        return pickle.loads((place / f"{key}.pickle").read_bytes())
+    except Exception:  # a damaged or foreign file is like none
+        return None
+
+
+def write_pickle(key: str, value: Any) -> None:
+    """Keep a value; where that is impossible nothing happens."""
+    place = folder()
+    if place is None:
+        return
+    with contextlib.suppress(OSError, pickle.PicklingError, RecursionError):
+        if place.is_dir() and len(list(place.glob("*.pickle"))) > _MOST_FILES:
+            for old in place.glob("*.pickle"):
+                old.unlink(missing_ok=True)
+        _write(place / f"{key}.pickle", pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+class Findings:
+    """Results of analyses by the key of all that they depend on; `save` keeps those that are new."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._known: dict[str, Any] = {}
+        self._new = False
+        place = folder()
+        if place is not None:
+            with contextlib.suppress(OSError, ValueError):
+                loaded = json.loads((place / f"{name}.json").read_text("utf-8"))
+                self._known = loaded if isinstance(loaded, dict) else {}
+
+    def get(self, key: str) -> Any:
+        """A result, None where there is none."""
+        return self._known.get(key)
+
+    def put(self, key: str, value: Any) -> None:
+        """Add a result that JSON can hold."""
+        self._known[key] = value
+        self._new = True
+
+    def save(self) -> None:
+        """Write what was added; where that is impossible nothing happens."""
+        place = folder()
+        if place is None or not self._new:
+            return
+        with contextlib.suppress(OSError):
+            _write(place / f"{self._name}.json", json.dumps(self._known).encode())
+        self._new = False
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    os.replace(file.name, path)

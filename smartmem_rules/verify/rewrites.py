@@ -1,0 +1,289 @@
+"""Judges a rewrite: both sides are computed at generated instances and compared."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.instantiate import FLOATS
+from smartmem_rules.verify.cases import Case, Search
+from smartmem_rules.verify.domains import (
+    FIELD,
+    ORDERED,
+    Array,
+    Bounded,
+    Domain,
+    PrimeField,
+    Rationals,
+    Undefined,
+    Value,
+)
+from smartmem_rules.verify.evaluate import TooLarge
+from smartmem_rules.verify.operands import draw_values, special_values
+from smartmem_rules.verify.terms import Application, compute, functions_used, leaves, subterms
+
+TRIALS = 200
+VALUES_PER_CASE = 4
+ATTEMPTS_PER_TRIAL = 4
+SAFETY = 4.0
+"""By how much a difference may exceed the error bounds, which are of first order."""
+FLOOR = 20
+"""Fewer satisfied trials than this make a rule vacuous."""
+
+
+@dataclass
+class Budget:
+    """How long and how often a rule is tried."""
+
+    trials: int = TRIALS
+    seconds: float = 10.0
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() - self.started > self.seconds
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One element that differs."""
+
+    place: tuple[int, ...]
+    left: object
+    right: object
+    domain: str
+    tensors: Mapping[str, Array]
+    left_values: Array
+    right_values: Array
+
+
+@dataclass
+class Outcome:
+    """What the trials of a rule gave."""
+
+    trials: int = 0
+    cases: int = 0
+    generated: int = 0
+    satisfied: int = 0
+    refused: int = 0
+    undefined: int = 0
+    special: int = 0
+    domains: set[str] = field(default_factory=set)
+    rounding: float | None = None
+    failure: tuple[Case, Difference] | None = None
+    timed_out: bool = False
+
+    @property
+    def share(self) -> float:
+        """Satisfied of generated instances."""
+        return self.satisfied / self.generated if self.generated else 0.0
+
+
+def directions(rule: ast.Rewrite) -> Iterator[tuple[ast.Pattern, ast.Pattern]]:
+    """The directions in which a rule is applied."""
+    yield rule.left, rule.right
+    if rule.bidirectional:
+        yield rule.right, rule.left
+
+
+def test_rewrite(rule: ast.Rewrite, instances: Instances, seed: int, budget: Budget) -> Outcome:
+    """Try a rewrite until it has enough trials, fails, or the time is over."""
+    outcome = Outcome()
+    sides = list(directions(rule))
+    for place, (left, right) in enumerate(sides):
+        _test_direction(rule, left, right, instances, seed + place, budget, budget.trials // len(sides) + 1, outcome)
+        if outcome.failure is not None:
+            break
+    return outcome
+
+
+def _test_direction(
+    rule: ast.Rewrite,
+    left: ast.Pattern,
+    right: ast.Pattern,
+    instances: Instances,
+    seed: int,
+    budget: Budget,
+    trials: int,
+    outcome: Outcome,
+) -> None:
+    search = Search(rule, left, right, instances, seed)
+    trial = Trial(rule, search)
+    wanted = outcome.trials + trials
+    for case in search.cases(trials * ATTEMPTS_PER_TRIAL):
+        if case is not None:
+            outcome.cases += 1
+            difference = trial.run(case, outcome)
+            if difference is not None:
+                outcome.failure = case, difference
+        if outcome.failure is not None or outcome.trials >= wanted:
+            break
+        if budget.spent:
+            outcome.timed_out = True
+            break
+    outcome.generated += search.statistics.generated
+    outcome.satisfied += search.statistics.satisfied
+    outcome.refused += search.statistics.refused
+
+
+class Trial:
+    """Compares both sides of instances of one rule."""
+
+    def __init__(self, rule: ast.Rewrite, search: Search) -> None:
+        self.rule = rule
+        self.near = tuple(search.hints.near)
+        self.random = random.Random(search.random.random())
+        self.relaxes = set(rule.relaxes)
+
+    def run(self, case: Case, outcome: Outcome) -> Difference | None:
+        """Some draws of values for one instance."""
+        assert case.right is not None
+        domains = self.domains(case)
+        for number in range(VALUES_PER_CASE):
+            domain = domains[number % len(domains)]
+            try:
+                tensors = draw_values(case, domain, self.random)
+                difference = self.compare(case, domain, tensors)
+            except (Undefined, ZeroDivisionError):
+                outcome.undefined += 1
+                continue
+            except TooLarge:
+                return None
+            outcome.domains.add(domain.name)
+            outcome.trials += 1
+            if difference is not None:
+                return difference
+        if "reassociation" not in self.relaxes and case.left.type.dtype in FLOATS:
+            difference = self._special(case, outcome)
+            if difference is not None:
+                return difference
+        if outcome.cases % 8 == 1:
+            self._measure_rounding(case, outcome)
+        return None
+
+    def domains(self, case: Case) -> list[Domain]:
+        """The arithmetics in which an instance is compared, exact ones where its operations allow."""
+        assert case.right is not None
+        types = {t.type.dtype for side in (case.left, case.right) for t in subterms(side)}
+        if not types & set(FLOATS):
+            return [Domain()]
+        used = functions_used(case.left) | functions_used(case.right)
+        if self.near or _inexact(case):
+            return [Bounded(self.near)]
+        if used <= FIELD and types <= set(FLOATS):
+            return [PrimeField(), PrimeField(), PrimeField(), Rationals()]
+        if used <= ORDERED:
+            return [Rationals()]
+        return [Bounded(self.near)]
+
+    def compare(self, case: Case, domain: Domain, tensors: Mapping[str, Value]) -> Difference | None:
+        """The first element at which both sides differ more than the domain allows."""
+        assert case.right is not None
+        left = compute(case.left, tensors, domain)
+        right = compute(case.right, _with_numbers(case, tensors, domain), domain)
+        wrong = self._wrong(left, right, domain, case.left.type.dtype)
+        shape = case.left.type.shape
+        wrong = np.broadcast_to(wrong, shape)
+        if not np.any(wrong):
+            return None
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        first, second = np.broadcast_to(left[0], shape), np.broadcast_to(right[0], shape)
+        shown = {name: value[0] for name, value in tensors.items()}
+        return Difference(place, first[place], second[place], domain.name, shown, first, second)
+
+    def _wrong(self, left: Value, right: Value, domain: Domain, dtype: str) -> Array:
+        a, b = left[0], right[0]
+        if not isinstance(domain, Bounded) or dtype not in FLOATS:
+            return np.asarray(a != b, bool)
+        errors = sum(np.nan_to_num(v[1], nan=np.inf) for v in (left, right) if len(v) == 2)
+        with np.errstate(all="ignore"):
+            far = np.abs(a - b) > SAFETY * errors + 1e-300
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            wrong = ~same & (far | np.isnan(a) != np.isnan(b))
+        wrong = np.where(np.isnan(a) & ~np.isnan(b), "nan" not in self.relaxes, wrong)
+        infinite = np.isinf(a) | np.isinf(b)
+        if "infinities" in self.relaxes:
+            wrong = wrong & ~infinite
+        if "reassociation" in self.relaxes:
+            # outside of the reals both sides may differ
+            wrong = wrong & ~infinite & ~np.isnan(a)
+        return np.asarray(wrong, bool)
+
+    def _special(self, case: Case, outcome: Outcome) -> Difference | None:
+        """Signed zeros, infinities, NaN and denormals in plain float32, unless the rule excludes them."""
+        assert case.right is not None
+        domain = Domain()
+        tensors = special_values(case, self.relaxes, self.random)
+        left = compute(case.left, tensors, domain)[0]
+        right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
+        left, right = (np.broadcast_to(np.asarray(v, np.float64), case.left.type.shape) for v in (left, right))
+        outcome.special += 1
+        wrong = self._wrong_special(left, right)
+        if not np.any(wrong):
+            return None
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        shown = {name: value[0] for name, value in tensors.items()}
+        return Difference(place, left[place], right[place], "float32, special values", shown, left, right)
+
+    def _wrong_special(self, left: Array, right: Array) -> Array:
+        nan = np.isnan(left) != np.isnan(right)
+        infinite = (np.isinf(left) != np.isinf(right)) | (np.isinf(left) & (left != right))
+        infinite &= ~np.isnan(left) & ~np.isnan(right)
+        zero = (left == 0) & (right == 0) & (np.signbit(left) != np.signbit(right))
+        with np.errstate(all="ignore"):
+            near = np.isclose(left, right, rtol=1e-3, atol=1e-30) | ~np.isfinite(left) | ~np.isfinite(right)
+        excluded = np.zeros(left.shape, bool)
+        if "nan" in self.relaxes:
+            excluded |= np.isnan(left)
+        if "infinities" in self.relaxes:
+            excluded |= np.isinf(left) | np.isinf(right) | np.isnan(left)
+        if "signed_zero" in self.relaxes:
+            zero = np.zeros(left.shape, bool)
+        return np.asarray((nan | infinite | zero | ~near) & ~excluded, bool)
+
+    def _measure_rounding(self, case: Case, outcome: Outcome) -> None:
+        assert case.right is not None
+        if case.left.type.dtype not in FLOATS:
+            return
+        domain = Domain()
+        try:
+            tensors = draw_values(case, domain, self.random)
+            left = compute(case.left, tensors, domain)[0]
+            right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
+        except (Undefined, ValueError, OverflowError, TooLarge):
+            return
+        with np.errstate(all="ignore"):
+            scale = np.nanmax(np.where(np.isfinite(left), np.abs(left), 0.0), initial=0.0)
+            both = np.isfinite(left) & np.isfinite(right)
+            apart = np.max(np.where(both, np.abs(left.astype(np.float64) - right), 0.0), initial=0.0)
+        if scale > 0 and np.any(both):
+            outcome.rounding = max(outcome.rounding or 0.0, float(apart / scale))
+
+
+def _with_numbers(case: Case, tensors: Mapping[str, Value], domain: Domain) -> dict[str, Value]:
+    """The tensors with the numbers that the right side names."""
+    assert case.right is not None
+    found = dict(tensors)
+    for name, leaf in leaves(case.right).items():
+        if name not in found and leaf.number is not None:
+            found[name] = domain.constant(leaf.number, leaf.type.dtype)
+    return found
+
+
+def _inexact(case: Case) -> bool:
+    """Whether a float that is no short binary fraction takes part: what the engine computed with it is rounded."""
+    assert case.right is not None
+    for side in (case.left, case.right):
+        for term in subterms(side):
+            if isinstance(term, Application):
+                for value in term.attributes.values():
+                    if isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0:
+                        return True
+    return False
