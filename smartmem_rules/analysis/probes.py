@@ -44,9 +44,9 @@ class Trial:
 
 
 def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 60) -> Trial:
-    """Up to `wanted` probes of one overload; the first error of the definition itself ends the search."""
+    """Up to `wanted` probes of one overload; an error that no other operands can mend ends the search."""
     probes: list[Probe] = []
-    reason, error = "", None
+    reason = ""
     for number in range(attempts):
         drawing = Drawing(base, operator, Random(number), number)
         try:
@@ -58,12 +58,12 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
         except DefinitionError as failure:
             if _is_certain(failure):
                 return Trial(tuple(probes), failure, str(failure))
-            error, reason = failure, str(failure)
+            reason = str(failure)
             continue
         probes.append(Probe(tuple(operands), attributes, instance))
         if len(probes) == wanted:
             break
-    return Trial(tuple(probes), None if probes else error, reason)
+    return Trial(tuple(probes), None, reason)
 
 
 _CERTAIN = ("operands of", "its definition", "element is needed", "before the model runs", "used as an index", "no dtype")

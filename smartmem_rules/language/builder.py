@@ -222,9 +222,9 @@ class Builder(ExpressionBuilder):
         places = self._name(tensor)
         if member is not None:
             places["member"] = nodes_of(children, list)[0][1].place("name")
-        view = _has(children[:1], "view")
+        view, scan = _has(children[:1], "view"), _has(children[:1], "scan")
         return s.EquationSyntax(
-            self._span(children), str(tensor), member, groups[-1], children[-1], view, places=places
+            self._span(children), str(tensor), member, groups[-1], children[-1], view, scan, places=places
         )
 
     def _member(self, children: Children) -> str:

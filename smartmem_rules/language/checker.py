@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
 from smartmem_rules.language.codes import Code
+from smartmem_rules.language.deep_checks import DeepChecker
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.operator_checks import check_function, check_operator, check_recursion
+from smartmem_rules.language.expansion import Names, expanded
+from smartmem_rules.language.index_checks import check_index_form, check_index_guards
+from smartmem_rules.language.operator_checks import check_constant, check_function, check_operator, check_recursion
+from smartmem_rules.language.relation_checks import check_overloads, check_relations, check_termination
 from smartmem_rules.language.rule_checks import (
+    check_dtypes,
     check_duplicate_rewrites,
     check_eliminate,
     check_index_rule,
@@ -17,42 +24,157 @@ from smartmem_rules.language.rule_checks import (
 )
 
 _Kind = TypeVar("_Kind", bound=s.Syntax)
-Named = s.Function | s.Rewrite | s.Eliminate | s.IndexRule | s.Table | s.Block
+Named = s.Function | s.Predicate | s.Constant | s.Ruleset | s.Rewrite | s.Eliminate | s.IndexRule | s.Table | s.Block
 
 
-def check(modules: Sequence[s.Module]) -> list[Diagnostic]:
-    """The problems of modules that are used together, in the order of their text."""
-    items = [item for module in modules for item in module.items]
-    functions: dict[str, s.Function] = {}
-    for function in _of(items, s.Function):
-        functions.setdefault(function.name, function)
-    operators: dict[str, list[s.Operator]] = {}
-    for operator in _of(items, s.Operator):
-        operators.setdefault(operator.name, []).append(operator)
-    found = [*_check_names(items), *check_recursion(functions), *check_duplicate_rewrites(_of(items, s.Rewrite))]
-    for item in items:
-        if isinstance(item, s.Function):
-            found += check_function(item, functions)
-        elif isinstance(item, s.Operator):
-            found += check_operator(item, functions)
-        elif isinstance(item, s.Rewrite):
-            found += check_rewrite(item, operators, functions)
-        elif isinstance(item, s.Eliminate):
-            found += check_eliminate(item, operators, functions)
-        elif isinstance(item, s.IndexRule):
-            found += check_index_rule(item, functions)
-        elif isinstance(item, s.Table):
-            found += _check_table(item)
+def check(modules: Sequence[s.Module], deep: Collection[str] | None = None) -> list[Diagnostic]:
+    """The problems of modules that are used together, in the order of their text.
+
+    Args:
+        deep: files whose items are also tried at operand types and compared with one another; all where None.
+    """
+    checker = _Checker([item for module in modules for item in expanded(module.items)])
+    found = list(checker.problems())
+    found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
     return _in_order_of_text(found, modules)
+
+
+@dataclass
+class _Checker:
+    items: list[s.Item]
+    functions: dict[str, s.Function] = field(default_factory=dict)
+    operators: dict[str, list[s.Operator]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for function in _of(self.items, s.Function):
+            self.functions.setdefault(function.name, function)
+        for operator in _of(self.items, s.Operator):
+            self.operators.setdefault(operator.name, []).append(operator)
+        self.names = Names.of(self.items)
+        self.blocks = _of(self.items, s.Block)
+        self.rulesets = _of(self.items, s.Ruleset)
+        levels = [block for block in self.blocks if block.kind == "level"]
+        named = {str(value) for level in levels for e in level.entries if e.key == "rulesets" for value in e.values}
+        rules = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
+        self.declared_rulesets = {one.name for one in self.rulesets} | named
+        self.known = {
+            "ruleset": {one.name for one in self.rulesets} | {rule.ruleset for rule in rules},
+            "table": {table.name for table in _of(self.items, s.Table)},
+            "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
+        }
+
+    def problems(self) -> Iterator[Diagnostic]:
+        """What each item shows by itself, and names that clash."""
+        yield from _check_names(self.items)
+        yield from check_recursion(self.functions, self.names)
+        yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
+        levels = [block for block in self.blocks if block.kind == "level"]
+        yield from check_rulesets(self.rulesets, levels, self.known["ruleset"] | self.declared_rulesets)
+        for item in self.items:
+            yield from self._item(item)
+        for overloads in self.operators.values():
+            yield from check_overloads(overloads)
+
+    def _item(self, item: s.Item) -> Iterator[Diagnostic]:
+        functions, operators, names = self.functions, self.operators, self.names
+        match item:
+            case s.Function() | s.Predicate():
+                yield from check_function(item, functions, names)
+            case s.Constant():
+                yield from check_constant(item, functions, names)
+            case s.Operator():
+                yield from check_operator(item, functions, names)
+            case s.Rewrite():
+                yield from check_rewrite(item, operators, functions, names)
+                yield from self._ruleset(item)
+            case s.Eliminate():
+                yield from check_eliminate(item, operators, functions, names)
+                yield from self._ruleset(item)
+            case s.IndexRule():
+                yield from check_index_rule(item, functions, names)
+                yield from check_index_form(names.resolved(item))  # type: ignore[arg-type]
+            case s.Table():
+                yield from check_table(item)
+            case s.Block():
+                yield from check_block(item, self.known)
+
+    def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+        if self.declared_rulesets:
+            yield from check_ruleset_of(rule, self.declared_rulesets)
+
+    def deep_problems(self, wrong: Collection[s.Span], files: Collection[str] | None) -> Iterator[Diagnostic]:
+        """What trying and comparing shows, of items that are right by themselves."""
+        meant = [item for item in self.items if files is None or item.span.file in files]
+        shared = _of(self.items, s.Function) + _of(self.items, s.Predicate) + _of(self.items, s.Constant)
+        if not meant or any(_holds(item.span, span) for item in shared for span in wrong):
+            return
+        resolved = {id(item): self.names.resolved(item) for item in self.items}
+        operators: dict[str, list[s.Operator]] = {}
+        for item in self.items:
+            made = resolved[id(item)]
+            if isinstance(made, s.Operator):
+                operators.setdefault(made.name, []).append(made)
+        functions = {name: resolved[id(item)] for name, item in self.functions.items()}
+        deep = DeepChecker(operators, functions)  # type: ignore[arg-type]
+        bad = {o.name for o in _of(self.items, s.Operator) if any(_holds(o.span, span) for span in wrong)}
+        right: list[s.Rewrite] = []
+        for item in self.items:
+            made = resolved[id(item)]
+            if any(_holds(item.span, span) for span in wrong):
+                continue
+            if isinstance(made, s.Rewrite) and not bad & _operators_of(made):
+                right.append(made)
+            if files is not None and item.span.file not in files:
+                continue
+            if isinstance(item, s.Operator) and isinstance(made, s.Operator):
+                yield from deep.operator(made, item)
+            elif isinstance(item, s.IndexRule) and isinstance(made, s.IndexRule):
+                yield from check_index_guards(made)
+            elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
+                yield from self._rewrite(item, made, deep, operators)
+        for one in check_relations(right, operators):
+            if files is None or one.span.file in files:
+                yield one
+        deep.save()
+
+    def _rewrite(
+        self, written: s.Rewrite, rule: s.Rewrite, deep: DeepChecker, operators: dict[str, list[s.Operator]]
+    ) -> Iterator[Diagnostic]:
+        if rule.unsound is not None:
+            return
+        wrong = list(check_dtypes(rule, operators))
+        yield from wrong
+        yield from check_termination(rule, operators)
+        if not wrong:
+            yield from deep.rewrite(rule, written)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
 
+def _operators_of(rule: s.Rewrite) -> set[str]:
+    found: set[str] = set()
+    stack: list[s.Pattern] = [rule.left, rule.right]
+    while stack:
+        pattern = stack.pop()
+        if isinstance(pattern, s.PatternOperator):
+            found.add(pattern.operator)
+            stack.extend(pattern.arguments)
+    return found
+
+
+def _holds(outer: s.Span, inner: s.Span) -> bool:
+    """Whether a span lies in another one."""
+    begins = (outer.line, outer.column) <= (inner.line, inner.column)
+    return outer.file == inner.file and begins and (inner.line, inner.column) <= (outer.end_line, outer.end_column)
+
+
 def _in_order_of_text(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[Diagnostic]:
+    """Each message once: the members of a family stand at one place."""
     place = {module.span.file: number for number, module in reversed(list(enumerate(modules)))}
-    return sorted(found, key=lambda one: (place[one.span.file], one.span.line, one.span.column))
+    once = {(one.code, one.span, one.message if one.severity == "error" else ""): one for one in reversed(list(found))}
+    return sorted(reversed(once.values()), key=lambda one: (place.get(one.span.file, 0), one.span.line, one.span.column))
 
 
 def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:
@@ -64,26 +186,22 @@ def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:
         if (kind, item.name) in first:
             message = f"there is a {kind} `{item.name}` already"
             secondary = (first[kind, item.name], "the first is here")
-            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.span, secondary=secondary)
-        first.setdefault((kind, item.name), item.span)
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary)
+        first.setdefault((kind, item.name), item.place("name"))
 
 
 def _namespace(item: Named) -> str:
-    """Rules of all sorts share one namespace, because they are switched off by name."""
-    if isinstance(item, s.Block):
-        return item.kind
-    if isinstance(item, s.Function):
-        return "function"
-    return "table" if isinstance(item, s.Table) else "rule"
-
-
-def _check_table(table: s.Table) -> Iterator[Diagnostic]:
-    for what, names in (("row", table.rows), ("column", table.columns)):
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            message = f"table `{table.name}` has two {what}s `{name}`"
-            yield Diagnostic(Code.REPEATED_LINE, "error", message, table.span)
-    for row in dict.fromkeys(table.rows):
-        for column in dict.fromkeys(table.columns):
-            if (row, column) not in table.cells:
-                message = f"table `{table.name}` has no cell for row `{row}` and column `{column}`"
-                yield Diagnostic(Code.MISSING_CELL, "error", message, table.span)
+    """Rules of all sorts share one namespace, because they are switched off by name; so do functions and predicates."""
+    match item:
+        case s.Block():
+            return item.kind
+        case s.Function() | s.Predicate():
+            return "function"
+        case s.Constant():
+            return "constant"
+        case s.Ruleset():
+            return "rule set"
+        case s.Table():
+            return "table"
+        case _:
+            return "rule"

@@ -17,6 +17,12 @@ class Code(StrEnum):
 
     DUPLICATE_NAME = "SMR0101"
     DUPLICATE_REWRITE = "SMR0102"
+    UNKNOWN_RULESET = "SMR0103"
+    RULESET_ORDER = "SMR0104"
+    RULESET_CYCLE = "SMR0105"
+    SUBSUMED = "SMR0106"
+    INVERSE_PAIR = "SMR0107"
+    LOWER_CASE_CONSTANT = "SMR0108"
 
     UNDEFINED_NAME = "SMR0201"
     UNDEFINED_FUNCTION = "SMR0202"
@@ -31,6 +37,11 @@ class Code(StrEnum):
     VARIADIC_NOT_LAST = "SMR0211"
     EMPTY_OPSET_RANGE = "SMR0212"
     NO_EXTENT = "SMR0213"
+    CLASS_DIFFERS = "SMR0214"
+    MAPPING_DIFFERS = "SMR0215"
+    IMPOSSIBLE_DEFINITION = "SMR0216"
+    NOT_A_VIEW = "SMR0217"
+    SHADOWED_OVERLOAD = "SMR0218"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -41,9 +52,25 @@ class Code(StrEnum):
     UPPER_CASE_VARIABLE = "SMR0307"
     UNKNOWN_OUTPUT = "SMR0308"
     MISSING_ATTRIBUTE = "SMR0309"
+    SIDES_DIFFER = "SMR0310"
+    SIDES_SOMETIMES_DIFFER = "SMR0311"
+    NOT_DECREASING = "SMR0312"
+    VACUOUS_GUARD = "SMR0313"
+    IMPURE = "SMR0314"
+    DTYPES_DIFFER = "SMR0315"
+    INDEX_RULE_FORM = "SMR0316"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
+    UNKNOWN_LINE = "SMR0403"
+    MISSING_LINE = "SMR0404"
+    UNKNOWN_ACTION = "SMR0405"
+
+    UNKNOWN_KEY = "SMR0501"
+    MISSING_KEY = "SMR0502"
+    BAD_VALUE = "SMR0503"
+    REPEATED_KEY = "SMR0504"
+    UNKNOWN_REFERENCE = "SMR0505"
 
 
 EXPLANATIONS: dict[Code, str] = {
@@ -55,6 +82,12 @@ EXPLANATIONS: dict[Code, str] = {
     Code.TOO_DEEP: "Expressions or patterns are nested deeper than anyone could follow.",
     Code.DUPLICATE_NAME: "Two items of one kind have the same name; only operators may, as overloads.",
     Code.DUPLICATE_REWRITE: "Two rewrites have the same sides and guards up to the names of their variables.",
+    Code.UNKNOWN_RULESET: "A rule belongs to a rule set that no level runs and no file declares, so it would never fire.",
+    Code.RULESET_ORDER: "A level runs two rule sets in an order that the declaration of one of them forbids.",
+    Code.RULESET_CYCLE: "A rule set is declared to run after itself, directly or through others.",
+    Code.SUBSUMED: "A more general rule with no further guards does all that this rule does.",
+    Code.INVERSE_PAIR: "Two directed rules take back each other's step; both at once only grow the e-graph.",
+    Code.LOWER_CASE_CONSTANT: "A named constant begins with a lower-case letter, like the tensors of patterns.",
     Code.UNDEFINED_NAME: "An expression uses a name that nothing defines at this place.",
     Code.UNDEFINED_FUNCTION: "An expression calls a function that is neither built in nor defined.",
     Code.ARGUMENT_COUNT: "A function is called with more or fewer arguments than it takes.",
@@ -68,6 +101,11 @@ EXPLANATIONS: dict[Code, str] = {
     Code.VARIADIC_NOT_LAST: "A variadic input is followed by another tensor input.",
     Code.EMPTY_OPSET_RANGE: "The opset range of an `onnx` clause ends before it begins.",
     Code.NO_EXTENT: "An index of a local tensor does not say how far it runs.",
+    Code.CLASS_DIFFERS: "The declared class of an operator is not the one that follows from its definition.",
+    Code.MAPPING_DIFFERS: "The declared mapping type of an operator is not the one that follows from its definition.",
+    Code.IMPOSSIBLE_DEFINITION: "The definition of an operator is wrong for all operand types that its signature admits.",
+    Code.NOT_A_VIEW: "An equation is marked as a view, but computes with elements or reads more than one.",
+    Code.SHADOWED_OVERLOAD: "An earlier overload of the same file accepts everything that this one does.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",
@@ -77,6 +115,21 @@ EXPLANATIONS: dict[Code, str] = {
     Code.UPPER_CASE_VARIABLE: "A tensor variable of a pattern begins with an upper-case letter, like an operator.",
     Code.UNKNOWN_OUTPUT: "A pattern selects an output that the operator does not have.",
     Code.MISSING_ATTRIBUTE: "The right side makes an operator without an attribute that has no default.",
+    Code.SIDES_DIFFER: "The right side never has the type of the left side, so the rule could never be applied.",
+    Code.SIDES_SOMETIMES_DIFFER: "For some operand types that the guards admit, the sides have different types.",
+    Code.NOT_DECREASING: "A directed rule does not make its expression smaller, so with others it may run in circles.",
+    Code.VACUOUS_GUARD: "No values satisfy the guards of a rule.",
+    Code.IMPURE: "A guard or an attribute of the right side reads elements, fails, or depends on the state of the search.",
+    Code.DTYPES_DIFFER: "By the dtype classes of the signatures, an operand or the two sides can never fit.",
+    Code.INDEX_RULE_FORM: "An index rule uses what interval arithmetic cannot decide.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
+    Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",
+    Code.MISSING_LINE: "A table has no row or no column for one of the classes or mapping types.",
+    Code.UNKNOWN_ACTION: "A cell of a table holds a word that means nothing there.",
+    Code.UNKNOWN_KEY: "A block has no such key; the engine would never look at it.",
+    Code.MISSING_KEY: "A block lacks a key that the engine needs.",
+    Code.BAD_VALUE: "A key of a block has too few, too many or the wrong kind of values.",
+    Code.REPEATED_KEY: "A key that may be given once is given twice.",
+    Code.UNKNOWN_REFERENCE: "A block names a rule set, table or fuse block that no file defines.",
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
-from smartmem_rules.language.scope import Scope, index_count
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.scope import Scope, children, index_count
 from smartmem_rules.language.vocabulary import (
+    ALL_FUNCTIONS,
     ATTRIBUTE_KINDS,
     CLASSES,
     CONSTANT_KINDS,
@@ -22,30 +25,46 @@ from smartmem_rules.language.vocabulary import (
 Functions = Mapping[str, s.Function]
 
 
-def check_function(function: s.Function, functions: Functions) -> Iterator[Diagnostic]:
-    """The problems of one function."""
-    scope = Scope(frozenset(function.parameters), LIST_FUNCTIONS, functions)
+def check_function(function: s.Function | s.Predicate, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one function or predicate; only a predicate may ask about tensors."""
+    scope = Scope(frozenset(function.parameters) | names.constants.keys(), LIST_FUNCTIONS, functions)
+    if isinstance(function, s.Predicate):
+        scope = replace(scope, functions=ALL_FUNCTIONS, user_functions={**functions, **names.predicates})
     yield from scope.problems(function.body)
 
 
-def check_recursion(functions: Functions) -> Iterator[Diagnostic]:
-    """One message for each cycle of functions that call one another."""
-    calls = {name: frozenset(_called(function.body)) & functions.keys() for name, function in functions.items()}
+def check_constant(constant: s.Constant, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one named constant."""
+    if not constant.name[0].isupper():
+        message = f"the constant `{constant.name}` begins with a lower-case letter, like a tensor"
+        fix = f"call it `{constant.name.upper()}`"
+        yield Diagnostic(Code.LOWER_CASE_CONSTANT, "error", message, constant.place("name"), fix=fix)
+    yield from Scope(frozenset(names.constants), LIST_FUNCTIONS, functions).problems(constant.value)
+
+
+def check_recursion(functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """One message for each cycle of functions, predicates or constants that use one another."""
+    named: dict[str, s.Function | s.Predicate | s.Constant] = {**functions, **names.predicates, **names.constants}
+    bodies = {name: one.value if isinstance(one, s.Constant) else one.body for name, one in named.items()}
+    uses = {name: frozenset(_used(body, names)) & named.keys() for name, body in bodies.items()}
     reported: set[str] = set()
-    for name, function in functions.items():
-        cycle = _cycle(name, calls)
+    for name, one in named.items():
+        cycle = _cycle(name, uses)
         if not cycle or reported.intersection(cycle):
             continue
         reported.update(cycle)
         path = " -> ".join(f"`{step}`" for step in (*cycle, name))
-        yield Diagnostic(Code.RECURSIVE_FUNCTION, "error", f"functions may not call themselves: {path}", function.span)
+        what = "constants may not use" if isinstance(one, s.Constant) else "functions may not call"
+        yield Diagnostic(Code.RECURSIVE_FUNCTION, "error", f"{what} themselves: {path}", one.place("name"))
 
 
-def check_operator(operator: s.Operator, functions: Functions) -> Iterator[Diagnostic]:
+def check_operator(operator: s.Operator, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one operator; overloads are judged one by one."""
     yield from _check_signature(operator)
     yield from _check_declarations(operator)
-    scope = _signature_scope(operator, functions)
+    scope = _signature_scope(operator, functions).with_names(names.constants)
+    # A variadic output can be counted before it is written.
+    scope = scope.with_names(output.name for output in operator.outputs if output.index)
     for default in (*(item.default for item in operator.inputs), *(item.default for item in operator.attributes)):
         if default is not None:
             yield from scope.problems(default)
@@ -94,16 +113,16 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
     variables = {variable.name for variable in operator.dtypes} | {IMPLICIT_DTYPE_VARIABLE}
     for variable in operator.dtypes:
         for word in variable.classes:
-            yield from _known(word, DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype class", variable.span)
+            yield from _known(word, DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype class", variable.place(f"classes:{word}"))
     types = [*(item.type for item in operator.inputs), *(output.type for output in operator.outputs)]
     for kind in types:
         if kind is not None:
             yield from _known(kind.dtype, variables | DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype", kind.span)
     for item in operator.inputs:
         if item.constant is not None:
-            yield from _known(item.constant, CONSTANT_KINDS, Code.UNKNOWN_KIND, "kind of `const` input", item.span)
+            yield from _known(item.constant, CONSTANT_KINDS, Code.UNKNOWN_KIND, "kind of `const` input", item.place("kind"))
     for attribute in operator.attributes:
-        yield from _known(attribute.kind, ATTRIBUTE_KINDS, Code.UNKNOWN_KIND, "kind of attribute", attribute.span)
+        yield from _known(attribute.kind, ATTRIBUTE_KINDS, Code.UNKNOWN_KIND, "kind of attribute", attribute.place("kind"))
     for item in operator.inputs[:-1]:
         if item.variadic:
             message = f"the variadic input `{item.name}` must be the last"
@@ -116,21 +135,20 @@ def _check_repeated_names(operator: s.Operator) -> Iterator[Diagnostic]:
     for item in declared:
         if item.name in first:
             message = f"`{item.name}` has a meaning in this operator already"
-            yield Diagnostic(
-                Code.DUPLICATE_NAME, "error", message, item.span, secondary=(first[item.name], "the first is here")
-            )
-        first.setdefault(item.name, item.span)
+            secondary = (first[item.name], "the first is here")
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary)
+        first.setdefault(item.name, item.place("name"))
 
 
 def _check_declarations(operator: s.Operator) -> Iterator[Diagnostic]:
     if operator.declared_class is not None:
-        yield from _known(operator.declared_class, CLASSES, Code.UNKNOWN_CLASS, "class", operator.span)
+        yield from _known(operator.declared_class, CLASSES, Code.UNKNOWN_CLASS, "class", operator.place("class"))
     if operator.declared_mapping is not None:
-        yield from _known(operator.declared_mapping, MAPPINGS, Code.UNKNOWN_MAPPING, "mapping type", operator.span)
-    onnx = operator.onnx
-    if onnx is not None and onnx.until is not None and onnx.until < onnx.since:
-        message = f"no opset lies in {onnx.since}..{onnx.until}"
-        yield Diagnostic(Code.EMPTY_OPSET_RANGE, "error", message, onnx.span)
+        yield from _known(operator.declared_mapping, MAPPINGS, Code.UNKNOWN_MAPPING, "mapping type", operator.place("mapping"))
+    for onnx in (operator.onnx, *operator.also):
+        if onnx is not None and onnx.until is not None and onnx.until < onnx.since:
+            message = f"no opset lies in {onnx.since}..{onnx.until}"
+            yield Diagnostic(Code.EMPTY_OPSET_RANGE, "error", message, onnx.span)
 
 
 def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]:
@@ -139,19 +157,23 @@ def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]
     # A variadic output can be counted before it is written.
     scope = scope.with_names(outputs)
     for equation in operator.equations:
+        if equation.scan:
+            indices = [s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices]
+            scope = scope.with_tensor(equation.tensor, index_count(indices), equation.span)
+    for equation in operator.equations:
         yield from _check_left_side(equation, operator, written)
         inner = scope.with_names([equation.member] if equation.member else [])
         inner, found = inner.after(equation.indices)
         yield from found
         yield from inner.problems(equation.body)
-        written.setdefault(equation.tensor, equation.span)
+        written.setdefault(equation.tensor, equation.place("name"))
         if equation.member is None:
             indices = [s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices]
             scope = scope.with_tensor(equation.tensor, index_count(indices), equation.span)
     for name, output in outputs.items():
         if name not in written:
             message = f"no equation computes the output `{name}` of `{operator.name}`"
-            yield Diagnostic(Code.NO_EQUATION, "error", message, output.span)
+            yield Diagnostic(Code.NO_EQUATION, "error", message, output.place("name"))
 
 
 def _check_left_side(
@@ -159,12 +181,11 @@ def _check_left_side(
 ) -> Iterator[Diagnostic]:
     tensor = equation.tensor
     output = next((output for output in operator.outputs if output.name == tensor), None)
-    taken = {item.name: item.span for item in parameters(operator)} | dict(written)
+    taken = {item.name: item.place("name") for item in parameters(operator)} | dict(written)
     if tensor in taken:
         message = f"`{tensor}` has a meaning in this operator already"
-        yield Diagnostic(
-            Code.DUPLICATE_NAME, "error", message, equation.span, secondary=(taken[tensor], "the first is here")
-        )
+        secondary = (taken[tensor], "the first is here")
+        yield Diagnostic(Code.DUPLICATE_NAME, "error", message, equation.place("name"), secondary=secondary)
     elif output is None:
         yield from _check_local_extents(equation, operator)
     else:
@@ -204,27 +225,25 @@ def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, s
         yield Diagnostic(code, "error", f"there is no {what} `{word}`", span, note=note, fix=fix)
 
 
-def _called(expression: object) -> Iterator[str]:
+def _used(expression: s.Expression, names: Names) -> Iterator[str]:
+    """The functions and predicates that an expression calls, and the constants that it names."""
     if isinstance(expression, s.Call):
         yield expression.function
-    parts = expression if isinstance(expression, tuple) else _parts(expression)
-    for part in parts:
-        yield from _called(part)
+    elif isinstance(expression, s.Name) and expression.id in names.constants:
+        yield expression.id
+    for part in children(expression):
+        yield from _used(part, names)
+    for binder in getattr(expression, "binders", ()):
+        yield from _used(binder.bound, names)
 
 
-def _parts(node: object) -> Iterator[object]:
-    if isinstance(node, s.Syntax):
-        for name in type(node).__slots__:
-            yield getattr(node, name)
-
-
-def _cycle(start: str, calls: Mapping[str, frozenset[str]]) -> list[str]:
-    """A way of calls from `start` back to itself, without its end; empty when there is none."""
+def _cycle(start: str, uses: Mapping[str, frozenset[str]]) -> list[str]:
+    """A way of uses from `start` back to itself, without its end; empty when there is none."""
     paths = [[start]]
     seen: set[str] = set()
     while paths:
         path = paths.pop(0)
-        for callee in sorted(calls[path[-1]]):
+        for callee in sorted(uses[path[-1]]):
             if callee == start:
                 return path
             if callee not in seen:

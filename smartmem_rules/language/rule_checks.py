@@ -8,6 +8,8 @@ from dataclasses import fields
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.purity import impurities
 from smartmem_rules.language.operator_checks import Functions, parameters, shape_names
 from smartmem_rules.language.scope import Scope, head
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
@@ -16,39 +18,68 @@ Operators = Mapping[str, Sequence[s.Operator]]
 ABSENT = "_"
 
 
-def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions) -> Iterator[Diagnostic]:
+def check_rewrite(
+    rule: s.Rewrite, operators: Operators, functions: Functions, names: Names
+) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
     for word in rule.relaxes:
         if word not in RELAXATIONS:
             fix = did_you_mean(word, RELAXATIONS) or f"there are {', '.join(sorted(RELAXATIONS))}"
-            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", rule.span, fix=fix)
-    yield from check_pattern(rule.left, operators)
-    yield from check_pattern(rule.right, operators)
-    found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions))
+            message = f"there is no relaxation `{word}`"
+            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", message, rule.place(f"relaxes:{word}"), fix=fix)
+    yield from check_pattern(rule.left, operators, names)
+    yield from check_pattern(rule.right, operators, names)
+    found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
-        found += _check_direction(rule.right, rule.left, (), operators, functions)
+        found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
     yield from dict.fromkeys(found)
+    tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
+    for guard in rule.guards:
+        yield from impurities(guard, tensors, names)
+    for part in _walk(rule.right):
+        if isinstance(part, s.PatternAttribute):
+            yield from impurities(part.value, tensors, names, is_guard=False)
 
 
-def check_eliminate(rule: s.Eliminate, operators: Operators, functions: Functions) -> Iterator[Diagnostic]:
+def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
+    """Operands that no dtype fits, and sides that cannot have the same one."""
+    from smartmem_rules.analysis.dtypes import Dtypes
+
+    dtypes = Dtypes(operators)
+    left = dtypes.of(rule.left)
+    right = dtypes.of(rule.right) if dtypes.conflict is None else left
+    if dtypes.conflict is not None:
+        pattern, reason = dtypes.conflict
+        yield Diagnostic(Code.DTYPES_DIFFER, "error", f"no dtype fits here: {reason}", pattern.span)
+    elif not left & right:
+        message = "the sides cannot have the same dtype"
+        note = f"the left side is {' | '.join(sorted(left))}, the right side {' | '.join(sorted(right))}"
+        yield Diagnostic(Code.DTYPES_DIFFER, "error", message, rule.right.span, note=note)
+
+
+def check_eliminate(
+    rule: s.Eliminate, operators: Operators, functions: Functions, names: Names
+) -> Iterator[Diagnostic]:
     """The problems of one elimination; its guards may use the inputs, attributes and extents of the operator."""
     overloads = operators.get(rule.operator)
     if overloads is None:
-        yield _unknown_operator(rule.operator, rule.span, operators)
+        yield _unknown_operator(rule.operator, rule.place("operator"), operators)
         return
-    names: set[str] = set()
+    bound: set[str] = set()
     for operator in overloads:
-        names.update(item.name for item in parameters(operator))
-        names.update(shape_names(operator))
+        bound.update(item.name for item in parameters(operator))
+        bound.update(shape_names(operator))
+    tensors = frozenset(i.name for o in overloads for i in o.inputs if i.constant is None)
     for guard in rule.guards:
-        yield from _scope(names, functions).problems(guard)
+        yield from _scope(bound, functions, names).problems(guard)
+        yield from impurities(guard, tensors, names)
 
 
-def check_index_rule(rule: s.IndexRule, functions: Functions) -> Iterator[Diagnostic]:
+def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one equation of index arithmetic."""
     if isinstance(rule.left, s.Name | s.Number):
         yield _bare(rule.left.span)
-    scope = _scope(_free_names(rule.left), functions)
+    scope = _scope(_free_names(rule.left), functions, names)
     for expression in (rule.left, rule.right, *rule.guards):
         yield from scope.problems(expression)
 
@@ -66,14 +97,14 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
                 Code.DUPLICATE_REWRITE,
                 "error",
                 message,
-                rule.span,
-                secondary=(earlier.span, f"`{earlier.name}` is here"),
+                rule.place("name"),
+                secondary=(earlier.place("name"), f"`{earlier.name}` is here"),
             )
 
 
-def check_pattern(pattern: s.Pattern, operators: Operators) -> Iterator[Diagnostic]:
+def check_pattern(pattern: s.Pattern, operators: Operators, names: Names) -> Iterator[Diagnostic]:
     """Unknown operators, operand counts, attributes and outputs in a pattern."""
-    if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper():
+    if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
         message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
         fix = f"write `{pattern.name}(...)` for the operator" if pattern.name in operators else "write it in lower case"
         yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, pattern.span, fix=fix)
@@ -87,7 +118,7 @@ def check_pattern(pattern: s.Pattern, operators: Operators) -> Iterator[Diagnost
         yield from _check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
-        yield from check_pattern(argument, operators)
+        yield from check_pattern(argument, operators, names)
 
 
 def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
@@ -104,7 +135,7 @@ def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator])
     takes = " or ".join(dict.fromkeys(str(arity).replace("argument", "operand") for arity in counts))
     message = f"`{pattern.operator}` takes {takes}, but the pattern gives {given}"
     yield Diagnostic(
-        Code.OPERAND_COUNT, "error", message, pattern.span, secondary=(overloads[0].span, "it is defined here")
+        Code.OPERAND_COUNT, "error", message, pattern.span, secondary=(overloads[0].place("name"), "it is defined here")
     )
 
 
@@ -123,7 +154,7 @@ def _check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator
             message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
             fix = did_you_mean(attribute.name, known)
             note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
-            yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, attribute.span, note=note, fix=fix)
+            yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, attribute.place("name"), note=note, fix=fix)
 
 
 def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
@@ -133,32 +164,39 @@ def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -
         message = (
             f"`{pattern.operator}` has {most} output{'' if most == 1 else 's'}, so there is no `.{pattern.output}`"
         )
-        yield Diagnostic(Code.UNKNOWN_OUTPUT, "error", message, pattern.span, note="outputs are counted from 0")
+        yield Diagnostic(Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), note="outputs are counted from 0")
 
 
 def _check_direction(
-    left: s.Pattern, right: s.Pattern, guards: Sequence[s.Expression], operators: Operators, functions: Functions
+    left: s.Pattern,
+    right: s.Pattern,
+    guards: Sequence[s.Expression],
+    operators: Operators,
+    functions: Functions,
+    names: Names,
 ) -> Iterator[Diagnostic]:
     if not isinstance(left, s.PatternOperator):
         yield _bare(left.span)
-    yield from _check_left_attributes(left, functions)
+    yield from _check_left_attributes(left, functions, names)
     bound = set(_bound_names(left))
-    yield from _check_right(right, bound, operators, functions)
+    yield from _check_right(right, bound, operators, functions, names)
     for guard in guards:
-        yield from _scope(bound, functions).problems(guard)
+        yield from _scope(bound, functions, names).problems(guard)
 
 
-def _check_left_attributes(left: s.Pattern, functions: Functions) -> Iterator[Diagnostic]:
+def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """An attribute of the left side may compute with what was bound before it."""
     bound: set[str] = set()
     for part in _walk(left):
         if isinstance(part, s.PatternAttribute) and not isinstance(part.value, s.Name):
-            yield from _scope(bound, functions).problems(part.value)
+            yield from _scope(bound, functions, names).problems(part.value)
         bound.update(_binds(part))
 
 
-def _check_right(right: s.Pattern, bound: set[str], operators: Operators, functions: Functions) -> Iterator[Diagnostic]:
-    scope = _scope(bound, functions)
+def _check_right(
+    right: s.Pattern, bound: set[str], operators: Operators, functions: Functions, names: Names
+) -> Iterator[Diagnostic]:
+    scope = _scope(bound, functions, names)
     for part in _walk(right):
         if isinstance(part, s.PatternAttribute):
             yield from scope.problems(part.value)
@@ -166,9 +204,9 @@ def _check_right(right: s.Pattern, bound: set[str], operators: Operators, functi
             if part.name not in bound and part.name != ABSENT and not part.name[0].isupper():
                 yield _unbound(part.name, part.span, bound)
         elif isinstance(part, s.PatternOperator):
-            for name in (part.bundle and f"@{part.bundle}", part.variadic and f"*{part.variadic}"):
-                if name and name not in bound:
-                    yield _unbound(name, part.span, bound)
+            for kind, name in (("bundle", f"@{part.bundle}"), ("variadic", f"*{part.variadic}")):
+                if getattr(part, kind) and name not in bound:
+                    yield _unbound(name, part.place(kind), bound)
             yield from _check_required_attributes(part, operators)
 
 
@@ -179,7 +217,11 @@ def _check_required_attributes(pattern: s.PatternOperator, operators: Operators)
     if pattern.bundle is None and missing and all(missing):
         message = f"`{pattern.operator}` cannot be made without its attribute `{missing[0][0]}`"
         yield Diagnostic(
-            Code.MISSING_ATTRIBUTE, "error", message, pattern.span, secondary=(overloads[0].span, "it is defined here")
+            Code.MISSING_ATTRIBUTE,
+            "error",
+            message,
+            pattern.place("name"),
+            secondary=(overloads[0].place("name"), "it is defined here"),
         )
 
 
@@ -240,9 +282,13 @@ def _canonical(node: object, renamed: Mapping[str, str]) -> object:
     return node
 
 
-def _scope(names: set[str], functions: Functions) -> Scope:
+def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
     return Scope(
-        frozenset(names), ALL_FUNCTIONS, functions, unknown=Code.UNBOUND_VARIABLE, place="bound by the left side"
+        frozenset(bound) | names.constants.keys(),
+        ALL_FUNCTIONS,
+        {**functions, **names.predicates},
+        unknown=Code.UNBOUND_VARIABLE,
+        place="bound by the left side",
     )
 
 

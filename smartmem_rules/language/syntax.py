@@ -239,6 +239,7 @@ class EquationSyntax(Declaration):
     indices: tuple[Binder, ...]  # kind "loop" | "loops"; bound is a Name("_") where the signature gives it
     body: Expression
     view: bool
+    scan: bool = False  # the body reads what this tensor and other scans hold one step before, along the first axis
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ DTYPE_WORDS = DTYPE_CLASSES | DTYPES
 # `T` needs no declaration: it is any number.
 IMPLICIT_DTYPE_VARIABLE = "T"
 
-ATTRIBUTE_KINDS = frozenset({"int", "float", "string", "ints", "floats", "bool", "tensor"})
+ATTRIBUTE_KINDS = frozenset({"int", "float", "string", "ints", "floats", "strings", "bool", "tensor"})
 CONSTANT_KINDS = frozenset({"int", "ints", "float", "floats", "tensor"})
 
 CLASSES = frozenset({"ILD.Variable", "ILI.Variable", "ILD.Fixed", "ILI.Fixed"})

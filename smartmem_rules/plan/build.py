@@ -81,7 +81,8 @@ def build(
     tensors = _stored(kernels, program, dtype)
     limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
-    choose_layouts(kernels, tensors, policy.chooses_layouts, costs, limits, program.outputs)
+    fixed = [*program.outputs, *(t for k in kernels if k.form == "scan" for t in k.writes)]
+    choose_layouts(kernels, tensors, policy.chooses_layouts, costs, limits, fixed)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
     scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
     for kernel in kernels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -63,6 +64,9 @@ class _Fusion:
     # --- growing groups over their consumers ---
 
     def _place(self, definition: Definition) -> None:
+        if definition.equation.scan:
+            self._place_scan(definition)
+            return
         for group in self._candidates(definition):
             if not self._makes_cycle(group, definition) and join(group, definition, self.program.names):
                 self.owner[definition.tensor] = group
@@ -75,11 +79,21 @@ class _Fusion:
         found: dict[Group, None] = {}
         for tensor in tensors_read(definition.equation.body):
             group = self.owner.get(tensor)
-            if group is not None and self.policy.may(self.definition[tensor], definition, group.form):
+            if group is not None and group.form != "scan" and self.policy.may(self.definition[tensor], definition, group.form):
                 found.setdefault(group)
         rank = {"contraction": 0, "window": 1, "reduction": 2, "pointwise": 3}
         position = {group: place for place, group in enumerate(self.groups)}
         return sorted(found, key=lambda g: (rank[g.form], -position[g]))
+
+    def _place_scan(self, definition: Definition) -> None:
+        """All scans of a node are one kernel: each step needs what the others hold one step before."""
+        group = next((g for g in self.groups if g.form == "scan" and g.members[0].node == definition.node), None)
+        if group is None:
+            group = Group("scan", ())
+            self.groups.append(group)
+        group.members.append(definition)
+        group.coordinates[definition.tensor] = tuple(map(variable, definition.equation.variables))
+        self.owner[definition.tensor] = group
 
     def _makes_cycle(self, group: Group, definition: Definition) -> bool:
         """Whether another operand of the definition already depends on the group."""
@@ -141,7 +155,7 @@ class _Fusion:
 
     def _inline_producers(self) -> None:
         for group in reversed(list(self.groups)):
-            if group.form not in ("pointwise", "window"):
+            if group.form == "contraction" or any(group.locals.values()):
                 continue
             outputs = self._outputs(group)
             if len(outputs) == 1 and outputs[0] not in self.program.outputs and outputs[0] not in self.indexing:
@@ -157,7 +171,7 @@ class _Fusion:
             uses = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
             if rule is None:
                 return
-            if group.form == "window":
+            if group.form != "pointwise":
                 admitted = self._read_once(tensor, uses, reader)
             else:
                 admitted = all(self.policy.may(first, use, reader.form) for use in uses)
@@ -177,7 +191,7 @@ class _Fusion:
             reader.members[:0] = group.members
 
     def _read_once(self, tensor: str, uses: list[Definition], reader: Group) -> bool:
-        """Whether a reader takes every element of a window's result once, into rows that it keeps."""
+        """Whether a reader takes every element of a window or statistic once, into rows that it keeps."""
         if reader.form == "contraction":
             matched = reader.contraction
             assert matched is not None
@@ -220,7 +234,9 @@ class _Fusion:
                 continue
             reader = readers[0]
             row_bytes = 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
-            if reader.form == "contraction" and row_bytes <= rule.scratch and self._all_line_up(group, outputs[0], reader):
+            if reader.form != "contraction" or row_bytes > rule.scratch or self._right_bytes(reader) > rule.columns:
+                continue
+            if self._all_line_up(group, outputs[0], reader):
                 reader.feeding.append(group)
                 self._absorb(reader, group)
                 self._feed_scores(group, reader)
@@ -247,6 +263,14 @@ class _Fusion:
                 reader.scores = scores
                 self._absorb(reader, scores)
                 return
+
+    def _right_bytes(self, group: Group) -> int:
+        """Bytes of a right factor that each work-item packs for itself; weights are packed before."""
+        matched = group.contraction
+        assert matched is not None
+        if self._is_constant(group):
+            return 0
+        return 4 * matched.n.extent * math.prod(v.extent for v in matched.reduce.variables)
 
     def _is_constant(self, group: Group) -> bool:
         """Whether a contraction's right factor was known before the model runs: a layer's weights."""

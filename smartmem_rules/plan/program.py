@@ -86,7 +86,8 @@ def flatten(graph: Graph, through_views: bool) -> Program:
             body = read_through(body, views)
             fresh = tuple(names.var(v.extent) for v in equation.variables)
             indices = tuple(_index(v) for v in fresh)
-            settled = Equation(equation.tensor, fresh, inline(replace(equation, body=body), indices, names), equation.type)
+            body = inline(replace(equation, body=body), indices, names)
+            settled = Equation(equation.tensor, fresh, body, equation.type, equation.scan)
             source = settled.view
             if through_views and source is not None and equation.tensor not in graph.outputs:
                 view = map_of_equation(settled, types[source.tensor].shape)

@@ -77,6 +77,8 @@ def _realise_group(program: Program, fused: Fused, group: Group) -> Kernel:
         case "reduction":
             rows = _Rows(program, fused.inlined, group, {}, {})
             return Kernel("", "reduction", group.space, rows.stores(outputs), rows.stages())
+        case "scan":
+            return _scan(program, fused, group)
         case _:
             return _elements(program, fused, group, outputs)
 
@@ -98,6 +100,39 @@ def _elements(program: Program, fused: Fused, group: Group, outputs: list[str]) 
     stores = tuple(_store(t, group, expander, program) for t in outputs)
     only_moves = not stages and all(moves_only(s.value) for s in stores)
     return Kernel("", "pointwise", group.space, stores, stages, moves_only=only_moves)
+
+
+def _scan(program: Program, fused: Fused, group: Group) -> Kernel:
+    """All scans of an operator: the steps one after the other, in each the tensors in their order.
+
+    The kernel's axes are the steps and the leading axes along which nothing is read from another place.
+    """
+    expander = Expander(program, fused.inlined, {})
+    shared: list[Var] = []
+    ranks = [len(m.equation.variables) for m in group.members]
+    for axis in range(min(ranks)):
+        first = group.members[0].equation.variables[axis]
+        if axis > 0 and not all(_stays(m, axis, first.extent, group.tensors) for m in group.members):
+            break
+        shared.append(program.names.var(first.extent))
+    stores = []
+    for member in group.members:
+        own = tuple(program.names.var(v.extent) for v in member.equation.variables[len(shared) :])
+        indices = tuple(map(_place, (*shared, *own)))
+        value = expander.expand(inline(member.equation, indices, program.names))
+        stores.append(Store(member.tensor, indices, value, own))
+    return Kernel("", "scan", tuple(shared), tuple(stores))
+
+
+def _stays(member: Definition, axis: int, extent: int, tensors: set[str]) -> bool:
+    """Whether a scan reads the others at its own place of an axis only."""
+    var = member.equation.variables[axis]
+    reads = [r for r in _reads(member.equation.body) if r.tensor in tensors]
+    return var.extent == extent and all(r.indices[axis] == variable(var) for r in reads)
+
+
+def _place(var: Var) -> Index:
+    return variable(var)
 
 
 def _store(tensor: str, group: Group, expander: Expander, program: Program) -> Store:

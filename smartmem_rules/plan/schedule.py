@@ -157,7 +157,8 @@ class Scheduler:
             return False
         rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
         most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        costly = _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
+        several = m * _count(c.batch) > s.smallest_block
+        costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
         smallest = rows if costly else s.smallest_block
         block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
         row_blocks = -(-m // block_rows) * _count(c.batch)

@@ -119,6 +119,9 @@ class Equation:
     variables: tuple[Var, ...]
     body: Expr
     type: TensorType
+    scan: bool = False
+    """Computed step by step along the first axis, together with the operator's other scans: it may read what they
+    hold at earlier steps."""
 
     @cached_property
     def view(self) -> Read | None:

@@ -260,7 +260,7 @@ class _Instantiation:
             self.scope.values[name] = None if default is None else evaluate(default, self.scope)
         elif kind == "bool":
             self.scope.values[name] = bool(value)
-        elif kind in ("ints", "floats"):
+        elif kind in ("ints", "floats", "strings"):
             self.scope.values[name] = as_list(value)
         elif kind in ("int", "float") and isinstance(value, tuple):
             if len(value) != 1:
@@ -317,6 +317,9 @@ class _Instantiation:
         elements = Elements(FreshNames("r"))
         equations: list[Equation] = []
         for equation in self.operator.equations:
+            if equation.scan:
+                self._declare(equation)
+        for equation in self.operator.equations:
             target = self.scope.tensors.get(equation.tensor)
             if isinstance(target, TensorList):
                 for number, member in enumerate(target.members):
@@ -341,7 +344,13 @@ class _Instantiation:
             raise DefinitionError(
                 f"{equation.span}: {equation.tensor} is {target.type.dtype}, its definition {body.dtype}"
             )
-        return Equation(target.name, variables, body, target.type)
+        return Equation(target.name, variables, body, target.type, equation.scan)
+
+    def _declare(self, equation: ast.EquationSyntax) -> None:
+        """A scan reads itself: its type is known before its body.  It has the dtype of the first operand."""
+        shape = tuple(e for binder in equation.indices for e in integers(evaluate(binder.bound, self.scope)))
+        dtype = next((operand.dtype for operand in self.operands if operand is not None), "float32")
+        self.scope.tensors[equation.tensor] = TensorName(equation.tensor, TensorType(dtype, shape))
 
     def _index_scope(self, equation: ast.EquationSyntax, variables: tuple[Var, ...], scope: Scope) -> Scope:
         width = len(variables) - sum(binder.kind == "loop" for binder in equation.indices)
@@ -379,13 +388,16 @@ class _Instantiation:
 
 def needed(equations: Sequence[Equation], outputs: Mapping[str, TensorType]) -> tuple[Equation, ...]:
     """The equations that the outputs depend on."""
+    producers = {equation.tensor: equation for equation in equations}
     wanted = set(outputs)
-    kept: list[Equation] = []
-    for equation in reversed(equations):
-        if equation.tensor in wanted:
-            kept.append(equation)
-            wanted.update(tensors_read(equation.body))
-    return tuple(reversed(kept))
+    stack = list(outputs)
+    while stack:
+        equation = producers.get(stack.pop())
+        if equation is not None:
+            read = set(tensors_read(equation.body)) - wanted
+            wanted |= read
+            stack.extend(read)
+    return tuple(equation for equation in equations if equation.tensor in wanted)
 
 
 def names_in(expr: ast.Expression) -> set[str]:

@@ -57,9 +57,30 @@ def evaluate_equations(equations: Sequence[Equation], tensors: Mapping[str, Arra
     """
     known = dict(tensors)
     results: dict[str, Array] = {}
+    scans = [equation for equation in equations if equation.scan]
     with np.errstate(all="ignore"):
         for equation in equations:
-            results[equation.tensor] = known[equation.tensor] = _evaluate_equation(equation, known)
+            if not equation.scan:
+                results[equation.tensor] = known[equation.tensor] = _evaluate_equation(equation, known)
+            elif equation is scans[0]:
+                results.update(_evaluate_scans(scans, known))
+    return results
+
+
+def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[str, Array]:
+    """Equations that read each other's earlier steps along the first axis; `known` learns their tensors."""
+    results = {e.tensor: np.zeros(e.type.shape, primitives.storage_dtype(e.type.dtype)) for e in scans}
+    known.update(results)
+    for step in range(scans[0].type.shape[0]):
+        for equation in scans:
+            first = equation.variables[0]
+            looping = tuple(v for v in equation.variables if v.extent != 1)
+            ranges = {v: (0, v.extent) for v in looping} | ({first: (step, step + 1)} if first in looping else {})
+            values = _Block(known, ranges).element(equation.body, looping)
+            result = results[equation.tensor][step : step + 1]
+            if result.size:
+                shape = tuple(stop - start for start, stop in (ranges[v] for v in looping))
+                result[...] = np.broadcast_to(values, shape).reshape(result.shape)
     return results
 
 

@@ -95,7 +95,7 @@ class Search:
         previous: Case | None = None
         while self.statistics.generated < most_attempts:
             start: Choices = {}
-            if previous is not None and self.random.random() < 0.6:
+            if previous is not None and self.random.random() < 0.75:
                 start = dict(previous.choices)
                 for slot in self.random.sample(sorted(start), min(len(start), self.random.randint(1, 3))):
                     del start[slot]
@@ -153,6 +153,24 @@ class Search:
     def build(self, choices: Choices) -> Case | None:
         """The instance of given choices, None where it is none."""
         return self._assemble(choices)
+
+
+def _in_type(value: Value, formal: ast.Attribute | ast.Input, operands: list[Term | None]) -> Value:
+    """A compile-time operand that is a number has the element type of the data."""
+    data = next((o for o in operands if o is not None), None)
+    if not isinstance(formal, ast.Input) or formal.constant != "float" or not isinstance(value, float) or data is None:
+        return value
+    if representable(value, data.type.dtype):
+        return value
+    return float(int(abs(value)))
+
+
+def representable(number: float, dtype: str) -> bool:
+    """Whether a number is a value of an element type."""
+    if dtype in FLOATS:
+        return True
+    least = 0 if dtype.startswith("uint") or dtype == "bool" else -128
+    return number == int(number) and least <= number <= (1 if dtype == "bool" else 127)
 
 
 def _score(case: Case) -> int:
@@ -353,8 +371,10 @@ class Assembly:
             shape = self.choose(f"shape:{name}", lambda: self.search.draws.shape(formal, known, seen))
         bind_extents(formal, shape, known)
         allowed = dtypes_of(overload, formal)
-        if number is not None and number != int(number):
-            allowed = tuple(d for d in allowed if d in FLOATS) or allowed
+        if number is not None:
+            allowed = tuple(d for d in allowed if representable(number, d))
+            if not allowed:
+                raise Unsupported(f"{number} is no value of this type")
         preferred = dtype if dtype in allowed else next((d for d in _DTYPES if d in allowed), allowed[0])
         if preferred in ("float32", "int32") and self.random.random() < 0.04:
             other = self.random.choice([d for d in _DTYPES if d in allowed])
@@ -400,7 +420,7 @@ class Assembly:
                 def draw(formal: Any = formal, name: str = name, wanted: ast.Name = wanted, kind: str | None = kind) -> Value:
                     return self._named(wanted.id, kind, formal, roles[name], shapes, known, scope, outputs, values)
 
-                given[name] = self.choose(f"name:{wanted.id}", draw)
+                given[name] = _in_type(self.choose(f"name:{wanted.id}", draw), formal, operands)
                 values[wanted.id] = given[name]
             else:
                 expected = evaluate(wanted, scope)
@@ -411,7 +431,7 @@ class Assembly:
             if pattern.bundle is not None:
                 self.slots.setdefault(pattern.bundle, set()).add(slot)
             free: dict[str, Value] = self.choose(
-                slot, lambda: self._open(pattern, open_names, formals, roles, shapes, known, scope, outputs)
+                slot, lambda: self._open(pattern, open_names, formals, roles, operands, known, scope, outputs)
             )
             given |= free
         return {name: value for name, value in given.items() if value is not None}
@@ -422,7 +442,7 @@ class Assembly:
         names: list[str],
         formals: Mapping[str, ast.Attribute | ast.Input],
         roles: Mapping[str, Any],
-        shapes: list[tuple[int, ...]],
+        operands: list[Term | None],
         known: Extents,
         scope: Scope,
         outputs: int,
@@ -432,11 +452,13 @@ class Assembly:
         if earlier and self.random.random() < 0.7:
             return {n: earlier[-1].get(n) for n in names}
         found: dict[str, Value] = {}
+        shapes = [o.type.shape for o in operands if o is not None]
         for name in names:
             formal = formals[name]
             required = formal.required if isinstance(formal, ast.Attribute) else (formal.default is None and not formal.optional)
             if required or self.random.random() < 0.35:
-                found[name] = self.search.draws.attribute(formal, roles[name], shapes, known, scope, outputs)
+                drawn = self.search.draws.attribute(formal, roles[name], shapes, known, scope, outputs)
+                found[name] = _in_type(drawn, formal, operands)
         return found
 
     def _named(
@@ -523,15 +545,15 @@ class Assembly:
             if leaf.type.elements == 1 or self.choose(
                 f"one:{name}", lambda wanted=wanted: self.random.random() < (0.95 if wanted else 0.2)
             ):
-                uniform[name] = self.choose(f"uniform:{name}", lambda name=name: self._uniform(name))
+                uniform[name] = self.choose(f"uniform:{name}", lambda name=name, leaf=leaf: self._uniform(name, leaf))
         return frozenset(constants), uniform
 
-    def _uniform(self, name: str) -> float:
+    def _uniform(self, name: str, leaf: Leaf) -> float:
         listed = self.search.hints.values.get(name, ())
-        numbers = [float(v) for v in listed if not isinstance(v, str)]
+        numbers = [float(v) for v in listed if not isinstance(v, str) and representable(v, leaf.type.dtype)]
         if numbers and self.random.random() < 0.8:
             return self.random.choice(numbers)
-        return self.random.choice(DYADIC)
+        return self.random.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])
 
     def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float]) -> None:
         bound: dict[str, Meta | list[Meta]] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.patterns import is_absent, right_outputs, run_time_arguments
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -168,7 +168,11 @@ def apply_operator(
 ) -> Application:
     """An operator applied to terms. Raises Unsupported where no overload takes them."""
     types = [None if o is None else o.type for o in operands]
-    instance = instances.get(operator, types, attributes, outputs)
+    try:
+        instance = instances.get(operator, types, attributes, outputs)
+    except (ValueError, IndexError, TypeError, KeyError, OverflowError, ZeroDivisionError) as failure:
+        # attributes that no model has can break a definition where it builds its equations
+        raise Unsupported(str(failure)) from failure
     return Application(operator, tuple(operands), attributes, outputs, place, instance)
 
 

@@ -1,0 +1,58 @@
+"""Scans: recurrences that run step by step, each step in the memory that the next one reads.
+
+A work-item (on GPUs a work-group) takes everything that belongs together; what lies side by side along the leading
+axes is independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from smartmem_rules.emit.kernel import Emission, Target
+from smartmem_rules.plan.model import Kernel, Source, Store, Stored
+from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.tensor.index import Index, Var, substitute, unravel, variable
+
+GROUP = 256
+"""Work-items of a group on GPUs: they share the elements of each step."""
+
+
+def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    images = any(tensors[t].layout.memory == "image" for t in kernel.reads)
+    emission = Emission(kernel, target, tensors, 4 if images else target.width)
+    steps, *independent = kernel.axes
+    item = Var("item", math.prod(v.extent for v in independent))
+    emission.expressions.call(item, "item")
+    places = unravel(variable(item), tuple(v.extent for v in independent))
+    values = dict(zip(independent, places, strict=True))
+    with emission.expressions.loop(steps):
+        for store in kernel.stores:
+            placed = Store(
+                store.tensor,
+                tuple(substitute(i, values) for i in store.indices),
+                substitute_variables(store.value, values),
+                tuple(v for v in store.local if v.extent > 1),
+            )
+            _alone(emission, placed) if target.is_cpu else _together(emission, placed)
+    if target.is_cpu:
+        return emission.source("scan.cl", (item.extent,), (1,))
+    return emission.source("scan.cl", (item.extent * GROUP,), (GROUP,))
+
+
+def _alone(emission: Emission, store: Store) -> None:
+    with emission.expressions.scope(""):
+        emission.over(store.local, store.value, lambda values, lane: emission.store(store, values, lane))
+
+
+def _together(emission: Emission, store: Store) -> None:
+    """The elements of one tensor at one step, dealt out to the group; the next tensor waits for all of them."""
+    element = Var("element", math.prod(v.extent for v in store.local))
+    name = emission.expressions.name(element)
+    head = f"for (int {name} = (int)get_local_id(0); {name} < {element.extent}; {name} += {GROUP})"
+    # one element still has its loop: only the first work-item computes it
+    position = variable(element) if element.extent > 1 else Index(0)
+    values = dict(zip(store.local, unravel(position, tuple(v.extent for v in store.local)), strict=True))
+    with emission.expressions.scope(head):
+        emission.store(store, values, None)
+    emission.writer.line("barrier(CLK_GLOBAL_MEM_FENCE);")

@@ -1,0 +1,114 @@
+"""What blocks may say: the keys of `device`, `schedule`, `level`, `layout` and `fuse` blocks, in one place.
+
+The checker refuses what is not here, the reference documents it, completion offers it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["word", "number", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a block.
+
+    Attributes:
+        kind: of each value; `word` and `number` are written plainly, `text` in quotes.
+        least, most: how many values; no upper bound where `most` is None.
+        choices: the words that are admitted; all where empty.
+        refers: the kind of item that each word names, so that it must exist.
+        repeats: whether several entries of this key may stand in a block.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    required: bool = False
+    least: int = 1
+    most: int | None = 1
+    choices: tuple[str, ...] = ()
+    refers: Literal["ruleset", "table", "fuse", ""] = ""
+    repeats: bool = False
+
+
+_DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
+_FORMS = ("pointwise", "window", "reduction", "contraction")
+
+
+def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
+    return Key(name, "number", meaning, required, least, most)
+
+
+BLOCKS: dict[str, tuple[Key, ...]] = {
+    "device": (
+        Key("match", "text", "a regular expression that is found in `PLATFORM DEVICE`", most=None, repeats=True),
+        Key(
+            "fallback",
+            "word",
+            "device types that the profile stands in for",
+            most=None,
+            choices=("cpu", "gpu", "accelerator"),
+        ),
+        Key("kind", "word", "the class of device, for schedules", required=True, choices=_DEVICE_KINDS),
+        Key("prefers", "word", "where tensors lie when memory is free to choose", True, choices=("image", "buffer")),
+        _number("image2d", "largest width and height of an image", True, 2, 2),
+        _number("texture_bandwidth", "GB/s through images", True),
+        _number("global_bandwidth", "GB/s through buffers", True),
+        _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
+        _number("launch_us", "host time of one enqueue, microseconds", True),
+        _number("vector_width", "elements of one vector", True),
+        _number("local_memory", "bytes of one work-group", True),
+        Key("storage", "word", "element types in memory, the preferred one first", most=None, choices=("float32", "float16")),
+        _number("solver_seconds", "time that the extraction's solver may take"),
+    ),
+    "schedule": (
+        Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
+        Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
+        Key("template", "word", "the template of codegen/ that realises it", required=True, choices=("panel", "tile")),
+        Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
+        _number("rows", "rows of the register block to choose from", True, 1, None),
+        _number("columns", "columns of the register block"),
+        _number("panel_bytes", "bytes of staged rows"),
+        _number("scratch_bytes", "bytes that one work-item keeps to itself"),
+        _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
+        _number("items", "work-items that balance the device"),
+        _number("smallest_block", "rows below which columns are split instead"),
+    ),
+    "level": (
+        Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),
+        Key("table", "word", "the table that decides fusion", refers="table"),
+        Key("views", "word", "whether consumers read through index maps", True, choices=("keep", "read_through")),
+        Key("fuse", "word", "`fuse` blocks that go beyond the table", most=None, refers="fuse"),
+        Key("layouts", "word", "how tensors are laid out", required=True, choices=("none", "reduction")),
+        Key("schedules", "word", "which schedules are admitted", required=True, choices=("default", "tuned")),
+        Key("memory", "word", "textures and buffers", required=True, choices=("buffer", "preferred")),
+    ),
+    "layout": (
+        _number("scattered_read", "a read whose vector is gathered element by element", True),
+        _number("strided_read", "a read that is contiguous along another loop", True),
+        _number("scattered_write", "a write that leaves a vector's elements apart", True),
+        _number("sweeps", "passes of the local search", True),
+    ),
+    "fuse": (
+        Key("first", "word", "the form of the kernel that feeds", required=True, choices=_FORMS),
+        Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
+        _number("recompute", "scalar operations that one saved access may cost"),
+        _number("scratch", "bytes of one row that are kept on chip"),
+        _number("columns", "bytes of a right factor that are kept beside it"),
+    ),
+}
+
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction",)}
+"""What stands behind `for`, for blocks that need it."""
+
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "class": ("keep", "fuse", "eliminate1", "eliminate2", "eliminate_both"),
+    "mapping": ("through", "depends", "break"),
+}
+"""First words of the cells of a table over classes or over mapping types."""
+
+RESULTS: dict[str, tuple[str, ...]] = {"class": ("gone",), "mapping": ("none",)}
+"""Second words of cells besides the classes or mapping types themselves."""

@@ -1,0 +1,151 @@
+"""Judges eliminations: the index map against the operator's definition and ONNX's own evaluator, at every index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.expr import Equation, Read, TensorType
+from smartmem_rules.tensor.instantiate import operand_name, output_name
+from smartmem_rules.tensor.values import Scope, TensorName, truth
+from smartmem_rules.tensor.views import IndexMap, map_of_equation
+from smartmem_rules.verify.domains import Array, Domain
+from smartmem_rules.verify.evaluate import evaluate
+from smartmem_rules.verify.operators import NoReference, reference_outputs, single
+from smartmem_rules.verify.rewrites import ATTEMPTS_PER_TRIAL, Budget
+from smartmem_rules.verify.terms import Application
+
+REFERENCES = 80
+"""Instances of one rule that are compared with ONNX's evaluator."""
+
+
+@dataclass
+class EliminationOutcome:
+    """What the trials of an elimination gave."""
+
+    trials: int = 0
+    generated: int = 0
+    satisfied: int = 0
+    no_view: int = 0
+    references: int = 0
+    failure: tuple[Application, str] | None = None
+    domains: set[str] = field(default_factory=set)
+
+
+def test_eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget: Budget) -> EliminationOutcome:
+    """Compare the views that an elimination makes with what the operator computes."""
+    outcome = EliminationOutcome()
+    overloads = instances.base.operators.get(rule.operator, ())
+    for place, overload in enumerate(overloads):
+        wanted = outcome.trials + budget.trials // len(overloads) + 1
+        search = single(overload, instances, seed + place)
+        for case in search.cases(budget.trials * ATTEMPTS_PER_TRIAL):
+            if case is not None:
+                assert isinstance(case.left, Application)
+                _compare(rule, case.left, instances, outcome)
+            if outcome.failure is not None:
+                return outcome
+            if outcome.trials >= wanted or budget.spent:
+                break
+        outcome.generated += search.statistics.generated
+        outcome.satisfied += search.statistics.satisfied
+    return outcome
+
+
+def _compare(rule: ast.Eliminate, term: Application, instances: Instances, outcome: EliminationOutcome) -> None:
+    if not _admitted(rule, term, instances):
+        return
+    operands = [np.zeros(0) if o is None else positions(o.type) for o in term.operands]
+    named = {operand_name(i): (values,) for i, values in enumerate(operands)}
+    equations = {e.tensor: e for e in term.instance.equations}
+    maps = {place: _map(equations[output_name(place)], term) for place in range(len(term.instance.outputs))}
+    if all(map_ is None for map_ in maps.values()):
+        outcome.no_view += 1
+        return
+    computed = evaluate(term.instance.equations, named, Domain())
+    for place, map_ in maps.items():
+        read = equations[output_name(place)].view
+        if map_ is None or read is None:
+            continue
+        source = operands[int(read.tensor[1:])]
+        expected = np.asarray(computed[output_name(place)][0])
+        failure = _wrong_view(map_, source, expected)
+        if failure is not None:
+            outcome.failure = term, failure
+            return
+    outcome.trials += 1
+    if outcome.references < REFERENCES:
+        _compare_reference(term, operands, computed, outcome)
+
+
+def positions(type_: TensorType) -> Array:
+    """A tensor whose elements are all different: their positions."""
+    count = type_.elements
+    if type_.dtype == "bool":
+        return (np.arange(count) % 2 == 1).reshape(type_.shape)
+    dtype = "float32" if type_.dtype in ("bfloat16", "float16") else type_.dtype
+    return np.arange(1, count + 1).astype(dtype).reshape(type_.shape)
+
+
+def _admitted(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:
+    formals = [i.name for i in term.instance.operator.inputs if i.constant is None]
+    tensors = {n: TensorName(n, o.type) for n, o in zip(formals, term.operands, strict=False) if o is not None}
+    scope = Scope(dict(term.instance.values), dict(tensors), instances.base.functions)
+    try:
+        return all(truth(guard, scope) for guard in rule.guards)
+    except (DefinitionError, Unsupported):
+        return False
+
+
+def _map(equation: Equation, term: Application) -> IndexMap | None:
+    read = equation.view
+    if not isinstance(read, Read) or not read.tensor.startswith("$"):
+        return None
+    operand = term.operands[int(read.tensor[1:])]
+    if operand is None:
+        return None
+    map_ = map_of_equation(equation, operand.type.shape)
+    if map_ is None or any(index.gathered for index in map_.indices):
+        return None
+    return map_
+
+
+def _wrong_view(map_: IndexMap, source: Array, expected: Array) -> str | None:
+    through = _through(map_, source)
+    if not np.array_equal(through, expected):
+        place = tuple(int(i) for i in np.argwhere(through != expected)[0])
+        return f"element {list(place)} is {expected[place]} by the definition and {through[place]} through {map_}"
+    inverse = map_.inverse
+    if inverse is not None and not np.array_equal(_through(inverse, through), source):
+        return f"the inverse {inverse} of {map_} does not lead back"
+    return None
+
+
+def _through(map_: IndexMap, source: Array) -> Array:
+    type_ = TensorType("float32", map_.shape)
+    equation = Equation("%0", map_.variables, Read("$0", map_.indices, "float32"), type_)
+    return np.asarray(evaluate([equation], {"$0": (source,)}, Domain())["%0"][0])
+
+
+def _compare_reference(
+    term: Application, operands: list[Array], computed: Mapping[str, tuple[Array, ...]], outcome: EliminationOutcome
+) -> None:
+    count = len(term.instance.outputs)
+    given: dict[str, Value] = dict(term.attributes)
+    try:
+        expected = reference_outputs(term.instance.operator, operands, given, count)
+    except NoReference:
+        return
+    outcome.references += 1
+    for place, reference in enumerate(expected[:1] if len(expected) != count else expected):
+        actual = np.asarray(computed[output_name(place)][0])
+        if reference.shape != actual.shape:
+            outcome.failure = term, f"ONNX's evaluator gives the shape {list(reference.shape)}, not {list(actual.shape)}"
+        elif not np.array_equal(reference, actual):
+            at = tuple(int(i) for i in np.argwhere(reference != actual)[0])
+            outcome.failure = term, f"element {list(at)} is {reference[at]} by ONNX's evaluator and {actual[at]} by the definition"

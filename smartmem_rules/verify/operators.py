@@ -1,0 +1,111 @@
+"""Instances of single operators and of pairs, and what ONNX's own reference evaluator computes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import ConstantTensor, Value
+from smartmem_rules.verify.cases import Search
+from smartmem_rules.verify.domains import Array
+
+OPSET = 21
+
+
+class NoReference(Exception):
+    """ONNX's reference evaluator has no value for an instance."""
+
+
+def names_of(operands: Sequence[ast.Input]) -> list[str]:
+    """Distinct names for the run-time operands of an operator."""
+    return [f"{formal.name}_{place}" for place, formal in enumerate(operands)]
+
+
+def application(operator: str, operands: Sequence[ast.Pattern], bundle: str, span: ast.Span) -> ast.PatternOperator:
+    """A pattern that matches an operator with whatever attributes."""
+    return ast.PatternOperator(span, operator, tuple(operands), (), bundle, None, None)
+
+
+def run_time_formals(operator: ast.Operator, variadic: int = 1) -> list[ast.Input]:
+    """The run-time operands that an operator must have; of a variadic one some."""
+    formals: list[ast.Input] = []
+    for formal in operator.inputs:
+        if formal.constant is None and not formal.optional:
+            formals += [formal] * (variadic if formal.variadic else 1)
+    return formals
+
+
+def single(operator: ast.Operator, instances: Instances, seed: int, variadic: int = 1) -> Search:
+    """A search for instances of one operator."""
+    span = operator.span
+    names = names_of(run_time_formals(operator, variadic))
+    pattern = application(operator.name, [ast.PatternVariable(span, n) for n in names], "all", span)
+    rule = ast.Rewrite(span, operator.name, "", pattern, pattern, False, (), (), None, "")
+    return Search(rule, pattern, pattern, instances, seed)
+
+
+def reference_outputs(
+    operator: ast.Operator, operands: Sequence[Array], attributes: Mapping[str, Value], outputs: int
+) -> list[Array]:
+    """The operator by ONNX's reference evaluator.
+
+    Raises:
+        NoReference: the operator is not ONNX's own, or its reference fails on these operands.
+    """
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    binding = operator.onnx
+    domain, name = ("ai.onnx", operator.name) if binding is None else (binding.domain, binding.name)
+    if operator.internal or domain != "ai.onnx" or (binding is not None and binding.until is not None):
+        raise NoReference("not an operator of ONNX, or an old one")
+    feeds: dict[str, Array] = {}
+    inputs: list[str] = []
+    rest = list(operands)
+    for place, formal in enumerate(operator.inputs):
+        value: Array | None
+        if formal.constant is not None:
+            given = attributes.get(formal.name)
+            value = None if given is None else _constant(given, formal.constant, operands)
+            taken = [] if value is None else [value]
+            inputs += [f"i{place}"] if taken else [""]
+        else:
+            taken = rest if formal.variadic else rest[:1]
+            rest = rest[len(taken) :]
+            inputs += [f"i{place}_{j}" for j in range(len(taken))] or [""]
+        for label, one in zip([i for i in inputs if i and i not in feeds], taken, strict=True):
+            feeds[label] = one
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    constant_names = {i.name for i in operator.inputs if i.constant is not None}
+    given_attributes = {n: _attribute(v) for n, v in attributes.items() if n not in constant_names and v is not None}
+    results = [f"y{j}" for j in range(outputs)]
+    try:
+        node = onnx.helper.make_node(name, inputs, results, **given_attributes)
+        graph = onnx.helper.make_graph(
+            [node],
+            "one",
+            [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()],
+            [onnx.helper.make_empty_tensor_value_info(n) for n in results],
+        )
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)])
+        return [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]
+    except Exception as failure:  # the evaluator raises whatever its numpy code does
+        raise NoReference(str(failure)) from failure
+
+
+def _constant(value: Value, kind: str, operands: Sequence[Array]) -> Array:
+    if isinstance(value, ConstantTensor):
+        return np.asarray(value.values, np.int64).reshape(value.shape)
+    if kind in ("ints", "int"):
+        return np.asarray(value, np.int64)
+    dtype = np.float32 if kind == "floats" or not operands else operands[0].dtype
+    return np.asarray(value, dtype)
+
+
+def _attribute(value: Value) -> Any:
+    return list(value) if isinstance(value, tuple) else value

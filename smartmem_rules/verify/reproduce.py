@@ -1,0 +1,49 @@
+"""Computes both sides of a rule at one given instance: what pasted counterexamples call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language.rulebase import load_rules
+from smartmem_rules.verify.cases import Search
+from smartmem_rules.verify.domains import Array, Domain, Rationals
+from smartmem_rules.verify.rewrites import directions
+from smartmem_rules.verify.terms import compute, leaves
+
+
+def both_sides(
+    files: Sequence[str | Path], rule: str, choices: Mapping[str, Any], tensors: Mapping[str, Array]
+) -> tuple[Array, Array]:
+    """The two sides of a rewrite at one instance.
+
+    Args:
+        files: rule files beside the built-in ones.
+        choices: what makes up the instance, as a counterexample prints it.
+        tensors: elements; Python numbers are computed exactly, all others by numpy.
+
+    Raises:
+        ValueError: there is no such rule, or the instance no longer satisfies it.
+    """
+    base = load_rules(files)
+    instances = Instances(base)
+    found = [r for r in base.rewrites if r.name == rule]
+    if not found:
+        raise ValueError(f"there is no rewrite {rule}")
+    for left, right in directions(found[0]):
+        case = Search(found[0], left, right, instances, 0).build(dict(choices))
+        if case is not None and case.right is not None and case.satisfied:
+            domain = Rationals() if any(t.dtype == object for t in tensors.values()) else Domain()
+            values: dict[str, tuple[Array, ...]] = {name: (array,) for name, array in tensors.items()}
+            for side in (case.left, case.right):
+                for name, leaf in leaves(side).items():
+                    if name not in values and leaf.number is not None:
+                        (number,) = domain.constant(leaf.number, leaf.type.dtype)
+                        values[name] = (np.broadcast_to(number, leaf.type.shape),)
+            sides = [compute(side, values, domain)[0] for side in (case.left, case.right)]
+            return np.broadcast_to(sides[0], case.left.type.shape), np.broadcast_to(sides[1], case.left.type.shape)
+    raise ValueError(f"the instance does not satisfy the rule {rule} any more")

@@ -1,0 +1,321 @@
+"""What kernels must survive: odd element types, no elements, shared outputs, integers without a quotient, small images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.language.rulebase import load_rules
+from smartmem_rules.plan.build import Profile, build
+from smartmem_rules.plan.layouts import ImageLimits
+from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.executor import Executor
+from tests.plan.running import Array, Mode, run
+
+MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
+Node = tuple[str, str, str] | tuple[str, str, str, dict[str, Any]]
+"""Operator, operands, results, attributes."""
+
+
+def model(
+    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Any] | None = None
+) -> onnx.ModelProto:
+    made = [helper.make_node(n[0], n[1].split(), n[2].split(), **(n[3] if len(n) == 4 else {})) for n in nodes]
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in feeds.items()
+    ]
+    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
+    graph = helper.make_graph(made, "case", inputs, [onnx.ValueInfoProto(name=n) for n in outputs.split()], held)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    inferred = onnx.shape_inference.infer_shapes(proto)
+    known = {v.name: v for v in (*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output)}
+    for name, value in (constants or {}).items():
+        array = np.asarray(value)
+        known[name] = helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+    del proto.graph.output[:]
+    proto.graph.output.extend(known[name] for name in outputs.split())
+    return proto
+
+
+def agrees(
+    proto: onnx.ModelProto, feeds: dict[str, Array], mode: Mode, tolerance: float = 1e-5, expected: Any = None
+) -> None:
+    wanted = ReferenceEvaluator(proto).run(None, feeds) if expected is None else expected
+    got = run(proto, mode, feeds)
+    for output, value in zip(proto.graph.output, wanted, strict=True):
+        actual = got[output.name]
+        assert (actual.dtype, actual.shape) == (np.asarray(value).dtype, np.asarray(value).shape)
+        if actual.dtype.kind in "iub":
+            np.testing.assert_array_equal(actual, value, err_msg=output.name)
+        else:
+            scale = max(1.0, float(np.abs(np.asarray(value, np.float64)).max(initial=0)))
+            wide = actual.astype(np.float64), np.asarray(value).astype(np.float64)
+            np.testing.assert_allclose(*wide, rtol=0, atol=tolerance * scale, err_msg=output.name)
+
+
+def normal(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape)).astype(dtype)
+
+
+def whole(*shape: int, dtype: str = "int32", low: int = -9, high: int = 9, seed: int = 0) -> Array:
+    return np.asarray(np.random.default_rng(seed).integers(low, high + 1, shape)).astype(dtype)
+
+
+def i64(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+@pytest.fixture(params=MODES, ids=str)
+def mode(request: pytest.FixtureRequest) -> Mode:
+    assert isinstance(request.param, Mode)
+    return request.param
+
+
+# --- element types ---
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_integers_keep_their_width(dtype: str, mode: Mode) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.max, 0, 1, 7, info.max - 2, info.max // 2, 3, 5], dtype)
+    feeds = {"x": x, "y": np.roll(x, 2)}
+    nodes: list[Node] = [
+        ("Add", "x y", "sum"), ("Mul", "sum y", "product"), ("Sub", "product x", "difference"),
+        ("Max", "sum difference", "large"), ("Less", "sum x", "less"), ("Where", "less product large", "chosen"),
+        ("ReduceSum", "product", "total", {"keepdims": 0}), ("ReduceMax", "sum", "peak"), ("ReduceMin", "product", "low"),
+    ]  # fmt: skip
+    outputs = "difference large less chosen total peak low"
+    with np.errstate(all="ignore"):
+        agrees(model(nodes, feeds, outputs), feeds, mode, expected=_by_numpy(x, np.roll(x, 2)))
+
+
+def _by_numpy(x: Array, y: Array) -> list[Array]:
+    total = x + y
+    product = total * y
+    difference = product - x
+    large = np.maximum(total, difference)
+    less = total < x
+    summed = np.sum(product, dtype=x.dtype)
+    chosen = np.where(less, product, large)
+    return [difference, large, less, chosen, np.asarray(summed), total.max(keepdims=True), product.min(keepdims=True)]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "uint32", "uint64", "int8"])
+def test_integer_quotients(dtype: str, mode: Mode) -> None:
+    low = 0 if dtype.startswith("u") else -100
+    x, y = whole(5, 7, dtype=dtype, low=low, high=100), whole(7, dtype=dtype, low=1, high=9)
+    if low:
+        y = np.where(whole(7, seed=3) > 0, -y, y).astype(dtype)
+    feeds = {"x": x, "y": y}
+    nodes: list[Node] = [("Div", "x y", "q"), ("Mod", "x y", "m"), ("Mod", "x y", "f", {"fmod": 1})]
+    quotient = (np.sign(x.astype(np.int64)) * np.sign(y.astype(np.int64)) * (abs(x.astype(np.int64)) // abs(y.astype(np.int64))))
+    agrees(model(nodes, feeds, "q m f"), feeds, mode, expected=[quotient.astype(dtype), np.mod(x, y), np.fmod(x, y)])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "int8"])
+def test_a_quotient_that_does_not_exist_harms_nothing(dtype: str, mode: Mode) -> None:
+    low = np.iinfo(dtype).min
+    x, y = np.array([low, 4, 7, low, 0, 9], dtype), np.array([0, 0, 2, -1 if low else 1, 0, 3], dtype)
+    feeds = {"x": x, "y": y, "safe": np.array([False, False, True, False, False, True])}
+    nodes: list[Node] = [("Div", "x y", "q"), ("Mod", "x y", "m"), ("Where", "safe q y", "r"), ("Where", "safe m y", "s")]
+    expected = [np.where(feeds["safe"], np.array([0, 0, 3, 0, 0, 3], dtype), y), np.where(feeds["safe"], x % np.maximum(y, 1), y)]
+    agrees(model(nodes, feeds, "r s"), feeds, mode, expected=expected)
+
+
+def test_shifts_by_all_bits(mode: Mode) -> None:
+    x, y = np.array([1, 200, 255, 3, 9], np.uint8), np.array([0, 1, 8, 40, 3], np.uint8)
+    feeds = {"x": x, "y": y}
+    nodes: list[Node] = [("BitShift", "x y", "l", {"direction": "LEFT"}), ("BitShift", "x y", "r", {"direction": "RIGHT"})]
+    wide = x.astype(np.int64)
+    expected = [(wide << y.astype(np.int64)).astype(np.uint8), (wide >> y.astype(np.int64)).astype(np.uint8)]
+    agrees(model(nodes, feeds, "l r"), feeds, mode, expected=expected)
+
+
+def test_integers_powers(mode: Mode) -> None:
+    x, y = whole(11, low=-3, high=3), whole(11, low=0, high=6, seed=2)
+    feeds = {"x": x, "y": y}
+    agrees(model([("Pow", "x y", "z")], feeds, "z"), feeds, mode, expected=[np.power(x, y)])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_other_float_types(dtype: str, mode: Mode) -> None:
+    feeds = {"x": normal(6, 10, dtype=dtype), "w": normal(10, 9, dtype=dtype, seed=1)}
+    nodes: list[Node] = [
+        ("MatMul", "x w", "p"), ("Tanh", "p", "t"), ("Softmax", "t", "s"), ("ReduceMean", "t", "m", {"keepdims": 0}),
+        ("Transpose", "s", "r"), ("Cast", "r", "i", {"to": onnx.TensorProto.INT32}), ("Abs", "r", "a"),
+    ]  # fmt: skip
+    agrees(model(nodes, feeds, "s m i a"), feeds, mode, 1e-12 if dtype == "float64" else 4e-3)
+
+
+def test_floats_and_integers_in_one_kernel(mode: Mode) -> None:
+    feeds = {"x": normal(3, 19), "n": whole(3, 19, dtype="int64")}
+    nodes: list[Node] = [
+        ("Cast", "n", "f", {"to": onnx.TensorProto.FLOAT}), ("Mul", "x f", "p"), ("Greater", "p x", "b"),
+        ("Cast", "p", "k", {"to": onnx.TensorProto.INT32}), ("Where", "b p x", "w"), ("Not", "b", "nb"),
+        ("Cast", "b", "c", {"to": onnx.TensorProto.FLOAT16}), ("Exp", "x", "e"), ("Cast", "b", "d", {"to": onnx.TensorProto.DOUBLE}),
+    ]  # fmt: skip
+    agrees(model(nodes, feeds, "p b k w nb c e d"), feeds, mode, 1e-5)
+
+
+def test_half_storage_of_a_half_model() -> None:
+    feeds = {"x": normal(5, 12, dtype="float16")}
+    nodes: list[Node] = [("MatMul", "x w", "p"), ("Add", "p b", "q"), ("LayerNormalization", "q s", "y", {"epsilon": 0.1})]
+    constants = {"w": normal(12, 9, dtype="float16"), "b": normal(9, dtype="float16"), "s": normal(9, dtype="float16")}
+    for memory in ("buffer", "image"):
+        for dtype in ("float32", "float16"):
+            agrees(model(nodes, feeds, "y q", constants), feeds, Mode("smartmem", memory, dtype), 2e-2)
+
+
+@pytest.mark.parametrize("kind", ["Sum", "Prod", "Max", "Min", "Mean"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64", "float32"])
+def test_reductions_of_every_type(kind: str, dtype: str, mode: Mode) -> None:
+    x = whole(3, 5, 9, dtype=dtype, low=-2, high=2)
+    proto = model([(f"Reduce{kind}", "x a", "y", {"keepdims": 0})], {"x": x}, "y", {"a": i64(0, 2)})
+    if kind == "Mean" and dtype.startswith("int"):
+        total = x.sum(axis=(0, 2))
+        expected = [(np.sign(total) * (abs(total) // 27)).astype(dtype)]
+    else:
+        expected = [getattr(np, kind.lower())(x, axis=(0, 2)).astype(dtype)]
+    agrees(proto, {"x": x}, mode, expected=expected)
+
+
+def test_reductions_of_truth_values(mode: Mode) -> None:
+    x = whole(4, 9, low=0, high=1).astype(bool)
+    proto = model([("ReduceMax", "x a", "y"), ("ReduceMin", "x a", "z")], {"x": x}, "y z", {"a": i64(1)})
+    proto.opset_import[0].version = 20
+    agrees(proto, {"x": x}, mode, expected=[x.any(axis=1, keepdims=True), x.all(axis=1, keepdims=True)])
+
+
+# --- ranks and extents ---
+
+
+def test_rank_0(mode: Mode) -> None:
+    feeds = {"x": normal(), "v": normal(5)}
+    nodes: list[Node] = [
+        ("Exp", "x", "e"), ("ReduceSum", "v", "t", {"keepdims": 0}), ("Mul", "e t", "p"), ("Add", "p v", "q"),
+        ("Unsqueeze", "p zero", "u"), ("MatMul", "v v", "d"),
+    ]  # fmt: skip
+    agrees(model(nodes, feeds, "e t p q u d", {"zero": i64(0)}), feeds, mode)
+
+
+@pytest.mark.parametrize("axes", [(1,), (0, 1), (2,)])
+def test_reductions_over_one_element(axes: tuple[int, ...], mode: Mode) -> None:
+    feeds = {"x": normal(1, 1, 6)}
+    nodes: list[Node] = [(f"Reduce{k}", "x a", k) for k in ("Sum", "Mean", "Max", "Min", "Prod", "L2", "LogSumExp")]
+    nodes += [("Softmax", "x", "s", {"axis": axes[0]}), ("LayerNormalization", "x one", "n", {"axis": axes[0]})]
+    outputs = "Sum Mean Max Min Prod L2 LogSumExp s n"
+    constants = {"a": i64(*axes), "one": np.ones((1, 1, 6)[axes[0] :], np.float32)}
+    agrees(model(nodes, feeds, outputs, constants), feeds, mode)
+
+
+def test_no_elements(mode: Mode) -> None:
+    feeds = {"x": normal(2, 0, 3), "y": normal(2, 4, 3), "left": normal(4, 0), "right": normal(0, 5)}
+    nodes: list[Node] = [
+        ("Concat", "x y", "c", {"axis": 1}), ("Exp", "x", "e"), ("Transpose", "x", "t"), ("MatMul", "left right", "m"),
+        ("ReduceSum", "x one", "s", {"keepdims": 0}), ("ReduceMax", "x one", "hi"), ("ReduceProd", "x one", "p"),
+        ("Gather", "y none", "g"), ("Relu", "m", "r"), ("Slice", "y three two one", "cut"),
+    ]  # fmt: skip
+    constants = {"one": i64(1), "none": np.zeros((0,), np.int64), "two": i64(2), "three": i64(3)}
+    expected = [
+        feeds["y"], feeds["x"], feeds["x"].T, np.zeros((4, 5), np.float32), np.zeros((2, 3), np.float32),
+        np.full((2, 1, 3), -np.inf, np.float32), np.ones((2, 1, 3), np.float32), feeds["y"][:0],
+        np.zeros((4, 5), np.float32), feeds["y"][:, 3:2],
+    ]  # fmt: skip
+    got = run(model(nodes, feeds, "c e t m s hi p g r cut", constants), mode, feeds)
+    for name, value in zip("c e t m s hi p g r cut".split(), expected, strict=True):
+        np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+# --- outputs ---
+
+
+def test_outputs_that_nothing_computes(mode: Mode) -> None:
+    feeds = {"x": normal(3, 5)}
+    constants = {"c": normal(3, 5, seed=4), "k": whole(4, dtype="int64")}
+    nodes: list[Node] = [
+        ("Identity", "x", "same"), ("Identity", "c", "held"), ("Add", "x c", "y"), ("Identity", "y", "again"),
+        ("Transpose", "c", "turned"), ("Reshape", "x flat", "z"),
+    ]  # fmt: skip
+    agrees(model(nodes, feeds, "same held y again k turned z c", {**constants, "flat": i64(-1)}), feeds, mode)
+
+
+def test_an_input_as_output_beside_its_readers(mode: Mode) -> None:
+    feeds = {"x": normal(4, 6)}
+    agrees(model([("Softmax", "x", "y"), ("Transpose", "x", "t"), ("MatMul", "y t", "z")], feeds, "x z y"), feeds, mode)
+
+
+# --- indices that come from tensors ---
+
+
+def test_indices_out_of_range_stay_inside_the_tensor(mode: Mode) -> None:
+    feeds = {"x": normal(5, 6), "i": np.array([[0, 10**9], [-(10**9), -1]], np.int64)}
+    nodes: list[Node] = [("Tanh", "x", "t"), ("Gather", "t i", "y", {"axis": 0}), ("GatherElements", "t i", "z", {"axis": 1})]
+    got = run(model(nodes, feeds, "y z"), mode, feeds)
+    t = np.tanh(feeds["x"])
+    np.testing.assert_allclose(got["y"], t[[[0, 4], [0, 4]]], atol=1e-6)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_gathers_and_scatters(index: str, mode: Mode) -> None:
+    feeds = {
+        "x": normal(5, 6), "i": whole(2, 3, dtype=index, low=-5, high=4), "n": whole(3, 2, dtype="int64", low=0, high=4),
+        "u": normal(2, 3, seed=5), "v": normal(3, seed=6), "l": np.array([1, 4, 2, 5, 3, 0], np.int64),
+    }  # fmt: skip
+    nodes: list[Node] = [
+        ("Gather", "x i", "g"), ("Exp", "g", "e"), ("GatherElements", "x i", "ge"), ("GatherND", "x n", "gn"),
+        ("ScatterElements", "x k u", "s"), ("ScatterND", "x d v", "sn"), ("Gather", "sn i", "gs", {"axis": 0}),
+    ]  # fmt: skip
+    distinct = np.array([[0, 1, 2], [3, -1, 1]], index)
+    constants = {"k": distinct, "d": np.array([[0, 1], [4, 5], [2, 2]], np.int64)}
+    agrees(model(nodes, feeds, "e ge gn s sn gs", constants), feeds, mode)
+
+
+def test_scatter_by_computed_indices(mode: Mode) -> None:
+    feeds = {"x": normal(5, 6), "k": np.array([[0, 1, 2], [3, -1, 1]], np.int64), "u": normal(2, 3, seed=5)}
+    nodes: list[Node] = [("ScatterElements", "x k u", "s", {"axis": 0}), ("Tanh", "s", "t")]
+    agrees(model(nodes, feeds, "t"), feeds, mode)
+
+
+def test_reversed_sequences(mode: Mode) -> None:
+    feeds = {"x": normal(4, 6), "l": np.array([1, 2, 3, 4, 4, 2], np.int64)}
+    agrees(model([("ReverseSequence", "x l", "y"), ("Neg", "y", "z")], feeds, "z"), feeds, mode)
+
+
+# --- images of a small device ---
+
+NETWORK: list[Node] = [
+    ("Conv", "x w b", "c", {"pads": [1, 1, 1, 1]}), ("Relu", "c", "r"), ("Reshape", "r rows", "f"), ("Softmax", "f", "s"),
+    ("Transpose", "s", "t", {"perm": [0, 2, 1]}), ("MatMul", "t m", "p"), ("LayerNormalization", "p g", "y"),
+    ("ReduceMax", "p two", "h"), ("Gather", "p two", "q", {"axis": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("limits", [(1, 1), (3, 5), (4, 40), (70, 2), (16, 16), (300, 300)])
+@pytest.mark.parametrize("level", ["none", "smartmem"])
+@pytest.mark.parametrize("kind", ["pocl", "adreno_740"])
+def test_what_fits_no_image_lies_in_a_buffer(limits: tuple[int, int], level: str, kind: str) -> None:
+    feeds = {"x": normal(2, 3, 7, 6)}
+    constants = {
+        "w": normal(5, 3, 3, 3) / 5, "b": normal(5), "rows": i64(2, 5, 42), "m": normal(5, 9), "g": normal(9), "two": i64(2),
+    }  # fmt: skip
+    proto = model(NETWORK, feeds, "y h q", constants)
+    base = load_rules()
+    profile = replace(Profile.of(base.devices[kind]), image=ImageLimits(*limits))
+    plan = build(import_model(proto, base, {}), base, profile, level, "float32", "image")
+    images = [t for t in plan.tensors.values() if t.layout.memory == "image"]
+    for tensor in images:
+        width, height = tensor.layout.image_size(tensor.type.shape)
+        assert width <= limits[0] and height <= limits[1], tensor
+    assert images or max(limits) < 100
+    got = Executor(plan, choose()).run(feeds)
+    for name, value in zip(("y", "h", "q"), ReferenceEvaluator(proto).run(None, feeds), strict=True):
+        np.testing.assert_allclose(got[name], value, atol=2e-5, err_msg=name)
