@@ -84,7 +84,7 @@ def _types(probe: Probe) -> dict[str, TensorType]:
 def _layout_reason(layout: str, probe: Probe) -> str:
     computing = [e for e in probe.instance.equations if not moves_only(e.body)]
     if computing:
-        return f"`{_shown_name(computing[0])}` computes with elements, but reduces nothing"
+        return f"{_shown_name(computing[0])} computes with elements, but reduces nothing"
     if layout == "ILD.Fixed":
         return "it only moves elements, each to one place that depends on the order of the axes"
     return "it only moves elements and does not rearrange all of them"
@@ -98,7 +98,7 @@ def _mapping_reason(mapping: str, probe: Probe) -> str:
 
 def _shown_name(equation: Equation) -> str:
     """The name of the tensor that an equation computes, as its author knows it."""
-    return "the result" if equation.tensor.startswith("%") else equation.tensor
+    return "the result" if equation.tensor.startswith("%") else f"`{equation.tensor}`"
 
 
 def views(equations: Sequence[Equation]) -> bool:

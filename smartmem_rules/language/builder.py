@@ -96,7 +96,7 @@ class Builder(ExpressionBuilder):
             if len(member) != len(variables):
                 self._problem(
                     self._span(list(member)),
-                    f"this member has {len(member)} words, the family {len(variables)} names",
+                    f"this member gives {len(member)} of the family's {len(variables)} names a meaning",
                     f"write `({', '.join(map(str, variables))})`" if len(variables) > 1 else None,
                 )
         return s.Family(

@@ -23,7 +23,7 @@ def check_relations(rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence
     known: set[tuple[str, str]] = set()
     for place, rule in enumerate(sound):
         for other in by_root[root(rule.left)]:
-            if other is rule or (rule.name, other.name) in known:
+            if other.name == rule.name or (rule.name, other.name) in known:
                 continue
             if relations.subsumes(rule, other):
                 known |= {(rule.name, other.name), (other.name, rule.name)}

@@ -91,7 +91,7 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
         renamed = {name: f"v{place}" for place, name in enumerate(dict.fromkeys(_bound_names(rule.left)))}
         key = _canonical((rule.left, rule.right, rule.bidirectional, rule.guards), renamed)
         earlier = first.setdefault(key, rule)
-        if earlier is not rule:
+        if earlier is not rule and earlier.name != rule.name:
             message = f"`{rule.name}` says the same as `{earlier.name}`"
             yield Diagnostic(
                 Code.DUPLICATE_REWRITE,

@@ -58,7 +58,8 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     built_in = load_modules(sorted(rules_path().rglob("*.smr")))
     known = {Path(module.span.file).resolve() for module in built_in}
     user = load_modules([path for path in map(Path, extra_paths) if path.resolve() not in known], known)
-    errors = [one for one in check([*built_in, *user]) if one.severity == "error"]
+    own = {module.span.file for module in user}
+    errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
     if errors:
         raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
     base = collect(user, built_in)

@@ -80,11 +80,11 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     "level": (
         Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),
         Key("table", "word", "the table that decides fusion", refers="table"),
-        Key("views", "word", "whether consumers read through index maps", True, choices=("keep", "read_through")),
+        Key("views", "word", "whether consumers read through index maps", choices=("keep", "read_through")),
         Key("fuse", "word", "`fuse` blocks that go beyond the table", most=None, refers="fuse"),
-        Key("layouts", "word", "how tensors are laid out", required=True, choices=("none", "reduction")),
-        Key("schedules", "word", "which schedules are admitted", required=True, choices=("default", "tuned")),
-        Key("memory", "word", "textures and buffers", required=True, choices=("buffer", "preferred")),
+        Key("layouts", "word", "how tensors are laid out", choices=("none", "reduction")),
+        Key("schedules", "word", "which schedules are admitted", choices=("default", "tuned")),
+        Key("memory", "word", "textures and buffers", choices=("buffer", "preferred")),
     ),
     "layout": (
         _number("scattered_read", "a read whose vector is gathered element by element", True),

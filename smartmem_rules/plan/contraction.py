@@ -47,6 +47,10 @@ class MatchedContraction:
     m: tuple[Var, ...]
     n: Var
 
+    def reads(self, tensor: str) -> bool:
+        """Whether a factor reads the tensor."""
+        return tensor in tensors_read(self.a) or tensor in tensors_read(self.b)
+
 
 def match_contraction(
     equation: Equation, names: FreshNames, is_constant: Callable[[str], bool]

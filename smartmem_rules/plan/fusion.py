@@ -350,14 +350,13 @@ def _reads_through(expr: Expr, inlined: dict[str, Equation]) -> list[Read]:
 
 def _evaluations(reader: Equation, tensor: str, group: Group) -> int:
     """How many elements of the tensor a kernel reads, every loop counted; a contraction stages each row once."""
+    expressions = [reader.body]
+    if group.contraction is not None and group.contraction.reads(tensor):
+        expressions = [group.contraction.a, group.contraction.b]
     total = 0
-    for read in _reads_of(reader.body):
-        if read.tensor == tensor:
-            extents = {v for index in read.indices for v in index.variables}
-            count = 1
-            for var in extents:
-                count *= var.extent
-            if group.form == "window":
-                count = max(count, reader.type.elements)
-            total = max(total, count)
+    for read in (r for expr in expressions for r in _reads_of(expr) if r.tensor == tensor):
+        count = math.prod(v.extent for v in {v for index in read.indices for v in index.variables})
+        if group.form == "window":
+            count = max(count, reader.type.elements)
+        total = max(total, count)
     return total

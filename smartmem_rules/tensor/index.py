@@ -421,6 +421,8 @@ def substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:
 
 def lookup(table: tuple[int, ...], position: Index) -> Index:
     """table[position]; an arithmetic progression becomes arithmetic."""
+    if not table:
+        return Index(0)  # of a loop that never runs
     if position.is_constant:
         return Index(table[position.constant])
     step = table[1] - table[0] if len(table) > 1 else 0

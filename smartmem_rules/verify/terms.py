@@ -177,9 +177,11 @@ def apply_operator(
 
 
 def reads_inside(term: Application) -> bool:
-    """Whether intervals show that no unconditional read leaves its operand: else the operands do not fit."""
+    """Whether intervals show that no unconditional read leaves its operand and no loop is empty: else operands do not fit."""
     shapes = {operand_name(i): o.type.shape for i, o in enumerate(term.operands) if o is not None}
-    return all(_inside(equation.body, shapes) for equation in term.instance.equations)
+    loops = [v for e in term.instance.equations for n in walk(e.body) if isinstance(n, Reduce) for v in n.variables]
+    loops += [v for e in term.instance.equations for v in e.variables]
+    return all(v.extent > 0 for v in loops) and all(_inside(e.body, shapes) for e in term.instance.equations)
 
 
 def _inside(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> bool:
