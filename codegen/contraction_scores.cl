@@ -1,8 +1,8 @@
 {% from "register_block.cl" import accumulate %}
 for (int tile = 0; tile < {{ tiles }}; ++tile) {
-    const float* right = inner_columns + tile * {{ k * columns }};
+    {{ right_pointer }}
     for (int r = 0; r < row_count; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, '') }}
+{{ accumulate(rows, columns, k, left_space, left_pointer, right_space) }}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {
 {% for j in range(columns // 8) %}

@@ -34,7 +34,7 @@ class PanelSchedule:
         return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"])
 
 
-class _Panel:
+class Panel:
     def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
         assert kernel.contraction is not None
         self.kernel = kernel
@@ -58,8 +58,8 @@ class _Panel:
     def emit(self) -> Source:
         expressions = self.emission.expressions
         names = {"batch": expressions.name(self.batch), "row": expressions.name(self.row)}
-        parts = self._parts()
-        left_space, left_pointer = self._left()
+        parts = self.columns()
+        left_space, left_pointer = self.left()
         for part in parts:
             part.write_epilogue()
         s = self.schedule
@@ -85,15 +85,15 @@ class _Panel:
             **names,
         )
 
-    def _parts(self) -> list[_Columns]:
+    def columns(self) -> list[Columns]:
         """The right factors, each with its stores and the number of its first tile."""
         c, kernel = self.contraction, self.kernel
         own = len(kernel.stores) - sum(len(part.stores) for part in kernel.parts)
         factors = [(c.n, c.b, kernel.stores[:own]), *((p.n, p.b, p.stores) for p in kernel.parts)]
-        parts: list[_Columns] = []
+        parts: list[Columns] = []
         first = 0
         for (n, b, stores), packed in zip(factors, kernel.schedule["packed"], strict=True):
-            part = _Columns(self, n, stores, first)
+            part = Columns(self, n, stores, first)
             part.set_right(b, packed)
             parts.append(part)
             first += part.tiles
@@ -101,7 +101,7 @@ class _Panel:
 
     # --- the left factor ---
 
-    def _left(self) -> tuple[str, str]:
+    def left(self) -> tuple[str, str]:
         """Address space and pointer to a row of the left factor; stages the rows where they are not in memory."""
         c = self.contraction
         if not c.stages:
@@ -182,15 +182,23 @@ class _Panel:
         self.pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
         direct = self._direct_rows(scores.a, scores.k)
         space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())
-        writer.line(f"float inner[{self.schedule.block_rows * padded}];")
         k_count = math.prod(v.extent for v in scores.k)
+        pointer_text = f"const float* right = inner_columns + tile * {k_count * INNER_COLUMNS};"
+        self.inner_rows(tiles, INNER_COLUMNS, k_count, (space, pointer), ("", pointer_text))
+
+    def inner_rows(
+        self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]
+    ) -> None:
+        """Rows of a contraction into the scratch array `inner`."""
+        padded = tiles * columns
+        self.emission.writer.line(f"float inner[{self.schedule.block_rows * padded}];")
         text = render(
             "contraction_scores.cl",
-            rows=self.schedule.rows, columns=INNER_COLUMNS, tiles=tiles, k=k_count, padded=padded,
-            left_space=space, left_pointer=pointer,
+            rows=self.schedule.rows, columns=columns, tiles=tiles, k=k_count, padded=padded,
+            left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
         )  # fmt: skip
         for line in text.splitlines():
-            writer.line(line)
+            self.emission.writer.line(line)
 
     # --- right factors ---
 
@@ -249,10 +257,10 @@ def _bind_accumulator(store: Store, lane: Var | None) -> Store:
 
 
 @dataclass
-class _Columns:
+class Columns:
     """One right factor and what is written of its columns."""
 
-    panel: _Panel
+    panel: Panel
     n: Var
     stores: tuple[Store, ...]
     first: int
@@ -361,4 +369,4 @@ class _Columns:
 
 def emit_panel(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """A contraction for CPUs; the kernel's schedule holds `rows columns block_rows tiles_per_block` and `packed`."""
-    return _Panel(kernel, target, tensors).emit()
+    return Panel(kernel, target, tensors).emit()

@@ -13,6 +13,8 @@ BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "shift_left": "<<", "shif
 PRELUDE = {"exp": "smr_exp", "erf": "smr_erf", "sigmoid": "smr_sigmoid", "tanh": "smr_tanh", "recip": "smr_recip"}
 NARROW = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}
 """The C types of integers that are computed in int."""
+WRAPPING = {"int32": ("int", "uint"), "int64": ("long", "ulong")}
+"""Signed integers wrap in ONNX; in C only unsigned ones do."""
 ROUNDED = {"float16": "smr_round_half", "bfloat16": "smr_round_bfloat"}
 """What rounds a float to a type that is computed in float."""
 NATIVE = {"abs": "fabs", "round": "rint"}
@@ -101,6 +103,9 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
     if function in INFIX:
         if function == "div" and not is_float(dtype) and dtype != "float64":
             return f"smr_div_{_suffix(dtype)}({arguments[0]}, {arguments[1]})"
+        if dtype in WRAPPING:
+            signed, unsigned = WRAPPING[dtype]
+            return f"(({signed})(({unsigned}){arguments[0]} {INFIX[function]} ({unsigned}){arguments[1]}))"
         return f"({arguments[0]} {INFIX[function]} {arguments[1]})"
     if function in COMPARISONS:
         return f"({arguments[0]} {COMPARISONS[function]} {arguments[1]})"

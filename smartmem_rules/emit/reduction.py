@@ -31,7 +31,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     name = emission.expressions.name(row)
     head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {count}); ++{name})"
     with emission.expressions.scope(head):
-        _row(emission, kernel, values)
+        emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // chunk),), (1,) if target.is_cpu else None)
 
 
@@ -49,7 +49,7 @@ def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Sto
     return bool(reading) and all(probe.expressions.is_contiguous(body, axis) for body in reading)
 
 
-def _row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> None:
+def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> None:
     for stage in kernel.stages:
         body = substitute_variables(stage.body, values)
         emission.stage(type(stage)(stage.name, stage.axes, body, stage.dtype))

@@ -112,6 +112,8 @@ class ControlFlow:
         outputs = list(node.output[len(states) :])
         axes = _integers(attributes, "scan_input_axes", scanned)
         backward = _integers(attributes, "scan_input_directions", scanned)
+        if len(body.input) != len(node.input):
+            raise Unsupported("the scan over batches of opset 8")
         steps = self._shape(sources[0])[axes[0]]
         collected: list[list[str]] = [[] for _ in outputs]
         if not 0 < steps <= _MOST_STEPS:

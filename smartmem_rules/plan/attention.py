@@ -98,3 +98,36 @@ def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, rule:
     return inner > 1 and all(
         values[v].variables <= allowed for v in values
     )
+
+
+def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] | None:
+    """The reduction's row variables in terms of the loop variables of the contraction that makes its rows.
+
+    None where a row of the reduction is not one whole row of the contraction.
+    """
+    matched = source.contraction
+    assert matched is not None
+    coordinates = source.coordinates[tensor]
+    values: dict[Var, Index] = {}
+    for user in rows.members:
+        own = dict(zip(user.equation.variables, rows.coordinates[user.tensor], strict=True))
+        for read in walk(user.equation.body):
+            if not isinstance(read, Read) or read.tensor != tensor:
+                continue
+            for index, place in zip(read.indices, coordinates, strict=True):
+                here = substitute(index, own)
+                if matched.n in place.variables:
+                    local = next(iter(here.variables), None)
+                    whole = place == variable(matched.n) and local is not None and here == variable(local)
+                    if not whole or local in rows.space or local.extent != matched.n.extent:
+                        return None
+                elif here.is_constant:
+                    if not place.is_constant:
+                        return None
+                else:
+                    row = next(iter(here.variables))
+                    if here != variable(row) or row not in rows.space or values.setdefault(row, place) != place:
+                        return None
+    made = math.prod(v.extent for v in (*matched.batch, *matched.m))
+    complete = set(values) == set(rows.space) and made == math.prod(v.extent for v in rows.space)
+    return values if complete else None

@@ -102,7 +102,7 @@ def build(
 
 def without_row_prologue(policy: Policy) -> Policy:
     """Only the panel template computes rows, or several right factors, for a contraction."""
-    apart = {("reduction", "contraction"), ("contraction", "contraction"), ("window", "contraction")}
+    apart = {("reduction", "contraction"), ("contraction", "rows"), ("contraction", "contraction"), ("window", "contraction")}
     rules = tuple(r for r in policy.rules if (r.first, r.second) not in apart)
     return replace(policy, rules=rules)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from smartmem_rules.plan.attention import scores_line_up
+from smartmem_rules.plan.attention import scores_line_up, source_values
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import Policy
 from smartmem_rules.plan.program import Definition, Program
@@ -58,6 +58,7 @@ class _Fusion:
             self._inline_producers()
             self._merge_siblings()
             self._feed_contractions()
+            self._finish_rows()
         groups = self._ordered()
         return Fused(groups, self.inlined, {t for g in groups for t in self._outputs(g)})
 
@@ -263,6 +264,31 @@ class _Fusion:
                 reader.scores = scores
                 self._absorb(reader, scores)
                 return
+
+    def _finish_rows(self) -> None:
+        """Let a contraction with whole rows in cache go on with the reduction that reads nothing else of it."""
+        rule = self.policy.rule("contraction", "rows")
+        if rule is None:
+            return
+        for rows in [g for g in self.groups if g.form == "reduction"]:
+            read = dict.fromkeys(t for m in rows.members for t in tensors_read(m.equation.body))
+            for tensor in read:
+                source = self.owner.get(tensor)
+                if source is None or source.form != "contraction" or source.siblings or source.scores is not None:
+                    continue
+                matched = source.contraction
+                assert matched is not None
+                k = math.prod(v.extent for v in matched.reduce.variables)
+                fits = 4 * matched.n.extent <= rule.scratch and 4 * k <= rule.columns
+                if self._outputs(source) != [tensor] or tensor in self.program.outputs or not fits:
+                    continue
+                others = {p for p in self._producers(rows) if p is not source}
+                if self._readers(tensor) != [rows] or any(self._depends(p, source) for p in others):
+                    continue
+                if self._is_constant(source) and source_values(source, rows, tensor) is not None:
+                    rows.source = source
+                    self._absorb(rows, source)
+                    break
 
     def _right_bytes(self, group: Group) -> int:
         """Bytes of a right factor that each work-item packs for itself; weights are packed before."""

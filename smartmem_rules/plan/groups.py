@@ -35,6 +35,7 @@ class Group:
         feeding: reductions whose rows this contraction computes before it reads them.
         scores: a contraction whose rows feed that reduction: its result never leaves the chip (attention).
         siblings: contractions of the same left factor with other constant right factors (queries, keys and values).
+        source: the contraction that makes the rows of this reduction, whole rows at a time.
     """
 
     form: str
@@ -46,6 +47,7 @@ class Group:
     feeding: list[Group] = field(default_factory=list)
     scores: Group | None = None
     siblings: list[Group] = field(default_factory=list)
+    source: Group | None = None
 
     @property
     def parts(self) -> list[Group]:
@@ -56,8 +58,9 @@ class Group:
     def everyone(self) -> list[Definition]:
         """All definitions that the kernel computes, those of the groups that feed it included."""
         inner = [] if self.scores is None else self.scores.everyone
+        source = [] if self.source is None else self.source.everyone
         feeding = (m for g in self.feeding for m in g.everyone)
-        return [*inner, *feeding, *(m for part in self.parts for m in part.members)]
+        return [*inner, *source, *feeding, *(m for part in self.parts for m in part.members)]
 
     @property
     def tensors(self) -> set[str]:

@@ -109,6 +109,8 @@ class LayoutSearch:
 
     def _lanes(self, kernel: Kernel) -> set[Var]:
         """The variables over which the kernel can write vectors."""
+        if kernel.contraction is not None and kernel.stages:
+            return {v for s in kernel.stores for v in s.local}
         if kernel.contraction is not None:
             return {kernel.contraction.n, *(part.n for part in kernel.parts)}
         if kernel.form == "reduction":
@@ -127,6 +129,8 @@ class LayoutSearch:
             yield c.b, {c.n}
             for part in kernel.parts:
                 yield part.b, {part.n}
+            for stage in kernel.stages:
+                yield stage.body, set(stage.axes) or _reduced(stage.body)
             for store in kernel.stores:
                 yield store.value, lanes
             return

@@ -99,6 +99,8 @@ def _needs(tensors: Mapping[str, Stored], kernels: Sequence[Kernel]) -> list[_Ne
         for name in kernel.reads:
             if tensors[name].role != "intermediate":
                 continue
+            if name in kernel.writes:  # a scan reads its own earlier steps
+                continue
             if name not in first:
                 raise PlanError(f"the kernel {kernel.name} reads {name!r}, which no kernel before it writes")
             last[name] = place

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from smartmem_rules.plan.attention import row_values, score_values
+from smartmem_rules.plan.attention import row_values, score_values, source_values
 from smartmem_rules.plan.contraction import replace_reduce
 from smartmem_rules.plan.fusion import Fused
 from smartmem_rules.plan.groups import Group, operations
@@ -74,6 +74,8 @@ def _realise_group(program: Program, fused: Fused, group: Group) -> Kernel:
     match group.form:
         case "contraction":
             return _contraction(program, fused, group, outputs)
+        case "reduction" if group.source is not None:
+            return _finished_rows(program, fused, group, outputs)
         case "reduction":
             rows = _Rows(program, fused.inlined, group, {}, {})
             return Kernel("", "reduction", group.space, rows.stores(outputs), rows.stages())
@@ -164,6 +166,37 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     )
     every = (*stores, *(s for part in parts for s in part.stores))
     return Kernel("", "contraction", group.space, every, (), contraction, parts)
+
+
+def _finished_rows(program: Program, fused: Fused, group: Group, outputs: list[str]) -> Kernel:
+    """A contraction whose rows are reduced while they are on chip; its epilogue is the first stage of every row."""
+    source = group.source
+    assert source is not None and source.contraction is not None
+    matched = source.contraction
+    read = [t for m in group.members for t in tensors_read(m.equation.body)]
+    tensor = next(t for t in source.coordinates if t in read)
+    values = source_values(source, group, tensor)
+    assert values is not None
+    axis = next(i for i, place in enumerate(source.coordinates[tensor]) if matched.n in place.variables)
+    (made,) = _epilogue(program, fused, source, [tensor], {})
+    local = program.names.var(matched.n.extent)
+    body = _with_inner(substitute_variables(made.value, {matched.n: variable(local)}), local)
+    first = Stage(on_chip(tensor), (local,), body, body.dtype)
+    handlers: dict[str, Handler] = {tensor: lambda node: Read(first.name, (node.indices[axis],), first.dtype)}
+    rows = _Rows(program, fused.inlined, group, values, handlers)
+    left = _contraction(program, fused, source, [])
+    assert left.contraction is not None
+    stages = (first, *rows.stages())
+    return Kernel("", "contraction", (*matched.batch, *matched.m), rows.stores(outputs), stages, left.contraction)
+
+
+def _with_inner(value: Expr, local: Var) -> Expr:
+    """The accumulator of a finished row is an element of that row."""
+
+    def read(node: Read) -> Expr:
+        return Read(INNER, (variable(local),), node.dtype) if node.tensor == ACCUMULATOR else node
+
+    return substitute_reads(value, read)
 
 
 def _epilogue(

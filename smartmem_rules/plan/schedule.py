@@ -124,7 +124,7 @@ class Scheduler:
             if schedule.template == "panel":
                 if self._panel(kernel, c, schedule, constant):
                     return
-            elif not (c.stages or kernel.parts):
+            elif not (c.stages or kernel.parts or kernel.stages):
                 self._tile(kernel, c, schedule, constant)
                 return
         raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
@@ -153,6 +153,9 @@ class Scheduler:
         if k * 4 * s.smallest_block > 4 * s.panel_bytes:
             return False
         fixed, row = _scratch(c, columns, constant)
+        if kernel.stages:
+            row += 4 * tiles[0] * columns
+            fixed += sum(4 * _count(stage.axes) for stage in kernel.stages)
         if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
             return False
         rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
@@ -163,12 +166,12 @@ class Scheduler:
         block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
         row_blocks = -(-m // block_rows) * _count(c.batch)
         tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant and not costly:
+        if row_blocks < s.items and constant and not costly and not kernel.stages:
             wanted = -(-s.items // row_blocks)
             tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
-            "template": "panel", "name": s.name, "rows": rows, "columns": columns,
+            "template": "rows" if kernel.stages else "panel", "name": s.name, "rows": rows, "columns": columns,
             "block_rows": block_rows, "tiles_per_block": tiles_per_block, "packed": packed,
         }  # fmt: skip
         if constant:

@@ -7,13 +7,14 @@ distinguishes the mapping between input and output elements.  Both can be read o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, Select, TensorType, own_indices, walk
-from smartmem_rules.tensor.index import ravel, variable
-from smartmem_rules.tensor.views import IndexMap, map_of_equation
+from smartmem_rules.tensor.index import Index, Lookup
+from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 COMPLEXITY = ("one_to_one", "reorganize", "shuffle", "one_to_many", "many_to_many")
 """DNNFusion's mapping types in rising order; of several input-output pairs the most complex counts."""
@@ -81,7 +82,13 @@ def _view_mapping(view: IndexMap) -> str:
     used = frozenset().union(*(i.variables for i in view.indices))
     if any(v.extent > 1 and v not in used for v in view.variables):
         return "one_to_many"
+    if math.prod(view.shape) > math.prod(view.source) or any(map(_repeats, view.indices)):
+        return "one_to_many"
     if view.inverse is None:
         return "one_to_one"
-    in_order = ravel(view.indices, view.source) == ravel(tuple(map(variable, view.variables)), view.shape)
-    return "reorganize" if in_order else "shuffle"
+    return "reorganize" if keeps_order(view) else "shuffle"
+
+
+def _repeats(index: Index) -> bool:
+    """Whether the index is a table that names an element twice."""
+    return any(isinstance(atom, Lookup) and len(set(atom.table)) < len(atom.table) for atom, _ in index.terms)

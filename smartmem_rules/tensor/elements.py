@@ -41,6 +41,7 @@ UNARY = frozenset(
 BINARY = frozenset("min max pow mod fmod bit_and bit_or bit_xor shift_left shift_right".split())
 TESTS = frozenset({"isnan", "isinf"})
 INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "//": "floordiv", "%": "mod"}
+NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1}
 COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 LOGICAL = {"and": "and", "or": "or"}
 ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "cast", "float"}
@@ -93,6 +94,13 @@ class Elements:
             return from_value(evaluate(expr, scope), expr)
         if expr.operator in COMPARISONS:
             return Apply(COMPARISONS[expr.operator], (left, right), "bool")
+        neutral = NEUTRAL.get(expr.operator)
+        if neutral is not None and left.dtype != "bool":
+            # an operand that is absent or has its default costs nothing
+            if isinstance(right, Const) and right.value == neutral:
+                return left
+            if isinstance(left, Const) and left.value == neutral and expr.operator in "+*":
+                return right
         return Apply(INFIX[expr.operator], (left, right), left.dtype)
 
     def _conditional(self, expr: ast.Conditional, scope: Scope) -> Expr:

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from smartmem_rules.tensor.expr import Equation
-from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, substitute, variable
+from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, ravel, scale, substitute, unravel, variable
 
 
 LARGEST_ENUMERATION = 1 << 22
@@ -104,10 +104,13 @@ _Digits = dict[_Digit, Index]
 
 
 def invert(forward: IndexMap) -> IndexMap | None:
-    """The inverse of a bijective map made of digits of mixed-radix numbers and cyclic shifts."""
+    """The inverse of a bijective map made of digits of mixed-radix numbers and cyclic shifts, or that keeps the order."""
     if math.prod(forward.shape) != math.prod(forward.source):
         return None
     positions = axis_variables(forward.source)
+    if keeps_order(forward):
+        position = ravel(tuple(map(variable, positions)), forward.source)
+        return IndexMap(positions, unravel(position, forward.shape), forward.shape)
     digits: _Digits = {}
     for index, position in zip(forward.indices, positions, strict=True):
         if not _read_digits(index, variable(position), position.extent, digits):
@@ -151,6 +154,12 @@ def _evaluate(index: Index, grid: dict[Var, np.ndarray]) -> np.ndarray | None:
         assert part is not None
         total = total + coefficient * part
     return total
+
+
+def keeps_order(view: IndexMap) -> bool:
+    """Whether the view has the same elements as its source in the same row-major order."""
+    same_size = math.prod(view.shape) == math.prod(view.source)
+    return same_size and ravel(view.indices, view.source) == ravel(tuple(map(variable, view.variables)), view.shape)
 
 
 def _read_digits(index: Index, value: Index, extent: int, digits: _Digits) -> bool:

@@ -267,11 +267,11 @@ def test_indices_out_of_range_stay_inside_the_tensor(mode: Mode) -> None:
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_gathers_and_scatters(index: str, mode: Mode) -> None:
     feeds = {
-        "x": normal(5, 6), "i": whole(2, 3, dtype=index, low=-5, high=4), "n": whole(3, 2, dtype="int64", low=0, high=4),
+        "x": normal(5, 6), "i": whole(2, 3, dtype=index, low=-5, high=4), "j": whole(2, 6, dtype=index, low=-5, high=4), "n": whole(3, 2, dtype="int64", low=0, high=4),
         "u": normal(2, 3, seed=5), "v": normal(3, seed=6), "l": np.array([1, 4, 2, 5, 3, 0], np.int64),
     }  # fmt: skip
     nodes: list[Node] = [
-        ("Gather", "x i", "g"), ("Exp", "g", "e"), ("GatherElements", "x i", "ge"), ("GatherND", "x n", "gn"),
+        ("Gather", "x i", "g"), ("Exp", "g", "e"), ("GatherElements", "x j", "ge"), ("GatherND", "x n", "gn"),
         ("ScatterElements", "x k u", "s"), ("ScatterND", "x d v", "sn"), ("Gather", "sn i", "gs", {"axis": 0}),
     ]  # fmt: skip
     distinct = np.array([[0, 1, 2], [3, -1, 1]], index)
