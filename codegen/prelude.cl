@@ -53,11 +53,16 @@ SMR_UNSIGNED(ul, ulong)
 static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
 static inline int smr_wrap(int i, int extent) { return smr_inside(i < 0 ? i + extent : i, extent); }
 
-// the sign of the divisor, also for infinite ones and for a rest of zero
-static inline float smr_mod(float a, float b) {
-    const float r = fmod(a, b);
-    return r == 0.0f ? copysign(0.0f, b) : ((r < 0.0f) != (b < 0.0f) ? r + b : r);
+// The sign of the divisor, also for infinite ones and for a rest of zero; fmod of an infinite divisor is not exact everywhere.
+#define SMR_MOD(NAME, T)                                                                               \
+static inline T NAME(T a, T b) {                                                                       \
+    const T r = isinf(b) && isfinite(a) ? a : fmod(a, b);                                              \
+    return r == 0 ? copysign((T)0, b) : ((r < 0) != (b < 0) ? r + b : r);                              \
 }
+SMR_MOD(smr_mod, float)
+#ifdef cl_khr_fp64
+SMR_MOD(smr_mod_d, double)
+#endif
 
 static inline float smr_round_bfloat(float x) {
     const uint bits = as_uint(x);

@@ -16,8 +16,8 @@ Measure = tuple[int, int, int]
 
 _INFIX = {"+": 2, "-": 3, "*": 4, "/": 8, "//": 8, "%": 8, "**": 16}
 _FUNCTIONS = {
-    **dict.fromkeys("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid".split(), 12),
-    **dict.fromkeys("abs neg sign floor ceil round select".split(), 2),
+    **dict.fromkeys(["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid"], 12),
+    **dict.fromkeys(["abs", "neg", "sign", "floor", "ceil", "round", "select"], 2),
     **{"min": 2, "max": 2, "recip": 7, "sqrt": 8, "rsqrt": 8, "pow": 16, "mod": 8, "fmod": 8},
 }
 _REDUCTIONS = {"sum": 20, "max": 20, "min": 20, "any": 20, "all": 20, "prod": 24, "first": 2}

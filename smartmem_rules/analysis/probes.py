@@ -66,7 +66,14 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
     return Trial(tuple(probes), None, reason)
 
 
-_CERTAIN = ("operands of", "its definition", "element is needed", "before the model runs", "used as an index", "no dtype")
+_CERTAIN = (
+    "operands of",
+    "its definition",
+    "element is needed",
+    "before the model runs",
+    "used as an index",
+    "no dtype",
+)
 """What messages of definitions say that no other operand types or attributes can mend."""
 
 

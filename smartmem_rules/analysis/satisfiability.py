@@ -171,4 +171,6 @@ def _is_list(expr: s.Expression) -> bool:
     return isinstance(expr, s.Call) and expr.function in _LISTS
 
 
-_LISTS = frozenset("shape range ones zeros full reverse sort cumsum take drop permute unpermute put insert concat broadcast".split())
+_LISTS = frozenset(
+    ["shape", "range", "ones", "zeros", "full", "reverse", "sort", "cumsum", "take", "drop", "permute", "unpermute", "put", "insert", "concat", "broadcast"]
+)

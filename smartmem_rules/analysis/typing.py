@@ -51,9 +51,7 @@ class _NoUse(Exception):
     """This attempt cannot be completed."""
 
 
-def check_types(
-    base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...]
-) -> Typing:
+def check_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...]) -> Typing:
     """Try a directed rewrite at several operand types."""
     facts = _Facts.of(guards)
     agreed, matched = 0, 0

@@ -12,6 +12,9 @@ _COMMANDS = {
     "bench": "Measure models, beside each other and beside other systems.",
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
     "check": "Check rule files.",
+    "fmt": "Lay out rule files.",
+    "docs": "Write the reference of all rules, operators, tables and devices as HTML.",
+    "lsp": "Serve an editor: messages, hover, definitions, completion.",
     "devices": "List the OpenCL devices with their limits.",
 }
 

@@ -4,44 +4,28 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from smartmem_rules.cli.common import BAD_INPUT, fail, json_option, print_json, reports_errors
-
-if TYPE_CHECKING:
-    from smartmem_rules.language.diagnostics import Diagnostic
-    from smartmem_rules.language.syntax import Span
+from smartmem_rules.cli.common import BAD_INPUT, fail, print_json, reports_errors
 
 
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@json_option
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until interrupted.")
+@click.option("--json", "as_json", is_flag=True, help="Print the messages as SARIF 2.1.0 only.")
 @reports_errors
-def command(files: tuple[Path, ...], as_json: bool) -> None:
+def command(files: tuple[Path, ...], watch: bool, as_json: bool) -> None:
     """Check rule FILES (or all rule files in folders) together with the built-in rules; all errors are shown."""
-    from smartmem_rules.language.diagnostics import render
-
-    paths = _rule_files(files)
-    found, sources = _diagnostics(paths)
-    errors = sum(one.severity == "error" for one in found)
-    if as_json:
-        print_json(
-            {
-                "files": [str(path) for path in paths],
-                "errors": errors,
-                "warnings": len(found) - errors,
-                "diagnostics": [_data(one) for one in found],
-            }
-        )
-    else:
-        click.echo(render(found, sources))
-    if errors:
+    errors = _report(files, as_json)
+    if watch:
+        _watch(files, as_json)
+    elif errors:
         sys.exit(BAD_INPUT)
 
 
-def _rule_files(files: tuple[Path, ...]) -> list[Path]:
+def rule_files(files: tuple[Path, ...]) -> list[Path]:
+    """The files, and for each folder all rule files in it."""
     paths: list[Path] = []
     for path in files:
         if path.is_dir():
@@ -56,57 +40,25 @@ def _rule_files(files: tuple[Path, ...]) -> list[Path]:
     return paths
 
 
-def _diagnostics(paths: list[Path]) -> tuple[list[Diagnostic], dict[str, str]]:
-    """What is wrong with the files: of those that do not parse the syntax errors, of the others all else."""
-    from smartmem_rules.language.checker import check
-    from smartmem_rules.language.diagnostics import LanguageError
-    from smartmem_rules.language.rulebase import load_modules
-    from smartmem_rules.resources import rules_path
+def _report(files: tuple[Path, ...], as_json: bool) -> int:
+    from smartmem_rules.language.checking import check_files
+    from smartmem_rules.language.diagnostics import render
+    from smartmem_rules.language.sarif import sarif
 
-    asked = {path.resolve() for path in paths}
-    built_in = [path for path in sorted(rules_path().rglob("*.smr")) if path.resolve() not in asked]
-    found: list[Diagnostic] = []
-    sources: dict[str, str] = {}
-    modules = load_modules(built_in)
-    known = {Path(module.span.file).resolve() for module in modules}
-    for path in paths:
-        if path.resolve() in known:
-            continue
-        try:
-            loaded = load_modules([path], known)
-        except LanguageError as error:
-            found += error.diagnostics
-            sources.update(error.sources)
-            known.add(path.resolve())
-            continue
-        modules += loaded
-        known |= {Path(module.span.file).resolve() for module in loaded}
-    found += check(modules)
-    sources.update({module.span.file: module.text for module in modules})
-    return found, sources
+    found, sources = check_files(rule_files(files))
+    if as_json:
+        print_json(sarif(found))
+    else:
+        click.echo(render(found, sources))
+    return sum(one.severity == "error" for one in found)
 
 
-def _data(one: Diagnostic) -> dict[str, Any]:
-    second = None
-    if one.secondary is not None:
-        second = {**_place(one.secondary[0]), "label": one.secondary[1]}
-    return {
-        "code": str(one.code),
-        "severity": one.severity,
-        "message": one.message,
-        **_place(one.span),
-        "label": one.label,
-        "secondary": second,
-        "note": one.note,
-        "fix": one.fix,
-    }
-
-
-def _place(span: Span) -> dict[str, Any]:
-    return {
-        "file": span.file,
-        "line": span.line,
-        "column": span.column,
-        "end_line": span.end_line,
-        "end_column": span.end_column,
-    }
+def _watch(files: tuple[Path, ...], as_json: bool) -> None:
+    try:
+        from watchfiles import watch
+    except ImportError:
+        fail("--watch needs the package watchfiles: pip install 'smartmem-rules[watch]'")
+    for _ in watch(*files, debounce=50, watch_filter=lambda _, path: path.endswith(".smr"), raise_interrupt=False):
+        if not as_json and sys.stdout.isatty():
+            click.clear()
+        _report(files, as_json)

@@ -8,8 +8,8 @@ from smartmem_rules.emit.kernel import Target
 from smartmem_rules.emit.panel import emit_panel
 from smartmem_rules.emit.pointwise import emit_pointwise
 from smartmem_rules.emit.reduction import emit_reduction
-from smartmem_rules.emit.scan import emit_scan
 from smartmem_rules.emit.rows import emit_rows
+from smartmem_rules.emit.scan import emit_scan
 from smartmem_rules.emit.tile import emit_tile
 from smartmem_rules.plan.model import Kernel, Source, Stored
 

@@ -312,8 +312,6 @@ class Expressions:
                 if not self.accesses[node.tensor].contiguous(indices, lane):
                     return False
                 found = True
-            elif isinstance(node, Select) and any(var in i.variables for i in condition_indices(node.condition)):
-                return False
             elif not isinstance(node, Read) and any(var in i.variables for i in own_indices(node)):
                 return False
         return found
@@ -325,9 +323,7 @@ class Expressions:
         block = Var(f"{along.name}_block", whole)
         vector = self._accumulator(expr, self.width)
         others = tuple(v for v in expr.variables if v is not along)
-        moved = substitute_variables(
-            expr.body, {along: add(scale(_whole(block), self.width), variable(lane))}
-        )
+        moved = substitute_variables(expr.body, {along: add(scale(_whole(block), self.width), variable(lane))})
         variables = (*others, block)
         self._loops(expr, variables, lambda: self._step(expr, vector, moved, lane, self.width))
         total = self._horizontal(expr, vector)

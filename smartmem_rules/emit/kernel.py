@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from smartmem_rules.emit.access import Access, C_TYPES
+from smartmem_rules.emit.access import C_TYPES, Access
 from smartmem_rules.emit.expressions import Expressions, Internal, Value
 from smartmem_rules.emit.primitives import compute_type, is_float
 from smartmem_rules.emit.writer import Writer
@@ -111,7 +111,7 @@ class Emission:
                 places = [text(substitute(position, {lane: Index(i)})) for i in range(lane.extent)]
                 elements = ", ".join(f"{name}[{p}]" for p in places)
                 return Value(f"({compute_type(dtype, lane.extent)})({elements})", lane.extent)
-            return Value(f"*(const smr_float{lane.extent}*)({name} + {text(start)})", lane.extent)
+            return Value(f"(*(const smr_float{lane.extent}*)({name} + {text(start)}))", lane.extent)
 
         return read
 
@@ -179,9 +179,7 @@ class Emission:
         else:
             self._scatter(store, access, indices, value, lane)
 
-    def _scatter(
-        self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var
-    ) -> None:
+    def _scatter(self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var) -> None:
         vector = self.expressions.spread(value, store.value.dtype, lane.extent)
         if value.width == 1:
             vector = f"({vector})"

@@ -176,7 +176,6 @@ class Panel:
 
     def _scores(self, scores: Scores) -> None:
         """Compute the block's rows of the inner contraction into scratch memory."""
-        writer = self.emission.writer
         padded = self._padded_columns(scores)
         tiles = padded // INNER_COLUMNS
         self.pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
@@ -186,9 +185,7 @@ class Panel:
         pointer_text = f"const float* right = inner_columns + tile * {k_count * INNER_COLUMNS};"
         self.inner_rows(tiles, INNER_COLUMNS, k_count, (space, pointer), ("", pointer_text))
 
-    def inner_rows(
-        self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]
-    ) -> None:
+    def inner_rows(self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]) -> None:
         """Rows of a contraction into the scratch array `inner`."""
         padded = tiles * columns
         self.emission.writer.line(f"float inner[{self.schedule.block_rows * padded}];")
@@ -335,7 +332,7 @@ class Columns:
             condition = f"if (tile * {columns} + {start + width} <= {n.extent})"
             if sometimes:
                 at = {**rows, n: add(add(first, Index(start)), variable(lane))}
-                self._set_accumulator(f"*(const smr_float8*)(accumulated + {start})", start)
+                self._set_accumulator(f"(*(const smr_float8*)(accumulated + {start}))", start)
                 with expressions.scope("" if always else condition):
                     self._write(at, lane)
             if not always and start < rest:

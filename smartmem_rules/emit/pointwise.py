@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 
 from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
-from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.emit.primitives import is_float
+from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
 
@@ -78,7 +78,8 @@ def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, 
     vectorised = axis.extent >= width and _any_float(kernel)
     images = any(emission.accesses[s.tensor].is_image for s in kernel.stores)
     if not vectorised and not images:
-        with emission.expressions.loop(axis) if item is None else emission.expressions.scope(_lanes(emission, axis, item)):
+        head = None if item is None else _lanes(emission, axis, item)
+        with emission.expressions.loop(axis, head):
             _elements(emission, kernel, {**outer, axis: variable(axis)}, None, 1)
         return
     whole, rest = divmod(axis.extent, width)

@@ -10,6 +10,10 @@ import math
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "shift_left": "<<", "shift_right": ">>"}
+PLAIN = {
+    "and": "({0} && {1})", "or": "({0} || {1})", "not": "(!{0})", "neg": "(-{0})", "select": "({0} ? {1} : {2})",
+    "isnan": "(isnan({0}) != 0)", "isinf": "(isinf({0}) != 0)",
+}  # fmt: skip
 PRELUDE = {"exp": "smr_exp", "erf": "smr_erf", "sigmoid": "smr_sigmoid", "tanh": "smr_tanh", "recip": "smr_recip"}
 NARROW = {"int8": "char", "int16": "short", "uint8": "uchar", "uint16": "ushort"}
 """The C types of integers that are computed in int."""
@@ -111,25 +115,13 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
         return f"({arguments[0]} {COMPARISONS[function]} {arguments[1]})"
     if function in BITS:
         return _bits(function, arguments, dtype)
+    if function in PLAIN:
+        return PLAIN[function].format(*arguments)
     match function:
-        case "and":
-            return f"({arguments[0]} && {arguments[1]})"
-        case "or":
-            return f"({arguments[0]} || {arguments[1]})"
-        case "not":
-            return f"(!{arguments[0]})"
-        case "neg":
-            return f"(-{arguments[0]})"
-        case "select":
-            return f"({arguments[0]} ? {arguments[1]} : {arguments[2]})"
         case "cast":
             return cast(arguments[0], source, dtype)
         case "min" | "max":
             return _extreme(function, arguments[0], arguments[1], dtype, width)
-        case "isnan":
-            return f"(isnan({arguments[0]}) != 0)"
-        case "isinf":
-            return f"(isinf({arguments[0]}) != 0)"
     if is_float(dtype):
         return _float_function(function, arguments, width)
     return _other_function(function, arguments, dtype)
@@ -157,7 +149,7 @@ def _float_function(function: str, arguments: list[str], width: int) -> str:
 
 def _other_function(function: str, arguments: list[str], dtype: str) -> str:
     if dtype == "float64":
-        doubles = {"sigmoid": "(1.0 / (1.0 + exp(-{0})))", "recip": "(1.0 / {0})", "mod": "({0} - {1} * floor({0} / {1}))"}
+        doubles = {"sigmoid": "(1.0 / (1.0 + exp(-{0})))", "recip": "(1.0 / {0})", "mod": "smr_mod_d({0}, {1})"}
         if function in doubles:
             return doubles[function].format(*arguments)
         return f"{NATIVE.get(function, function)}({', '.join(arguments)})"

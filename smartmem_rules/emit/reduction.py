@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from smartmem_rules.emit.kernel import Emission, Target
-from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.emit.expressions import Value
+from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
+from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
 
@@ -42,7 +42,8 @@ def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Sto
     axis = lane_axis(kernel, tensors)
     if axis is None or axis.extent < target.width:
         return False
-    probe = Emission(kernel, target, tensors, 4 if any(tensors[t].layout.memory == "image" for t in kernel.writes) else target.width)
+    images = any(tensors[t].layout.memory == "image" for t in kernel.writes)
+    probe = Emission(kernel, target, tensors, 4 if images else target.width)
     reading = [s.body for s in kernel.stages if any(isinstance(n, Reduce) for n in walk(s.body))]
     names = {s.name: (lambda read, lane: Value("", 1)) for s in kernel.stages}
     probe.expressions.internal.update(names)

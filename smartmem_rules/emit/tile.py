@@ -48,10 +48,10 @@ class _Tile:
                 self._set_accumulator(accumulators[i])
                 self._write({**at, c.n: column}, block)
         if self.target.is_cpu:
-            return self.emission.source("contraction_tile.cl", (total,), self._local(total), rows=self.rows, width=LANES)
-        return self.emission.source(
-            "contraction_tile.cl", (-(-total // 64) * 64,), (64,), rows=self.rows, width=LANES
-        )
+            size, local = (total,), self._local(total)
+        else:
+            size, local = (-(-total // 64) * 64,), (64,)
+        return self.emission.source("contraction_tile.cl", size, local, rows=self.rows, width=LANES)
 
     @staticmethod
     def _local(total: int) -> tuple[int, ...]:
@@ -65,7 +65,8 @@ class _Tile:
             row = Var(f"row{i}", self.m_count)
             text = f"{expressions.index(scale(variable(row_block), self.rows))} + {i}"
             self.emission.writer.line(f"const int {expressions.name(row)} = min({text}, {self.m_count - 1});")
-            found.append({**values, **dict(zip(c.m, unravel(variable(row), tuple(v.extent for v in c.m)), strict=True))})
+            places = unravel(variable(row), tuple(v.extent for v in c.m))
+            found.append({**values, **dict(zip(c.m, places, strict=True))})
         return found
 
     def _guard(self, row_block: Var, i: int) -> str:
@@ -74,9 +75,7 @@ class _Tile:
         start = self.emission.expressions.index(scale(variable(row_block), self.rows))
         return f"if ({start} + {i} < {self.m_count})"
 
-    def _accumulate(
-        self, rows: list[dict[Var, Index]], values: dict[Var, Index], column: Index
-    ) -> list[str]:
+    def _accumulate(self, rows: list[dict[Var, Index]], values: dict[Var, Index], column: Index) -> list[str]:
         c, writer, expressions = self.contraction, self.emission.writer, self.emission.expressions
         names = [expressions.temporary() for _ in rows]
         for name in names:

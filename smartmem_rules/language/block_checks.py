@@ -57,7 +57,13 @@ def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
 def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic]:
     count = len(entry.values)
     if count < key.least or (key.most is not None and count > key.most):
-        wanted = f"{key.least}" if key.least == key.most else f"{key.least} or more" if key.most is None else f"{key.least} to {key.most}"
+        wanted = (
+            f"{key.least}"
+            if key.least == key.most
+            else f"{key.least} or more"
+            if key.most is None
+            else f"{key.least} to {key.most}"
+        )
         message = f"`{key.name}` takes {wanted} value{'' if wanted == '1' else 's'}, not {count}"
         yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}")
         return
@@ -70,7 +76,9 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
         elif key.choices and value not in key.choices:
             fix = did_you_mean(str(value), key.choices)
             message = f"`{key.name}` is never `{value}`"
-            yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix)
+            yield Diagnostic(
+                Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix
+            )
         elif key.refers and str(value) not in known[key.refers]:
             fix = did_you_mean(str(value), known[key.refers])
             message = f"there is no {_KINDS[key.refers]} `{value}`"
@@ -103,9 +111,7 @@ def check_table(table: s.Table) -> Iterator[Diagnostic]:
             if (row, column) not in table.cells:
                 message = f"table `{table.name}` has no cell for row `{row}` and column `{column}`"
                 secondary = (table.place(f"column:{column}"), "the column is here")
-                yield Diagnostic(
-                    Code.MISSING_CELL, "error", message, table.place(f"row:{row}"), secondary=secondary
-                )
+                yield Diagnostic(Code.MISSING_CELL, "error", message, table.place(f"row:{row}"), secondary=secondary)
     yield from _check_cells(table, axis, words)
 
 
@@ -147,7 +153,9 @@ def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[D
 # --- rule sets ---------------------------------------------------------------------------------------
 
 
-def check_rulesets(rulesets: Sequence[s.Ruleset], levels: Sequence[s.Block], known: Collection[str]) -> Iterator[Diagnostic]:
+def check_rulesets(
+    rulesets: Sequence[s.Ruleset], levels: Sequence[s.Block], known: Collection[str]
+) -> Iterator[Diagnostic]:
     """Sets that run after unknown ones or after themselves, and levels that run them in another order."""
     after = {one.name: one.after for one in rulesets}
     for one in rulesets:
@@ -179,7 +187,12 @@ def _check_order(level: s.Block, rulesets: Sequence[s.Ruleset]) -> Iterator[Diag
     order = [] if entry is None else list(map(str, entry.values))
     for one in rulesets:
         for earlier in one.after:
-            if entry is not None and one.name in order and earlier in order and order.index(one.name) < order.index(earlier):
+            if (
+                entry is not None
+                and one.name in order
+                and earlier in order
+                and order.index(one.name) < order.index(earlier)
+            ):
                 message = f"level `{level.name}` runs `{one.name}` before `{earlier}`"
                 place = entry.place(f"value:{order.index(one.name)}")
                 secondary = (one.place(f"after:{earlier}"), "it is said to run after it here")

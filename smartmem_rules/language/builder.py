@@ -73,15 +73,11 @@ class Builder(ExpressionBuilder):
         name, *parameters = tokens_of(children, "NAME")
         places = self._name(name) | self._words("parameters", parameters)
         words = tuple(map(str, parameters))
-        return s.Predicate(
-            self._span(children), str(name), words, children[-1], self._comment(children), places=places
-        )
+        return s.Predicate(self._span(children), str(name), words, children[-1], self._comment(children), places=places)
 
     def constant(self, children: Children) -> s.Constant:
         places = self._name(children[1])
-        return s.Constant(
-            self._span(children), str(children[1]), children[-1], self._comment(children), places=places
-        )
+        return s.Constant(self._span(children), str(children[1]), children[-1], self._comment(children), places=places)
 
     def negative_number(self, children: Children) -> s.Unary:
         return s.Unary(self._span(children), "-", self.number(children[1:]))
@@ -192,16 +188,12 @@ class Builder(ExpressionBuilder):
         if isinstance(default, s.Name) and default.id == "none":
             default = None
         places = self._name(children[0]) | {"kind": self._span(children[2:3])}
-        return s.Attribute(
-            self._span(children), str(children[0]), str(children[2]), default, required, places=places
-        )
+        return s.Attribute(self._span(children), str(children[0]), str(children[2]), default, required, places=places)
 
     def output(self, children: Children) -> s.Output:
         name, *index = tokens_of(children, "NAME")
         places = self._name(name) | ({"index": self._span(index)} if index else {})
-        return s.Output(
-            self._span(children), str(name), children[-1], str(index[0]) if index else None, places=places
-        )
+        return s.Output(self._span(children), str(name), children[-1], str(index[0]) if index else None, places=places)
 
     def tensor_type(self, children: Children) -> s.TensorType:
         return s.TensorType(self._span(children), str(children[0]), nodes_of(children, s.Expression))

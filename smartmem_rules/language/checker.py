@@ -174,7 +174,9 @@ def _in_order_of_text(found: Iterable[Diagnostic], modules: Sequence[s.Module]) 
     """Each message once: the members of a family stand at one place."""
     place = {module.span.file: number for number, module in reversed(list(enumerate(modules)))}
     once = {(one.code, one.span, one.message if one.severity == "error" else ""): one for one in reversed(list(found))}
-    return sorted(reversed(once.values()), key=lambda one: (place.get(one.span.file, 0), one.span.line, one.span.column))
+    return sorted(
+        reversed(once.values()), key=lambda one: (place.get(one.span.file, 0), one.span.line, one.span.column)
+    )
 
 
 def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:

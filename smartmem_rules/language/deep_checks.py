@@ -64,9 +64,13 @@ class DeepChecker:
             )
         elif "differs" in found:
             message = "the sides have different types"
-            severity, code = ("error", Code.SIDES_DIFFER) if not found["agreed"] else ("warning", Code.SIDES_SOMETIMES_DIFFER)
+            severity, code = (
+                ("error", Code.SIDES_DIFFER) if not found["agreed"] else ("warning", Code.SIDES_SOMETIMES_DIFFER)
+            )
             right = found["right"].removeprefix("none: ")
-            made = f"the right side cannot be made ({right})" if right != found["right"] else f"the right side is {right}"
+            made = (
+                f"the right side cannot be made ({right})" if right != found["right"] else f"the right side is {right}"
+            )
             note = f"with {found['differs']} the left side is {found['left']}, {made}"
             fix = "add a guard that excludes this" if found["agreed"] else None
             yield Diagnostic(code, severity, message, written.right.span, note=note, fix=fix)  # type: ignore[arg-type]
@@ -110,7 +114,9 @@ def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]
     found: dict[str, Any] = {}
     trial = tried(base, operator, 1)
     if trial.failure is not None:
-        place, _, reason = str(trial.failure).rpartition(": ") if ".smr:" in str(trial.failure) else ("", "", trial.reason)
+        place, _, reason = (
+            str(trial.failure).rpartition(": ") if ".smr:" in str(trial.failure) else ("", "", trial.reason)
+        )
         line = place.split(": ")[0].rsplit(":", 2)
         own = len(line) == 3 and line[0] == operator.span.file
         return {"failure": reason, "at": [int(line[1]) - operator.span.line, int(line[2])] if own else None}
@@ -175,6 +181,9 @@ def _place_of(at: Any, operator: s.Operator) -> s.Span:
     if at is not None:
         line, column = operator.span.line + at[0], at[1]
         for node in nodes(operator):
-            if isinstance(node, s.Expression | s.EquationSyntax) and (node.span.line, node.span.column) == (line, column):
+            if isinstance(node, s.Expression | s.EquationSyntax) and (node.span.line, node.span.column) == (
+                line,
+                column,
+            ):
                 return node.span
     return operator.place("name")

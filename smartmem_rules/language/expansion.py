@@ -140,7 +140,9 @@ class Names:
             return None if number is None else s.PatternNumber(node.span, number)
         if isinstance(node, s.Call) and node.function in self.predicates:
             predicate = self.predicates[node.function]
-            arguments = tuple(rebuilt(argument, lambda inner: self._resolved(inner, hidden)) for argument in node.arguments)
+            arguments = tuple(
+                rebuilt(argument, lambda inner: self._resolved(inner, hidden)) for argument in node.arguments
+            )
             given = dict(zip(predicate.parameters, arguments, strict=False))
             body = rebuilt(predicate.body, lambda inner: self._resolved(inner, hidden | given.keys()))
             return replace(rebuilt(body, lambda inner: _argument(inner, given)), span=node.span)

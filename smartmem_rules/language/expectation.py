@@ -30,7 +30,7 @@ _OPTIONAL_IN_EXPRESSION = frozenset({"IF", "NOT"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _OTHER_OPERATORS = COMPARISONS | {"**", "and", "or"}
-_ITEMS = frozenset("import ruleset for function predicate let operator rewrite eliminate index table".split())
+_ITEMS = frozenset(["import", "ruleset", "for", "function", "predicate", "let", "operator", "rewrite", "eliminate", "index", "table"])
 _BLOCKS = frozenset({"device", "schedule", "level", "layout", "fuse"})
 
 

@@ -16,13 +16,17 @@ _TOKEN = re.compile(
     r"|(?P<word>[A-Za-z_]\w*)|(?P<symbol><=>|=>|->|\.\.\.|\.\.|\*\*|//|<=|>=|==|!=|::|.)"
 )
 _ENTRY_TOKEN = re.compile(r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<symbol>[{};])|(?P<word>[^\s{};"#]+)')
-_ITEMS = frozenset("import ruleset for function predicate let operator rewrite eliminate index table".split())
-_BLOCKS = frozenset("device schedule level layout fuse".split())
-_RULES = frozenset("rewrite eliminate index".split())
-_CLAUSES = frozenset("onnx internal commutative require let class mapping view scan".split())
+_ITEMS = frozenset(["import", "ruleset", "for", "function", "predicate", "let", "operator", "rewrite", "eliminate", "index", "table"])
+_BLOCKS = frozenset(["device", "schedule", "level", "layout", "fuse"])
+_RULES = frozenset(["rewrite", "eliminate", "index"])
+_CLAUSES = frozenset(["onnx", "internal", "commutative", "require", "let", "class", "mapping", "view", "scan"])
 _RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "unsound", "=>", "<=>"])
-_KEYWORDS = frozenset("if then else and or not in for require where let view scan".split())
-_BINARY = frozenset(["=", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%", "**", "=>", "<=>", "->", "|"])
+_KEYWORDS = frozenset(["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"])
+_BINARY = frozenset(
+    ["=", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%", "**", "=>", "<=>", "->", "|"]
+)
+_BEFORE_WORDS = _BINARY | {",", "(", "[", "in", "after", "tags", "relaxes", "where"}
+"""Behind these no item begins, whatever the word."""
 _PREFIX = frozenset(["-", "*", "~", "@"])
 _OPEN, _CLOSE = frozenset("(["), frozenset(")]")
 
@@ -119,10 +123,10 @@ class _Formatter:
         state = self.state
         if any(token.kind != "comment" for token in tokens):
             state.lines_of_item += 1
-        for token in tokens:
+        for place, token in enumerate(tokens):
             if token.kind == "comment":
                 continue
-            if token.kind == "word" and self._begins_item(token):
+            if token.kind == "word" and (token.text != "for" or place == 0) and self._begins_item(token):
                 state.item, state.lines_of_item = token.text, 1
             if token.text == "{" and token.kind == "symbol":
                 state.braces.append(_brace_of(state.item))
@@ -140,14 +144,11 @@ class _Formatter:
     def _begins_item(self, token: _Token) -> bool:
         free = not self.state.brackets and self.state.inside in ("", "family")
         starts = token.text in _ITEMS or token.text in _BLOCKS
-        if token.text in ("index", "table", "let", "for", *_BLOCKS) and self.state.last in ("=", "(", ",", "+", "-", "*"):
-            return False
-        named = self.state.last in ("rewrite", "eliminate", "index", "operator", "function", "predicate", "in", "after")
-        return free and starts and not (named and token.text not in _ITEMS) and not self._is_name()
+        return free and starts and self.state.last not in _BEFORE_WORDS and not self._is_name()
 
     def _is_name(self) -> bool:
-        """Whether the word behind the last one is the name of an item or of a rule set."""
-        heads = _ITEMS | _BLOCKS | {"after", "tags", "relaxes"}
+        """Whether the word behind the last one is the name of an item."""
+        heads = _ITEMS | _BLOCKS
         return self.state.last in heads and self.state.item in heads and self.state.lines_of_item <= 1
 
     # --- indentation ---
@@ -167,8 +168,9 @@ class _Formatter:
         if state.inside in ("table", "block"):
             return base
         if state.inside == "operator":
-            continued = state.last in _BINARY | _KEYWORDS | {","} or (first.text not in _CLAUSES and first.kind != "word")
-            return max(author, base + INDENT) if continued or first.text in ("then", "else", "or", "and") else base
+            clause = first.text in _CLAUSES or (len(tokens) > 1 and first.kind == "word" and tokens[1].text == "[")
+            continued = state.last in _BINARY | _KEYWORDS | {","} or not clause
+            return max(author, base + INDENT) if continued else base
         if self._begins_item(first):
             return base
         if state.item in _RULES and (first.text in _RULE_CLAUSES or state.lines_of_item == 1):
@@ -205,13 +207,17 @@ class _Formatter:
 
     def _opens_block(self, tokens: Sequence[_Token]) -> bool:
         words = [token.text for token in tokens if token.kind == "word"]
-        return bool(words) and any(word in _BLOCKS for word in words) and not any(w in _RULES | {"operator"} for w in words)
+        return (
+            bool(words)
+            and any(word in _BLOCKS for word in words)
+            and not any(w in _RULES | {"operator"} for w in words)
+        )
 
     def _lines_up(self, number: int, previous: _Token, token: _Token) -> bool:
         """Whether a wide gap puts the token under or over the same one on a neighbouring line."""
         if token.column - previous.column - len(previous.text) < 2:
             return False
-        for step in (-1, 1):
+        for step in (-1, 1, -2, 2):
             other = number + step
             if 0 <= other < len(self.tokens):
                 near = next((t for t in self.tokens[other] if t.column == token.column), None)
@@ -232,9 +238,11 @@ class _Formatter:
         rows[head] = ["", *rows[head]]
         width = max(map(len, rows.values()))
         if width != min(map(len, rows.values())):
+            for number in rows:
+                result[number] = " " * INDENT + self.source[number].strip()
             return
         widths = [max(len(row[place]) for row in rows.values()) for place in range(width)]
-        widths[0] = max(widths[0], 4 * INDENT - INDENT)
+        widths[0] += 1
         for number, row in rows.items():
             cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
             comment = next((token.text for token in self.tokens[number] if token.kind == "comment"), "")
@@ -253,7 +261,12 @@ def _block_begins(tokens: Sequence[_Token], state: _State) -> int | None:
     """The place of the brace behind which a line goes on in the words of a block."""
     item = state.item
     for place, token in enumerate(tokens):
-        if token.kind == "word" and token.text in _ITEMS | _BLOCKS and not state.brackets and state.inside in ("", "family"):
+        if (
+            token.kind == "word"
+            and token.text in _ITEMS | _BLOCKS
+            and not state.brackets
+            and state.inside in ("", "family")
+        ):
             item = token.text if place == 0 or tokens[place - 1].text in "{};" else item
         if token.text == "{" and token.kind == "symbol" and _brace_of(item) in ("table", "block"):
             return place
@@ -274,7 +287,8 @@ def _space(
     if a in _OPEN or b in _CLOSE or b in (",", "?", "...") or a in ("~", "@", "."):
         return ""
     if b == ";":
-        return " " if a == ".." else ""
+        # `13..;` reads as one word
+        return " " if any(near.kind == "onnx" for near in line[max(place - 4, 0) : place]) else ""
     if a in ("..", "...") or b == "..":
         return " " if (a == "..." and b not in (":",)) else ""
     if a in (",", ";"):
@@ -286,7 +300,9 @@ def _space(
         return "" if slicing or b == ":" else " "
     if _is_type_bracket(line, place) or (place > 1 and _is_type_bracket(line, place - 1) and a == "<"):
         return ""
-    if a in _PREFIX and _is_prefix(before):
+    if b == "(" and place > 1 and a == ">" and line[0].text == "operator" and line[2].text == "<":
+        return ""
+    if a in _PREFIX and (_is_prefix(before) or _hugs(line, place)):
         return ""
     if a in _BINARY or b in _BINARY or a in _KEYWORDS or b in _KEYWORDS:
         return " "
@@ -300,6 +316,15 @@ def _space(
 def _is_prefix(before: str) -> bool:
     """Whether a sign behind this token stands before its operand and not between two."""
     return before in _BINARY | _KEYWORDS | _OPEN | {",", ";", ":", "~", "{", "", "@"}
+
+
+def _hugs(line: Sequence[_Token], place: int) -> bool:
+    """Whether the author put the sign behind a bracket to the operand: `sum(k < K) -x[k]`."""
+    sign, operand = line[place - 1], line[place]
+    if place < 2 or line[place - 2].text != ")":
+        return False
+    gap = sign.column - line[place - 2].column - 1
+    return gap > 0 and operand.column == sign.column + 1
 
 
 def _is_type_bracket(line: Sequence[_Token], place: int) -> bool:

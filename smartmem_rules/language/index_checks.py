@@ -28,7 +28,9 @@ def check_index_form(rule: s.IndexRule) -> Iterator[Diagnostic]:
             and is_constant(guard.left, constants)
             and is_constant(guard.right, constants)
         ):
-            yield _problem(guard, "a guard of an index rule compares sums of names and numbers, or constants for equality")
+            yield _problem(
+                guard, "a guard of an index rule compares sums of names and numbers, or constants for equality"
+            )
 
 
 def check_index_guards(rule: s.IndexRule) -> Iterator[Diagnostic]:

@@ -62,8 +62,12 @@ def _too_deep(module: Module) -> list[Diagnostic]:
         elif isinstance(node, Syntax):
             if depth > DEEPEST:
                 message = f"this is nested more than {DEEPEST} deep"
-                return [Diagnostic(Code.TOO_DEEP, "error", message, node.span, fix="name a part with `let` or a function")]
-            stack.extend((getattr(node, name), depth + 1) for name in type(node).__dataclass_fields__ if name != "places")
+                return [
+                    Diagnostic(Code.TOO_DEEP, "error", message, node.span, fix="name a part with `let` or a function")
+                ]
+            stack.extend(
+                (getattr(node, name), depth + 1) for name in type(node).__dataclass_fields__ if name != "places"
+            )
     return []
 
 

@@ -120,9 +120,13 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
             yield from _known(kind.dtype, variables | DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype", kind.span)
     for item in operator.inputs:
         if item.constant is not None:
-            yield from _known(item.constant, CONSTANT_KINDS, Code.UNKNOWN_KIND, "kind of `const` input", item.place("kind"))
+            yield from _known(
+                item.constant, CONSTANT_KINDS, Code.UNKNOWN_KIND, "kind of `const` input", item.place("kind")
+            )
     for attribute in operator.attributes:
-        yield from _known(attribute.kind, ATTRIBUTE_KINDS, Code.UNKNOWN_KIND, "kind of attribute", attribute.place("kind"))
+        yield from _known(
+            attribute.kind, ATTRIBUTE_KINDS, Code.UNKNOWN_KIND, "kind of attribute", attribute.place("kind")
+        )
     for item in operator.inputs[:-1]:
         if item.variadic:
             message = f"the variadic input `{item.name}` must be the last"
@@ -144,7 +148,9 @@ def _check_declarations(operator: s.Operator) -> Iterator[Diagnostic]:
     if operator.declared_class is not None:
         yield from _known(operator.declared_class, CLASSES, Code.UNKNOWN_CLASS, "class", operator.place("class"))
     if operator.declared_mapping is not None:
-        yield from _known(operator.declared_mapping, MAPPINGS, Code.UNKNOWN_MAPPING, "mapping type", operator.place("mapping"))
+        yield from _known(
+            operator.declared_mapping, MAPPINGS, Code.UNKNOWN_MAPPING, "mapping type", operator.place("mapping")
+        )
     for onnx in (operator.onnx, *operator.also):
         if onnx is not None and onnx.until is not None and onnx.until < onnx.since:
             message = f"no opset lies in {onnx.since}..{onnx.until}"

@@ -5,6 +5,7 @@ Parsing the text gives the tree again.  `language.formatter` lays out what an au
 
 from __future__ import annotations
 
+from itertools import takewhile, zip_longest
 from math import inf, isinf
 
 from smartmem_rules.language import syntax as s
@@ -196,19 +197,19 @@ def print_item(item: s.Item) -> str:
         case s.Import(path=path):
             return f"import {quoted(path)}"
         case s.Ruleset(name=name, after=after):
-            return f"ruleset {name}" + (f" after {', '.join(after)}" if after else "")
+            return f"ruleset {name}" + (f" after {', '.join(after)}" if after else "") + _comment(item)
         case s.Function(name=name, parameters=parameters, body=body):
             return f"function {name}({', '.join(parameters)}) = {print_expression(body)}"
         case s.Predicate(name=name, parameters=parameters, body=body):
-            return f"predicate {name}({', '.join(parameters)}) = {print_expression(body)}"
+            return f"predicate {name}({', '.join(parameters)}) = {print_expression(body)}{_comment(item)}"
         case s.Constant(name=name, value=value):
-            return f"let {name} = {print_expression(value)}"
+            return f"let {name} = {print_expression(value)}{_comment(item)}"
         case s.Rewrite(name=name, ruleset=ruleset):
-            return f"rewrite {name} in {ruleset}\n    {print_equation(item)}{_clauses(item)}"
+            return f"rewrite {name} in {ruleset}{_comment(item)}\n    {print_equation(item)}{_clauses(item)}"
         case s.Eliminate(name=name, ruleset=ruleset, operator=operator):
-            return f"eliminate {name} in {ruleset}\n    {operator}{_clauses(item)}"
+            return f"eliminate {name} in {ruleset}{_comment(item)}\n    {operator}{_clauses(item)}"
         case s.IndexRule(name=name):
-            return f"index {name}\n    {print_equation(item)}{_clauses(item)}"
+            return f"index {name}{_comment(item)}\n    {print_equation(item)}{_clauses(item)}"
         case s.Table():
             return _table(item)
         case s.Block():
@@ -218,6 +219,10 @@ def print_item(item: s.Item) -> str:
         case s.Operator():
             clauses = "".join(f"\n    {clause}" for clause in _operator_clauses(item))
             return f"operator {print_signature(item)} {{{clauses}\n}}"
+
+
+def _comment(item: s.Ruleset | s.Predicate | s.Constant | s.Block | s.Rule) -> str:
+    return f"   # {item.comment}" if item.comment else ""
 
 
 def _family(family: s.Family) -> str:
@@ -230,10 +235,13 @@ def _family(family: s.Family) -> str:
 
 def _table(table: s.Table) -> str:
     lines = [["", *table.columns]]
-    lines += [[row, *("/".join(table.cells[row, column]) for column in table.columns)] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for row in table.rows:
+        given = takewhile(lambda column: (row, column) in table.cells, table.columns)
+        lines.append([row, *("/".join(table.cells[row, column]) for column in given)])
+    widths = [max(map(len, column)) for column in zip_longest(*lines, fillvalue="")]
     text = "\n".join(
-        "    " + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "    " + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
+        for line in lines
     )
     return f"table {table.name}(first, second) {{\n{text}\n}}"
 
@@ -241,7 +249,7 @@ def _table(table: s.Table) -> str:
 def _block(block: s.Block) -> str:
     subject = f" for {block.subject}" if block.subject is not None else ""
     entries = "".join(f"\n    {_entry(entry)}" for entry in block.entries)
-    return f"{block.kind} {block.name}{subject} {{{entries}\n}}"
+    return f"{block.kind} {block.name}{subject} {{{_comment(block)}{entries}\n}}"
 
 
 def _entry(entry: s.Entry) -> str:

@@ -26,7 +26,9 @@ def impurities(
     what = "a guard" if is_guard else "an attribute of the right side"
     match expression:
         case s.Reduction():
-            yield _impure(f"{what} cannot loop over elements", expression.span, "use a function of lists, such as `sum_of`")
+            yield _impure(
+                f"{what} cannot loop over elements", expression.span, "use a function of lists, such as `sum_of`"
+            )
             return
         case s.Call(function=function) if function in _OF_ELEMENTS:
             yield _impure(f"{what} cannot compute elements with `{function}`", head(expression.span, function))
@@ -35,7 +37,9 @@ def impurities(
         case s.Call(function="uses") if not is_guard:
             message = "the right side cannot depend on how often something is used"
             yield _impure(message, head(expression.span, "uses"), "ask it in a guard")
-        case s.Call(function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"):
+        case s.Call(
+            function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
+        ):
             for argument in expression.arguments[1:]:
                 yield from impurities(argument, tensors, names, is_guard)
             return

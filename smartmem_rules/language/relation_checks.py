@@ -34,7 +34,9 @@ def check_relations(rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence
                 message = f"`{other.name}` takes back what `{rule.name}` does"
                 secondary = (rule.place("name"), f"`{rule.name}` is here")
                 fix = "write one rule with `<=>`, or guards of which only one can hold"
-                yield Diagnostic(Code.INVERSE_PAIR, "warning", message, other.place("name"), secondary=secondary, fix=fix)
+                yield Diagnostic(
+                    Code.INVERSE_PAIR, "warning", message, other.place("name"), secondary=secondary, fix=fix
+                )
 
 
 def _subsumed(general: s.Rewrite, specific: s.Rewrite, mutual: bool) -> Diagnostic:
@@ -74,9 +76,7 @@ def check_overloads(overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
             if later.span.file == earlier.span.file and _takes_all(earlier, later):
                 message = f"this `{later.name}` is never reached"
                 secondary = (earlier.place("name"), "this one is tried first and accepts the same")
-                yield Diagnostic(
-                    Code.SHADOWED_OVERLOAD, "warning", message, later.place("name"), secondary=secondary
-                )
+                yield Diagnostic(Code.SHADOWED_OVERLOAD, "warning", message, later.place("name"), secondary=secondary)
                 break
 
 

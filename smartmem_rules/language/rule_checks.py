@@ -9,8 +9,8 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
 from smartmem_rules.language.expansion import Names
-from smartmem_rules.language.purity import impurities
 from smartmem_rules.language.operator_checks import Functions, parameters, shape_names
+from smartmem_rules.language.purity import impurities
 from smartmem_rules.language.scope import Scope, head
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 
@@ -18,9 +18,7 @@ Operators = Mapping[str, Sequence[s.Operator]]
 ABSENT = "_"
 
 
-def check_rewrite(
-    rule: s.Rewrite, operators: Operators, functions: Functions, names: Names
-) -> Iterator[Diagnostic]:
+def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
     for word in rule.relaxes:
         if word not in RELAXATIONS:
@@ -164,7 +162,9 @@ def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -
         message = (
             f"`{pattern.operator}` has {most} output{'' if most == 1 else 's'}, so there is no `.{pattern.output}`"
         )
-        yield Diagnostic(Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), note="outputs are counted from 0")
+        yield Diagnostic(
+            Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), note="outputs are counted from 0"
+        )
 
 
 def _check_direction(

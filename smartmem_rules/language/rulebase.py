@@ -15,7 +15,6 @@ from smartmem_rules.language.expansion import Names, expanded, family_name, with
 from smartmem_rules.language.parser import parse_file
 from smartmem_rules.resources import rules_path
 
-
 TAG = "tag:"
 """Begins the name that stands for all rules with a tag."""
 

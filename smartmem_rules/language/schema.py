@@ -61,7 +61,13 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
         _number("local_memory", "bytes of one work-group", True),
-        Key("storage", "word", "element types in memory, the preferred one first", most=None, choices=("float32", "float16")),
+        Key(
+            "storage",
+            "word",
+            "element types in memory, the preferred one first",
+            most=None,
+            choices=("float32", "float16"),
+        ),
         _number("solver_seconds", "time that the extraction's solver may take"),
     ),
     "schedule": (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.groups import Group
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.tensor.expr import Read, free_variables, walk
+from smartmem_rules.tensor.expr import Read, free_variables, tensors_read, walk
 from smartmem_rules.tensor.index import Index, Var, substitute, variable
 from smartmem_rules.tensor.views import axis_variables, index_map
 
@@ -58,6 +58,10 @@ def score_values(scores: Group, rows: Group, reader: Group, tensor: str) -> Scor
     at = row_values(rows, reader)
     found: ScoreRows | None = None
     for user in rows.members:
+        if user.tensor not in rows.coordinates:  # recomputed inside the rows that read it
+            if tensor in tensors_read(user.equation.body):
+                return None
+            continue
         own = dict(zip(user.equation.variables, rows.coordinates[user.tensor], strict=True))
         for read in walk(user.equation.body):
             if not isinstance(read, Read) or read.tensor != tensor:
@@ -80,7 +84,8 @@ def score_values(scores: Group, rows: Group, reader: Group, tensor: str) -> Scor
 def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, rule: FusionRule) -> bool:
     """Whether the reader can compute the scores of its own rows, with the right factor shared by a whole batch."""
     matched, outer = scores.contraction, reader.contraction
-    assert matched is not None and outer is not None
+    assert matched is not None
+    assert outer is not None
     inner = math.prod(v.extent for v in matched.reduce.variables)
     outer_k = math.prod(v.extent for v in outer.reduce.variables)
     columns = max(matched.n.extent * inner, outer.n.extent * outer_k)
@@ -95,9 +100,7 @@ def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, rule:
     if any(values[v].variables - batch for v in needed):
         return False
     allowed = batch | set(outer.m)
-    return inner > 1 and all(
-        values[v].variables <= allowed for v in values
-    )
+    return inner > 1 and all(values[v].variables <= allowed for v in values)
 
 
 def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] | None:
@@ -110,6 +113,10 @@ def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] |
     coordinates = source.coordinates[tensor]
     values: dict[Var, Index] = {}
     for user in rows.members:
+        if user.tensor not in rows.coordinates:  # recomputed inside the rows that read it
+            if tensor in tensors_read(user.equation.body):
+                return None
+            continue
         own = dict(zip(user.equation.variables, rows.coordinates[user.tensor], strict=True))
         for read in walk(user.equation.body):
             if not isinstance(read, Read) or read.tensor != tensor:
@@ -117,9 +124,7 @@ def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] |
             for index, place in zip(read.indices, coordinates, strict=True):
                 here = substitute(index, own)
                 if matched.n in place.variables:
-                    local = next(iter(here.variables), None)
-                    whole = place == variable(matched.n) and local is not None and here == variable(local)
-                    if not whole or local in rows.space or local.extent != matched.n.extent:
+                    if place != variable(matched.n) or not _whole_axis(here, matched.n.extent, set(rows.space)):
                         return None
                 elif here.is_constant:
                     if not place.is_constant:
@@ -131,3 +136,8 @@ def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] |
     made = math.prod(v.extent for v in (*matched.batch, *matched.m))
     complete = set(values) == set(rows.space) and made == math.prod(v.extent for v in rows.space)
     return values if complete else None
+
+
+def _whole_axis(index: Index, extent: int, rows: set[Var]) -> bool:
+    """Whether an index is nothing but a variable that runs inside the row, over the whole extent."""
+    return any(index == variable(v) and v.extent == extent and v not in rows for v in index.variables)

@@ -102,9 +102,10 @@ def build(
 
 def without_row_prologue(policy: Policy) -> Policy:
     """Only the panel template computes rows, or several right factors, for a contraction."""
-    apart = {("reduction", "contraction"), ("contraction", "rows"), ("contraction", "contraction"), ("window", "contraction")}
-    rules = tuple(r for r in policy.rules if (r.first, r.second) not in apart)
-    return replace(policy, rules=rules)
+    into_rows = {"reduction", "window", "contraction"}
+    rules = (r for r in policy.rules if r.second != "rows")
+    rules = (r for r in rules if r.second != "contraction" or r.first not in into_rows)
+    return replace(policy, rules=tuple(rules))
 
 
 def _is_empty(kernel: Kernel, program: Program) -> bool:

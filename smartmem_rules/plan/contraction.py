@@ -1,4 +1,5 @@
-"""Recognises contractions: sums of products whose factors depend on different output axes (matrix products, convolutions)."""
+"""Recognises contractions: sums of products whose factors depend on different output axes such as
+matrix products and convolutions."""
 
 from __future__ import annotations
 
@@ -19,7 +20,6 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.index import Div, Index, Mod, Var, variable
-
 
 ACCUMULATED = ("float32", "float16", "bfloat16")
 """The dtypes that contraction kernels sum, all of them in single precision."""

@@ -10,7 +10,8 @@ from smartmem_rules.plan.attention import scores_line_up, source_values
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import Policy
 from smartmem_rules.plan.program import Definition, Program
-from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, substitute_variables, tensors_read, walk
+from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key, reads_of, reads_through
+from smartmem_rules.tensor.expr import Equation, own_indices, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
 
 
@@ -43,6 +44,8 @@ class _Fusion:
         self.inlined: dict[str, Equation] = {}
         self.recomputed: dict[str, set[Group]] = {}
         self.users = program.users()
+        self.place = {d.tensor: i for i, d in enumerate(program.definitions)}
+        self.spans: dict[Group, tuple[int, int, int]] = {}
         self.indexing = {
             name
             for d in program.definitions
@@ -78,9 +81,11 @@ class _Fusion:
 
     def _candidates(self, definition: Definition) -> list[Group]:
         found: dict[Group, None] = {}
-        for tensor in tensors_read(definition.equation.body):
+        for tensor in definition.reads:
             group = self.owner.get(tensor)
-            if group is not None and group.form != "scan" and self.policy.may(self.definition[tensor], definition, group.form):
+            if group is None or group.form == "scan":
+                continue
+            if self.policy.may(self.definition[tensor], definition, group.form):
                 found.setdefault(group)
         rank = {"contraction": 0, "window": 1, "reduction": 2, "pointwise": 3}
         position = {group: place for place, group in enumerate(self.groups)}
@@ -98,24 +103,35 @@ class _Fusion:
 
     def _makes_cycle(self, group: Group, definition: Definition) -> bool:
         """Whether another operand of the definition already depends on the group."""
-        others = {self.owner[t] for t in tensors_read(definition.equation.body) if t in self.owner} - {group}
+        others = {self.owner[t] for t in definition.reads if t in self.owner} - {group}
         return any(self._depends(other, group) for other in others)
 
     def _depends(self, group: Group, on: Group) -> bool:
         """Whether the group needs, directly or through others, what `on` computes."""
         stack, seen = [group], {group}
+        first = self._span(on)[0]
         while stack:
             for producer in self._producers(stack.pop()):
                 if producer is on:
                     return True
-                if producer not in seen:
+                # definitions are in topological order: what ends before `on` begins cannot need it
+                if producer not in seen and self._span(producer)[1] > first:
                     seen.add(producer)
                     stack.append(producer)
         return False
 
+    def _span(self, group: Group) -> tuple[int, int]:
+        """The first and last place of the group's definitions in the program."""
+        count = len(group.everyone)
+        known = self.spans.get(group)
+        if known is None or known[0] != count:
+            places = [self.place[m.tensor] for m in group.everyone]
+            known = self.spans[group] = (count, min(places), max(places))
+        return known[1], known[2]
+
     def _producers(self, group: Group) -> Iterable[Group]:
         for member in group.everyone:
-            for tensor in tensors_read(member.equation.body):
+            for tensor in member.reads:
                 producer = self.owner.get(tensor)
                 if producer is not None and producer is not group:
                     yield producer
@@ -178,7 +194,7 @@ class _Fusion:
                 admitted = all(self.policy.may(first, use, reader.form) for use in uses)
             if not admitted:
                 return
-            computed += max(_evaluations(u.equation, tensor, reader) for u in uses)
+            computed += max(evaluations(u.equation, tensor, reader) for u in uses)
             allowance.append(rule.recompute)
         cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
         if not readers or cost * max(0, computed - elements) > min(allowance) * elements:
@@ -196,8 +212,8 @@ class _Fusion:
         if reader.form == "contraction":
             matched = reader.contraction
             assert matched is not None
-            in_left = sum(r.tensor == tensor for r in _reads_of(matched.a))
-            everywhere = sum(r.tensor == tensor for u in uses for r in _reads_of(u.equation.body))
+            in_left = sum(r.tensor == tensor for r in reads_of(matched.a))
+            everywhere = sum(r.tensor == tensor for u in uses for r in reads_of(u.equation.body))
             return in_left == everywhere == 1 and self._is_constant(reader)
         return all(u.tensor in reader.coordinates for u in uses)
 
@@ -247,7 +263,7 @@ class _Fusion:
         rule = self.policy.rule("contraction", "reduction")
         if rule is None or reader.scores is not None or len(reader.feeding) > 1:
             return
-        read = {t for m in rows.members for t in tensors_read(m.equation.body)}
+        read = {t for m in rows.members for t in m.reads}
         for tensor in read:
             scores = self.owner.get(tensor)
             if scores is None or scores is reader or scores.form != "contraction" or scores.feeding:
@@ -271,7 +287,7 @@ class _Fusion:
         if rule is None:
             return
         for rows in [g for g in self.groups if g.form == "reduction"]:
-            read = dict.fromkeys(t for m in rows.members for t in tensors_read(m.equation.body))
+            read = dict.fromkeys(t for m in rows.members for t in m.reads)
             for tensor in read:
                 source = self.owner.get(tensor)
                 if source is None or source.form != "contraction" or source.siblings or source.scores is not None:
@@ -313,8 +329,8 @@ class _Fusion:
         """Whether each row of the contraction's first factor reads exactly one row of the reduction."""
         matched = reader.contraction
         assert matched is not None
-        reads = [r for r in _reads_through(matched.a, self.inlined) if r.tensor == tensor]
-        everywhere = sum(r.tensor == tensor for m in reader.members for r in _reads_of(m.equation.body))
+        reads = [r for r in reads_through(matched.a, self.inlined) if r.tensor == tensor]
+        everywhere = sum(r.tensor == tensor for m in reader.members for r in reads_of(m.equation.body))
         if len(reads) != 1 or everywhere != 1 or tensor not in tensors_read(matched.a):
             return False
         k = set(matched.reduce.variables)
@@ -351,38 +367,3 @@ class _Fusion:
                     stack.pop()
                     done.setdefault(group)
         return list(done)
-
-
-def group_moves_only(group: Group) -> bool:
-    return all(m.moves_only for m in group.members)
-
-
-def left_key(group: Group) -> object:
-    """What two contractions share when they read the same rows: the left factor with its variables numbered."""
-    matched = group.contraction
-    assert matched is not None
-    axes = (matched.batch, matched.m, matched.reduce.variables)
-    names = {v: variable(Var(f"{i}.{j}", v.extent)) for i, part in enumerate(axes) for j, v in enumerate(part)}
-    return substitute_variables(matched.a, names), tuple(tuple(v.extent for v in part) for part in axes)
-
-
-def _reads_of(expr: Expr) -> list[Read]:
-    return [node for node in walk(expr) if isinstance(node, Read)]
-
-
-def _reads_through(expr: Expr, inlined: dict[str, Equation]) -> list[Read]:
-    return [r for r in _reads_of(expr) if r.tensor not in inlined]
-
-
-def _evaluations(reader: Equation, tensor: str, group: Group) -> int:
-    """How many elements of the tensor a kernel reads, every loop counted; a contraction stages each row once."""
-    expressions = [reader.body]
-    if group.contraction is not None and group.contraction.reads(tensor):
-        expressions = [group.contraction.a, group.contraction.b]
-    total = 0
-    for read in (r for expr in expressions for r in _reads_of(expr) if r.tensor == tensor):
-        count = math.prod(v.extent for v in {v for index in read.indices for v in index.variables})
-        if group.form == "window":
-            count = max(count, reader.type.elements)
-        total = max(total, count)
-    return total

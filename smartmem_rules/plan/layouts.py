@@ -1,4 +1,4 @@
-"""Chooses how each stored tensor lies in memory: by the reduction dimensions of its readers (SmartMem section 3.2.2)."""
+"""Chooses how stored tensors lie in memory, by the reduction dimensions of their readers (SmartMem section 3.2.2)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
-from smartmem_rules.plan.realise import expressions
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 
@@ -58,9 +58,7 @@ class LayoutSearch:
 
     def run(self) -> dict[str, int]:
         """The innermost axis of every tensor that is free to choose one."""
-        free = [
-            n for n, t in self.tensors.items() if len(t.type.shape) > 1 and not stays_row_major(t, self.fixed)
-        ]
+        free = [n for n, t in self.tensors.items() if len(t.type.shape) > 1 and not stays_row_major(t, self.fixed)]
         for _ in range(self.costs.sweeps):
             changed = False
             for name in free:

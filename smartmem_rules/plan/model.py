@@ -26,7 +26,7 @@ class Layout:
     Attributes:
         memory: `buffer` or `image` (image2d_t of RGBA texels).
         order: the tensor's axes from the slowest to the fastest; the last is contiguous in a buffer and fills the
-            four lanes of the texels of an image.  -1 in the last place of an image: each element has a texel of its own.
+            four lanes of the texels of an image. -1 in the last place of an image: one element a texel.
         rows: how many leading axes of `order` make up the image's y; the others but the lane axis make up x.
     """
 
@@ -136,7 +136,7 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Part:
-    """A further right factor of a contraction, over the same rows: its columns, values and how many stores are its own."""
+    """A further right factor of a contraction over the same rows: its columns, values and what is stored of them."""
 
     n: Var
     b: Expr

@@ -57,10 +57,11 @@ class Policy:
     def _word(self, first: Definition, second: Definition) -> str:
         assert self.table is not None
         by_layout = any("." in row for row in self.table.rows)
-        rows = (first.classes.layout, second.classes.layout) if by_layout else (first.classes.mapping, second.classes.mapping)
-        cell = self.table.cells.get(rows)
+        pair = (first.classes, second.classes)
+        row, column = (c.layout if by_layout else c.mapping for c in pair)
+        cell = self.table.cells.get((row, column))
         if cell is None:
-            raise PlanError(f"table {self.table.name} has no cell for {rows[0]} followed by {rows[1]}")
+            raise PlanError(f"table {self.table.name} has no cell for {row} followed by {column}")
         return cell[0]
 
     def rule(self, first: str, second: str) -> FusionRule | None:
@@ -83,7 +84,7 @@ def policy_of(level: Block, tables: Mapping[str, Table], fuse: Mapping[str, Bloc
     rules = []
     for name in map(str, entries.get("fuse", ())):
         if name not in fuse:
-            raise PlanError(f"level {level.name} names the fusion rule {name}, which no rule file defines ({level.span})")
+            raise PlanError(f"level {level.name} names the fusion rule {name}, which is not defined ({level.span})")
         rules.append(_rule(fuse[name]))
     return Policy(
         level.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,11 @@ class Definition:
     def tensor(self) -> str:
         return self.equation.tensor
 
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The tensors that the equation reads."""
+        return tuple(tensors_read(self.equation.body))
+
     @property
     def reduces(self) -> bool:
         return reduces(self.equation.body)
@@ -65,7 +71,7 @@ class Program:
     def users(self) -> dict[str, list[Definition]]:
         users: dict[str, list[Definition]] = {}
         for definition in self.definitions:
-            for tensor in tensors_read(definition.equation.body):
+            for tensor in definition.reads:
                 users.setdefault(tensor, []).append(definition)
         return users
 
@@ -88,7 +94,7 @@ def flatten(graph: Graph, through_views: bool) -> Program:
             indices = tuple(_index(v) for v in fresh)
             body = inline(replace(equation, body=body), indices, names)
             settled = Equation(equation.tensor, fresh, body, equation.type, equation.scan)
-            source = settled.view
+            source = None if equation.scan else settled.view
             if through_views and source is not None and equation.tensor not in graph.outputs:
                 view = map_of_equation(settled, types[source.tensor].shape)
                 assert view is not None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from smartmem_rules.plan.accounting import account
 from smartmem_rules.plan.attention import row_values, score_values, source_values
 from smartmem_rules.plan.contraction import replace_reduce
+from smartmem_rules.plan.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion import Fused
-from smartmem_rules.plan.groups import Group, operations
+from smartmem_rules.plan.groups import Group
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
 from smartmem_rules.plan.program import Definition, Program
+from smartmem_rules.plan.reading import reads_of
+from smartmem_rules.plan.rows import Rows
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
     Equation,
@@ -25,37 +27,6 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.index import Index, Var, substitute, variable
 
-WORTH_STAGING = 2
-"""Scalar operations above which a row's elements are kept in scratch memory rather than computed again."""
-
-Handler = Callable[[Read], Expr]
-
-
-def on_chip(tensor: str) -> str:
-    """The name of a tensor's values that a kernel keeps to itself."""
-    return f"{tensor}#"
-
-
-@dataclass
-class Expander:
-    """Replaces reads of tensors that have no memory by what computes them."""
-
-    program: Program
-    inlined: Mapping[str, Equation]
-    handlers: dict[str, Handler]
-
-    def expand(self, expr: Expr) -> Expr:
-        def read(node: Read) -> Expr:
-            handler = self.handlers.get(node.tensor)
-            if handler is not None:
-                return handler(node)
-            equation = self.inlined.get(node.tensor)
-            if equation is None:
-                return node
-            return self.expand(inline(equation, node.indices, self.program.names))
-
-        return substitute_reads(expr, read)
-
 
 def realise(program: Program, fused: Fused) -> list[Kernel]:
     """One kernel for each group, in the order of execution."""
@@ -64,7 +35,7 @@ def realise(program: Program, fused: Fused) -> list[Kernel]:
         kernel = _realise_group(program, fused, group)
         kernel.name = f"k{number}_{group.form}"
         kernel.origin = _origin(group)
-        _account(kernel)
+        account(kernel)
         kernels.append(kernel)
     return kernels
 
@@ -77,7 +48,7 @@ def _realise_group(program: Program, fused: Fused, group: Group) -> Kernel:
         case "reduction" if group.source is not None:
             return _finished_rows(program, fused, group, outputs)
         case "reduction":
-            rows = _Rows(program, fused.inlined, group, {}, {})
+            rows = Rows(program, fused.inlined, group, {}, {})
             return Kernel("", "reduction", group.space, rows.stores(outputs), rows.stages())
         case "scan":
             return _scan(program, fused, group)
@@ -129,7 +100,7 @@ def _scan(program: Program, fused: Fused, group: Group) -> Kernel:
 def _stays(member: Definition, axis: int, extent: int, tensors: set[str]) -> bool:
     """Whether a scan reads the others at its own place of an axis only."""
     var = member.equation.variables[axis]
-    reads = [r for r in _reads(member.equation.body) if r.tensor in tensors]
+    reads = [r for r in reads_of(member.equation.body) if r.tensor in tensors]
     return var.extent == extent and all(r.indices[axis] == variable(var) for r in reads)
 
 
@@ -171,7 +142,8 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
 def _finished_rows(program: Program, fused: Fused, group: Group, outputs: list[str]) -> Kernel:
     """A contraction whose rows are reduced while they are on chip; its epilogue is the first stage of every row."""
     source = group.source
-    assert source is not None and source.contraction is not None
+    assert source is not None
+    assert source.contraction is not None
     matched = source.contraction
     read = [t for m in group.members for t in tensors_read(m.equation.body)]
     tensor = next(t for t in source.coordinates if t in read)
@@ -183,7 +155,7 @@ def _finished_rows(program: Program, fused: Fused, group: Group, outputs: list[s
     body = _with_inner(substitute_variables(made.value, {matched.n: variable(local)}), local)
     first = Stage(on_chip(tensor), (local,), body, body.dtype)
     handlers: dict[str, Handler] = {tensor: lambda node: Read(first.name, (node.indices[axis],), first.dtype)}
-    rows = _Rows(program, fused.inlined, group, values, handlers)
+    rows = Rows(program, fused.inlined, group, values, handlers)
     left = _contraction(program, fused, source, [])
     assert left.contraction is not None
     stages = (first, *rows.stages())
@@ -224,7 +196,8 @@ def _epilogue(
 def _part(program: Program, fused: Fused, group: Group, sibling: Group) -> Part:
     """A sibling over the group's own rows."""
     mine, other = group.contraction, sibling.contraction
-    assert mine is not None and other is not None
+    assert mine is not None
+    assert other is not None
     pairs = zip(
         (*other.batch, *other.m, *other.reduce.variables), (*mine.batch, *mine.m, *mine.reduce.variables), strict=True
     )
@@ -244,7 +217,7 @@ def _feed(
 ) -> tuple[Stage, ...]:
     """Let the contraction's rows compute the reduction that they read; `factors` learns to read its result."""
     assert reader.contraction is not None
-    rows = _Rows(program, fused.inlined, rows_group, row_values(rows_group, reader), handlers)
+    rows = Rows(program, fused.inlined, rows_group, row_values(rows_group, reader), handlers)
     tensors = rows_group.tensors
     read = next(n for n in walk(reader.contraction.a) if isinstance(n, Read) and n.tensor in tensors)
     factors.handlers[read.tensor] = rows.read
@@ -261,7 +234,8 @@ def _scores(
 ) -> Scores:
     """The inner contraction of an attention; its epilogue becomes the first stage of every row."""
     group = reader.scores
-    assert group is not None and group.contraction is not None
+    assert group is not None
+    assert group.contraction is not None
     matched = group.contraction
     tensor = next(t for t in group.coordinates if any(t in tensors_read(m.equation.body) for m in rows.members))
     found = score_values(group, rows, reader, tensor)
@@ -288,183 +262,8 @@ def _scores(
     return Scores(local, matched.reduce.variables, a, b)
 
 
-class _Rows:
-    """The stages of a reduction's rows, the row variables replaced by `values` where given."""
-
-    def __init__(
-        self,
-        program: Program,
-        inlined: Mapping[str, Equation],
-        group: Group,
-        values: dict[Var, Index],
-        handlers: Mapping[str, Handler],
-    ) -> None:
-        self.program = program
-        self.group = group
-        self.values = values
-        self.members = [m for m in group.members if m.tensor in group.coordinates]
-        self.member = {m.tensor: m for m in self.members}
-        self.inlined = {n: e for n, e in inlined.items() if n not in self.member}
-        self.staged: dict[str, Stage] = {}
-        self.shared: dict[str, tuple[tuple[Index, ...], Var, Stage]] = {}
-        self._order: list[Stage] = []
-        self.expander = Expander(program, self.inlined, {**handlers, **{m.tensor: self.read for m in self.members}})
-        self.uses = Counter(t for m in self.members for t in _occurrences(m.equation.body))
-        self._share_producers()
-        for member in self.members:
-            if self._needs_stage(member):
-                self._stage(member)
-
-    def stages(self) -> tuple[Stage, ...]:
-        return tuple(self._order)
-
-    def stores(self, outputs: list[str]) -> tuple[Store, ...]:
-        stores = []
-        for tensor in outputs:
-            coordinates = self._row_indices(self.group.coordinates[tensor])
-            value = self.read(Read(tensor, coordinates, self.member[tensor].equation.type.dtype))
-            stores.append(Store(tensor, coordinates, value, self.group.locals[tensor]))
-        return tuple(stores)
-
-    def _row_indices(self, indices: tuple[Index, ...]) -> tuple[Index, ...]:
-        return tuple(substitute(i, self.values) for i in indices)
-
-    def _needs_stage(self, member: Definition) -> bool:
-        if not self.group.locals[member.tensor]:
-            return True
-        return self.uses[member.tensor] > 1 and operations(member.equation.body) > WORTH_STAGING
-
-    def _stage(self, member: Definition) -> None:
-        coordinates = self.group.coordinates[member.tensor]
-        body = substitute_variables(inline(member.equation, coordinates, self.program.names), self.values)
-        stage = Stage(on_chip(member.tensor), self.group.locals[member.tensor], self.expander.expand(body), body.dtype)
-        self.staged[member.tensor] = stage
-        self._order.append(stage)
-
-    def read(self, node: Read) -> Expr:
-        """The element of a member that a read asks for: from its stage, or computed again."""
-        stage = self.staged.get(node.tensor)
-        if stage is not None:
-            return Read(stage.name, self._local_indices(node), stage.dtype)
-        equation = self.member[node.tensor].equation
-        return self.expander.expand(inline(equation, node.indices, self.program.names))
-
-    def _local_indices(self, node: Read) -> tuple[Index, ...]:
-        own = self.group.locals[node.tensor]
-        at: dict[Var, Index] = {}
-        for index, place in zip(node.indices, self.group.coordinates[node.tensor], strict=True):
-            for var in place.variables & set(own):
-                at[var] = index
-        return tuple(at[v] for v in own)
-
-    def _share_producers(self) -> None:
-        """A costly producer that several members read for the same elements is computed once for the row."""
-        for name, equation in self.inlined.items():
-            reads = [r for m in self.members for r in _reads(m.equation.body) if r.tensor == name]
-            if len(reads) < 2 or operations(equation.body) <= WORTH_STAGING:
-                continue
-            member, first = next(
-                (m, r) for m in self.members for r in _reads(m.equation.body) if r.tensor == name
-            )
-            values = dict(zip(member.equation.variables, self.group.coordinates[member.tensor], strict=True))
-            indices = tuple(substitute(i, values) for i in first.indices)
-            rows = set(self.group.space)
-            running = {v for i in indices for v in i.variables} - rows
-            if len(running) != 1:
-                continue
-            (var,) = running
-            if sum(i == variable(var) for i in indices) != 1:
-                continue
-            local = self.program.names.var(var.extent)
-            at = self._row_indices(tuple(substitute(i, {var: variable(local)}) for i in indices))
-            body = self.expander.expand(inline(equation, at, self.program.names))
-            stage = Stage(on_chip(name), (local,), body, body.dtype)
-            self._order.append(stage)
-            self.expander.handlers[name] = self._shared_reader(stage, at, local, equation)
-
-    def _shared_reader(self, stage: Stage, at: tuple[Index, ...], local: Var, equation: Equation) -> Handler:
-        position = at.index(variable(local))
-
-        def read(node: Read) -> Expr:
-            here = node.indices[position]
-            same = tuple(substitute(i, {local: here}) for i in at)
-            if same == self._row_indices(node.indices):
-                return Read(stage.name, (here,), stage.dtype)
-            return self.expander.expand(inline(equation, node.indices, self.program.names))
-
-        return read
-
-
-def _reads(expr: Expr) -> list[Read]:
-    return [node for node in walk(expr) if isinstance(node, Read)]
-
-
-def _occurrences(expr: Expr) -> list[str]:
-    """Tensor names as often as they are read; what stands in a loop of its own counts as a further use."""
-    return [node.tensor for node in walk(expr) if isinstance(node, Read)]
-
-
 def _origin(group: Group) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for member in group.everyone:
         names.update(dict.fromkeys(member.origin))
     return tuple(names)
-
-
-def expressions(kernel: Kernel) -> list[Expr]:
-    """All expressions that a kernel computes."""
-    found = [stage.body for stage in kernel.stages] + [store.value for store in kernel.stores]
-    if kernel.contraction is not None:
-        found += [stage.body for stage in kernel.contraction.stages]
-        found += [kernel.contraction.a, kernel.contraction.b]
-        found += [part.b for part in kernel.parts]
-        if kernel.contraction.scores is not None:
-            found += [kernel.contraction.scores.a, kernel.contraction.scores.b]
-    return found
-
-
-def _account(kernel: Kernel) -> None:
-    """Fill in what the kernel reads, writes and computes."""
-    account_reads(kernel)
-    kernel.writes = tuple(s.tensor for s in kernel.stores)
-    elements = 1
-    for var in kernel.axes:
-        elements *= var.extent
-    total = 0
-    for stage in kernel.stages:
-        total += elements * _extent(stage.axes) * operations(stage.body)
-    for store in kernel.stores:
-        total += elements * _extent(store.local) * operations(store.value)
-    if kernel.contraction is not None:
-        rows = _extent((*kernel.contraction.batch, *kernel.contraction.m))
-        total += elements * 2 * _extent(kernel.contraction.k)
-        total += sum(rows * part.n.extent * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
-        scores = kernel.contraction.scores
-        if scores is not None:
-            total += rows * 2 * scores.n.extent * _extent(scores.k)
-    kernel.operations = total
-
-
-def account_reads(kernel: Kernel, skip_right: bool = False) -> None:
-    """Note which stored tensors the kernel reads; `skip_right` leaves out a contraction's right factor."""
-    internal = {ACCUMULATOR, INNER} | {s.name for s in kernel.stages}
-    if kernel.contraction is not None:
-        internal |= {s.name for s in kernel.contraction.stages}
-    skipped: list[Expr] = []
-    if skip_right and kernel.contraction is not None:
-        skipped = [kernel.contraction.b, *(part.b for part in kernel.parts)]
-    reads: dict[str, None] = {}
-    for expr in expressions(kernel):
-        if not any(expr is one for one in skipped):
-            reads.update(dict.fromkeys(t for t in tensors_read(expr) if t not in internal))
-    kernel.reads = tuple(reads)
-
-
-def _extent(variables: tuple[Var, ...]) -> int:
-    count = 1
-    for var in variables:
-        count *= var.extent
-    return count
-
-
-__all__ = ["Expander", "expressions", "realise"]

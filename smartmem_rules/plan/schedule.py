@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.accounting import account_reads
+from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
-from smartmem_rules.plan.groups import operations
-from smartmem_rules.plan.realise import account_reads
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -26,7 +26,6 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
-
 
 STAGING_SHARE = 20
 """Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
@@ -69,16 +68,12 @@ class ContractionSchedule:
         )
 
 
-def candidates(
-    schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool
-) -> tuple[ContractionSchedule, ...]:
+def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
     """The contraction schedules that the device and level admit, tuned ones first."""
     found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject == "contraction"]
-    admitted = [
-        s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any") and (tuned or not s.tuned)
-    ]
+    admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any") and (tuned or not s.tuned)]
     if not admitted:
-        raise PlanError(f"no schedule for contractions on a {kind} device with {memory} memory: add one to schedule.smr")
+        raise PlanError(f"no contraction schedule for a {kind} device with {memory} memory: add one to schedule.smr")
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
 
 
@@ -242,9 +237,9 @@ class Scheduler:
     def _keep(self, factor: Expr, key: tuple[object, ...], values: np.ndarray, layout: Layout) -> str:
         name = f"{tensors_read(factor)[0]}@{len(self._packed)}"
         self._packed[key] = name
-        self.tensors[name] = Stored(
-            name, TensorType("float32", values.shape), layout, "constant", self.storage, pack(values, layout, self.storage)
-        )
+        type_ = TensorType("float32", values.shape)
+        packed = pack(values, layout, self.storage)
+        self.tensors[name] = Stored(name, type_, layout, "constant", self.storage, packed)
         return name
 
 

@@ -42,9 +42,7 @@ def spread(function: Callable[..., Value], *operands: Value) -> Value:
     if len(lengths) > 1:
         raise DefinitionError(f"lists of lengths {sorted(lengths)} in one expression")
     length = lengths.pop()
-    return tuple(
-        spread(function, *(o[i] if isinstance(o, tuple) else o for o in operands)) for i in range(length)
-    )
+    return tuple(spread(function, *(o[i] if isinstance(o, tuple) else o for o in operands)) for i in range(length))
 
 
 def _number(value: Value) -> int | float:
@@ -314,9 +312,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "round": lambda v: spread(lambda x: round(_number(x)), v),
     "sqrt": lambda v: spread(lambda x: math.sqrt(_number(x)), v),
     "int": lambda v: spread(lambda x: int(_number(x)), v),
-    "clamp": lambda v, low, high: spread(
-        lambda x, a, b: min(max(_number(x), _number(a)), _number(b)), v, low, high
-    ),
+    "clamp": lambda v, low, high: spread(lambda x, a, b: min(max(_number(x), _number(a)), _number(b)), v, low, high),
     "ceil_div": lambda a, b: spread(lambda x, y: -(-_integer(x) // _integer(y)), a, b),
     "ravel": lambda i, s: ravel(tuple(_as_index(v) for v in as_list(i)), integers(s)),
     "unravel": lambda p, s: unravel(_as_index(p), integers(s)),

@@ -235,7 +235,9 @@ class _Instantiation:
             return
         expected = evaluate(pattern, self.scope)
         if expected != actual:
-            raise Unsupported(f"operand {formal.name} of {self.operator.name}: extent {actual} where {expected} is needed")
+            raise Unsupported(
+                f"operand {formal.name} of {self.operator.name}: extent {actual} where {expected} is needed"
+            )
 
     # --- attributes and compile-time operands ---
 
@@ -334,9 +336,7 @@ class _Instantiation:
             raise DefinitionError(f"{self.operator.span}: an output of {self.operator.name} has no equation")
         return needed(equations, outputs)
 
-    def _equation(
-        self, equation: ast.EquationSyntax, target: TensorName, scope: Scope, elements: Elements
-    ) -> Equation:
+    def _equation(self, equation: ast.EquationSyntax, target: TensorName, scope: Scope, elements: Elements) -> Equation:
         variables = tuple(elements.names.var(extent) for extent in target.type.shape)
         inner = self._index_scope(equation, variables, scope)
         body = elements.build(equation.body, inner, target.type.dtype)

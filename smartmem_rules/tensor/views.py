@@ -14,7 +14,21 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from smartmem_rules.tensor.expr import Equation
-from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, ravel, scale, substitute, unravel, variable
+from smartmem_rules.tensor.index import (
+    Atom,
+    Div,
+    Index,
+    Mod,
+    Var,
+    add,
+    div,
+    mod,
+    ravel,
+    scale,
+    substitute,
+    unravel,
+    variable,
+)
 
 
 LARGEST_ENUMERATION = 1 << 22
@@ -134,7 +148,9 @@ def _is_identity_everywhere(around: IndexMap) -> bool:
     grid = dict(zip(around.variables, np.ogrid[tuple(slice(n) for n in around.shape)], strict=True))
     for index, var in zip(around.indices, around.variables, strict=True):
         values = _evaluate(index, grid)
-        if values is None or not np.array_equal(np.broadcast_to(values, around.shape), np.broadcast_to(grid[var], around.shape)):
+        if values is None or not np.array_equal(
+            np.broadcast_to(values, around.shape), np.broadcast_to(grid[var], around.shape)
+        ):
             return False
     return True
 

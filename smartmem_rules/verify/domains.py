@@ -32,6 +32,8 @@ class Domain:
     """Plain numpy at the declared dtypes: what a device computes, up to the order of sums."""
 
     name = "native"
+    largest = 400_000
+    """Points that one step may compute; larger instances are left to other trials."""
 
     def constant(self, value: float | int | bool, dtype: str) -> Value:
         """A scalar."""
@@ -58,6 +60,7 @@ class Rationals(Domain):
     """Floats as exact rational numbers (Python integers and fractions)."""
 
     name = "rationals"
+    largest = 20_000
 
     def constant(self, value: float | int | bool, dtype: str) -> Value:
         """A scalar; a float is the binary fraction that it is."""

@@ -173,8 +173,8 @@ class Draws:
             case "ints":
                 return self._integers(role, shapes, rank, default, count)
             case "floats":
-                length = self.random.choice((rank, max(rank - 2, 0), rank))
-                return tuple(self.random.choice((1.0, 2.0, 0.5, 3.0)) for _ in range(length))
+                shape = max(shapes, key=len, default=())
+                return tuple(self.random.choice((1.0, 2.0, 3.0, *((0.5,) if n % 2 == 0 else ()))) for n in shape)
             case "tensor":
                 return self._table(shapes)
         return None

@@ -23,10 +23,6 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
 from smartmem_rules.verify.domains import Array, Domain, Value
 
-LARGEST = 1 << 22
-"""Points above which an instance is not computed."""
-
-
 class TooLarge(Exception):
     """An instance has more points than verification computes."""
 
@@ -47,6 +43,8 @@ def evaluate(equations: Sequence[Equation], tensors: Mapping[str, Value], domain
 
 
 def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) -> Value:
+    if equation.type.elements > domain.largest:
+        raise TooLarge(f"{equation.type.elements} elements")
     if math.prod(equation.type.shape) == 0:
         return (np.zeros(equation.type.shape),)
     values = _Points(tensors, domain).element(equation.body, equation.variables)
@@ -88,7 +86,7 @@ class _Points:
     ) -> Value:
         inner = axes + variables
         extents = tuple(v.extent for v in inner)
-        if math.prod(extents) > LARGEST:
+        if math.prod(extents) > self.domain.largest:
             raise TooLarge(f"{math.prod(extents)} points")
         wider = None if inside is None else inside.reshape(inside.shape + (1,) * (len(inner) - inside.ndim))
         values = self.element(body, inner, wider)

@@ -75,6 +75,7 @@ class Outcome:
     refused: int = 0
     undefined: int = 0
     special: int = 0
+    too_large: int = 0
     domains: set[str] = field(default_factory=set)
     rounding: float | None = None
     failure: tuple[Case, Difference] | None = None
@@ -155,6 +156,7 @@ class Trial:
                 outcome.undefined += 1
                 continue
             except TooLarge:
+                outcome.too_large += 1
                 return None
             outcome.domains.add(domain.name)
             outcome.trials += 1
@@ -202,8 +204,8 @@ class Trial:
         a, b = left[0], right[0]
         if not isinstance(domain, Bounded) or dtype not in FLOATS:
             return np.asarray(a != b, bool)
-        errors = sum(np.nan_to_num(v[1], nan=np.inf) for v in (left, right) if len(v) == 2)
         with np.errstate(all="ignore"):
+            errors = sum(np.nan_to_num(v[1], nan=np.inf) for v in (left, right) if len(v) == 2)
             far = np.abs(a - b) > SAFETY * errors + 1e-300
             same = (a == b) | (np.isnan(a) & np.isnan(b))
             wrong = ~same & (far | np.isnan(a) != np.isnan(b))

@@ -41,8 +41,19 @@ class Role:
         self.literals |= other.literals
 
 
+_known: dict[tuple[int, int], tuple[object, object, dict[str, Role]]] = {}
+
+
 def operator_roles(operator: ast.Operator, functions: Mapping[str, ast.Function]) -> dict[str, Role]:
     """The roles of an operator's attributes and compile-time operands."""
+    key = id(operator), id(functions)
+    if key not in _known:
+        # the entry keeps both alive, so that their numbers stay theirs
+        _known[key] = operator, functions, _find_roles(operator, functions)
+    return _known[key][2]
+
+
+def _find_roles(operator: ast.Operator, functions: Mapping[str, ast.Function]) -> dict[str, Role]:
     expressions = [
         *operator.requires,
         *(let.value for let in operator.lets),

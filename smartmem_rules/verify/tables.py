@@ -7,6 +7,7 @@ all others fuse.  For mapping types: a many-to-many operator may take in what is
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -56,10 +57,13 @@ def test_table(table: ast.Table, instances: Instances, seed: int, budget: Budget
             outcome.failure = f"{cell[0]} before {cell[1]} is {'/'.join(words)}; what these classes allow is {'/'.join(expected)}"
             return outcome
     operators = _by_class(instances, by_layout, seed)
+    budget.started = time.perf_counter()
     for number, ((first, second), words) in enumerate(table.cells.items()):
         if words[0] in ("keep", "break"):
             continue
         for case in _pairs(operators.get(first, []), operators.get(second, []), instances, seed + number, outcome):
+            if budget.spent:
+                break
             if _classes(case, by_layout) != (first, second):
                 continue
             failure = _compare(case, words)
@@ -70,7 +74,7 @@ def test_table(table: ast.Table, instances: Instances, seed: int, budget: Budget
                 return outcome
             outcome.trials += 1
             outcome.pairs[first, second] = outcome.pairs.get((first, second), 0) + 1
-            if outcome.pairs[first, second] >= PAIRS_PER_CELL or budget.spent:
+            if outcome.pairs[first, second] >= PAIRS_PER_CELL:
                 break
         if not outcome.pairs.get((first, second)):
             outcome.untested.append(f"{first} before {second}")

@@ -352,10 +352,7 @@ def _fits(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> bool:
     return len(shape) == len(other) and all(a == b or i == axis for i, (a, b) in enumerate(zip(shape, other, strict=True)))
 
 
-KINDS = (
-    "unary binary binary reduction softmax layer_norm matmul matmul conv conv pool reshape reshape transpose transpose "
-    "slice shift concat split gather pad where expand"
-).split()
+KINDS = ["unary", "binary", "binary", "reduction", "softmax", "layer_norm", "matmul", "matmul", "conv", "conv", "pool", "reshape", "reshape", "transpose", "transpose", "slice", "shift", "concat", "split", "gather", "pad", "where", "expand"]
 
 
 @st.composite

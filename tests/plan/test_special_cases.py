@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.graph.importer import import_model
@@ -18,33 +16,10 @@ from smartmem_rules.plan.build import Profile, build
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
-from tests.plan.running import Array, Mode, run
+from tests.plan.models import Array, Node, i64, model, normal, whole
+from tests.plan.running import Mode, run
 
 MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
-Node = tuple[str, str, str] | tuple[str, str, str, dict[str, Any]]
-"""Operator, operands, results, attributes."""
-
-
-def model(
-    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Any] | None = None
-) -> onnx.ModelProto:
-    made = [helper.make_node(n[0], n[1].split(), n[2].split(), **(n[3] if len(n) == 4 else {})) for n in nodes]
-    inputs = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-        for name, array in feeds.items()
-    ]
-    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
-    graph = helper.make_graph(made, "case", inputs, [onnx.ValueInfoProto(name=n) for n in outputs.split()], held)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    inferred = onnx.shape_inference.infer_shapes(proto)
-    known = {v.name: v for v in (*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output)}
-    for name, value in (constants or {}).items():
-        array = np.asarray(value)
-        known[name] = helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-    del proto.graph.output[:]
-    proto.graph.output.extend(known[name] for name in outputs.split())
-    return proto
-
 
 def agrees(
     proto: onnx.ModelProto, feeds: dict[str, Array], mode: Mode, tolerance: float = 1e-5, expected: Any = None
@@ -60,18 +35,6 @@ def agrees(
             scale = max(1.0, float(np.abs(np.asarray(value, np.float64)).max(initial=0)))
             wide = actual.astype(np.float64), np.asarray(value).astype(np.float64)
             np.testing.assert_allclose(*wide, rtol=0, atol=tolerance * scale, err_msg=output.name)
-
-
-def normal(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
-    return np.asarray(np.random.default_rng(seed).standard_normal(shape)).astype(dtype)
-
-
-def whole(*shape: int, dtype: str = "int32", low: int = -9, high: int = 9, seed: int = 0) -> Array:
-    return np.asarray(np.random.default_rng(seed).integers(low, high + 1, shape)).astype(dtype)
-
-
-def i64(*values: int) -> Array:
-    return np.array(values, np.int64)
 
 
 @pytest.fixture(params=MODES, ids=str)
@@ -231,7 +194,7 @@ def test_no_elements(mode: Mode) -> None:
         np.zeros((4, 5), np.float32), feeds["y"][:, 3:2],
     ]  # fmt: skip
     got = run(model(nodes, feeds, "c e t m s hi p g r cut", constants), mode, feeds)
-    for name, value in zip("c e t m s hi p g r cut".split(), expected, strict=True):
+    for name, value in zip(["c", "e", "t", "m", "s", "hi", "p", "g", "r", "cut"], expected, strict=True):
         np.testing.assert_array_equal(got[name], value, err_msg=name)
 
 

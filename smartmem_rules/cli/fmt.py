@@ -1,0 +1,48 @@
+"""`smartmem fmt`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from smartmem_rules.cli.check import rule_files
+from smartmem_rules.cli.common import ANSWER_IS_NO, reports_errors
+
+
+@click.command("fmt")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit with 1 where a file would change.")
+@reports_errors
+def command(files: tuple[Path, ...], only_check: bool) -> None:
+    """Lay out rule FILES (or all rule files in folders); `-` reads stdin and writes stdout.
+
+    Indentation, spaces and tables are set; line breaks, comments and columns that line up stay.  A file that does not
+    parse is left alone.
+    """
+    if files == (Path("-"),):
+        click.echo(_formatted(sys.stdin.read(), "<stdin>"), nl=False)
+        return
+    changed = 0
+    for path in rule_files(files):
+        text = path.read_text("utf-8")
+        made = _formatted(text, str(path))
+        if made != text:
+            changed += 1
+            click.echo(f"{'would format' if only_check else 'formatted'} {path}")
+            if not only_check:
+                path.write_text(made, "utf-8")
+    if only_check and changed:
+        sys.exit(ANSWER_IS_NO)
+
+
+def _formatted(text: str, name: str) -> str:
+    """The text laid out; raises LanguageError where it does not parse."""
+    from smartmem_rules.language.formatter import format_text
+    from smartmem_rules.language.parser import parse_text
+
+    module = parse_text(text, name)
+    made = format_text(text)
+    # what the formatter cannot lay out safely stays as it is
+    return made if parse_text(made, name) == module else text

@@ -1,0 +1,129 @@
+"""What an editor offers at a place, by the words before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
+from smartmem_rules.language.expansion import expanded
+from smartmem_rules.language.printer import print_signature
+from smartmem_rules.language.schema import ACTIONS, BLOCKS
+from smartmem_rules.language.vocabulary import CLASSES, DTYPE_WORDS, MAPPINGS, RELAXATIONS
+from smartmem_rules.lsp.library import Library
+
+_HEAD = re.compile(r"^\s*(\w+)")
+_ITEMS = ["import", "ruleset", "for", "function", "predicate", "let", "operator", "rewrite", "eliminate", "index", "table"]
+_BLOCK_WORDS = tuple(BLOCKS)
+_RULE_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound")
+_OPERATOR_CLAUSES = ("onnx", "internal", "commutative", "require", "let", "class", "mapping", "view", "scan")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A word with what it is (operator, function, keyword, value) and what it means."""
+
+    word: str
+    kind: str
+    detail: str = ""
+
+
+def complete(library: Library, text: str, line: int, column: int) -> list[Offer]:
+    """The words that fit at a place, line and column from 0."""
+    lines = text.split("\n")
+    before = lines[line][:column] if line < len(lines) else ""
+    head = _item_head(lines, line, before)
+    offers = list(_offers(library, head, before))
+    return list({offer.word: offer for offer in reversed(offers)}.values())[::-1]
+
+
+def _item_head(lines: list[str], line: int, before: str) -> str:
+    """The word with which the item around a line begins; empty between items."""
+    for number in range(line, -1, -1):
+        source = before if number == line else lines[number]
+        match = _HEAD.match(source)
+        indented = source[:1] in (" ", "\t")
+        if match is not None and not indented and match[1] in (*_ITEMS, *_BLOCK_WORDS):
+            closed = number < line and any(text.startswith("}") for text in lines[number + 1 : line])
+            return "" if closed or (number == line and source.strip() == match[1]) else match[1]
+        if number < line and not source.strip() and head_needs_no_braces(lines, number):
+            return ""
+    return ""
+
+
+def head_needs_no_braces(lines: list[str], number: int) -> bool:
+    """Whether the blank line ends an item: no brace is open above it."""
+    above = "\n".join(lines[:number])
+    return above.count("{") <= above.count("}")
+
+
+def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
+    items = [item for module in library.modules() for item in expanded(module.items)]
+    if head in BLOCKS:
+        yield from _of_block(head, before, items)
+    elif head == "table":
+        for word in sorted({*CLASSES, *MAPPINGS, *ACTIONS["class"], *ACTIONS["mapping"]}):
+            yield Offer(word, "value")
+    elif head == "":
+        for word in (*_ITEMS, *_BLOCK_WORDS):
+            yield Offer(word, "keyword", KEYWORDS[word])
+    elif re.search(r"\brelaxes\s[\w\s,]*$", before):
+        for word in sorted(RELAXATIONS):
+            yield Offer(word, "value")
+    elif head in ("rewrite", "eliminate") and re.search(r"\bin\s+\w*$", before):
+        for word in sorted({item.ruleset for item in items if isinstance(item, s.Rewrite | s.Eliminate)}):
+            yield Offer(word, "value", "a rule set")
+    elif re.search(r"\bclass\s+[\w.]*$", before):
+        yield from (Offer(word, "value") for word in sorted(CLASSES))
+    elif re.search(r"\bmapping\s+\w*$", before):
+        yield from (Offer(word, "value") for word in sorted(MAPPINGS))
+    elif head in ("rewrite", "eliminate", "for", "predicate"):
+        yield from _of_rule(items)
+    else:
+        yield from _of_definition(head, items)
+
+
+def _of_block(kind: str, before: str, items: list[s.Item]) -> Iterator[Offer]:
+    entry = re.search(r"(?:^|[;{])\s*(\w+)\s+[^;{]*$", before)
+    key = next((key for key in BLOCKS[kind] if entry is not None and key.name == entry[1]), None)
+    if key is None:
+        yield from (Offer(one.name, "key", one.meaning) for one in BLOCKS[kind])
+        return
+    yield from (Offer(word, "value") for word in key.choices)
+    if key.refers == "table":
+        yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Table))
+    elif key.refers == "fuse":
+        yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Block) and item.kind == "fuse")
+    elif key.refers == "ruleset":
+        names = {item.ruleset for item in items if isinstance(item, s.Rewrite | s.Eliminate)}
+        yield from (Offer(name, "value") for name in sorted(names))
+
+
+def _of_rule(items: list[s.Item]) -> Iterator[Offer]:
+    for item in items:
+        if isinstance(item, s.Operator):
+            yield Offer(item.name, "operator", print_signature(item))
+        elif isinstance(item, s.Predicate):
+            yield Offer(item.name, "function", f"{item.name}({', '.join(item.parameters)})")
+    yield from _named(items)
+    yield from (Offer(name, "function", f"{DOCS[name][0]}: {DOCS[name][1]}") for name in (*GUARD_DOCS, *LIST_DOCS))
+    yield from (Offer(word, "keyword", KEYWORDS[word]) for word in _RULE_CLAUSES)
+
+
+def _of_definition(head: str, items: list[s.Item]) -> Iterator[Offer]:
+    if head == "operator":
+        yield from (Offer(word, "keyword", KEYWORDS[word]) for word in _OPERATOR_CLAUSES)
+        yield from (Offer(word, "type") for word in sorted(DTYPE_WORDS))
+    names = (*LIST_DOCS, *ELEMENT_DOCS) if head == "operator" else tuple(LIST_DOCS)
+    yield from (Offer(name, "function", f"{DOCS[name][0]}: {DOCS[name][1]}") for name in names)
+    yield from _named(items)
+
+
+def _named(items: list[s.Item]) -> Iterator[Offer]:
+    for item in items:
+        if isinstance(item, s.Function):
+            yield Offer(item.name, "function", f"{item.name}({', '.join(item.parameters)})")
+        elif isinstance(item, s.Constant):
+            yield Offer(item.name, "constant")

@@ -1,0 +1,96 @@
+"""What an editor shows over a name."""
+
+from __future__ import annotations
+
+from smartmem_rules.analysis.derivation import derive
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.builtin_docs import DOCS, KEYWORDS
+from smartmem_rules.language.printer import (
+    print_definition,
+    print_equation,
+    print_expression,
+    print_guards,
+    print_item,
+    print_signature,
+)
+from smartmem_rules.language.schema import BLOCKS
+from smartmem_rules.lsp.library import Library
+from smartmem_rules.lsp.symbols import Symbol
+
+
+def hover(library: Library, symbol: Symbol) -> str | None:
+    """Markdown about a name, None where nothing is known of it."""
+    definitions = [one.item for one in library.definitions(symbol)]
+    if symbol.kind == "operator":
+        return operator_text(library, symbol.name)
+    if not definitions:
+        return word_text(symbol.name)
+    item = definitions[0]
+    match item:
+        case s.Rewrite() | s.Eliminate() | s.IndexRule():
+            return rule_text(item)
+        case s.Function() | s.Predicate() | s.Constant():
+            comment = getattr(item, "comment", "")
+            return code(print_item(item).split("   # ")[0]) + (f"\n\n{comment}" if comment else "")
+        case s.Input(type=s.TensorType()) | s.Attribute() | s.Input():
+            return code(f"{symbol.name}: {_kind(item)}")
+        case s.Let(name=name, value=value):
+            return code(f"let {name} = {print_expression(value)}")
+        case s.EquationSyntax():
+            return code(print_definition(item))
+        case s.Block() | s.Table() | s.Ruleset():
+            return code(print_item(item))
+        case s.PatternVariable():
+            return "a tensor that the left side binds"
+        case _:
+            return word_text(symbol.name)
+
+
+def operator_text(library: Library, name: str) -> str | None:
+    """Signature, class and equations of all overloads of an operator."""
+    base = library.rules()
+    parts = []
+    for operator in base.operators.get(name, ()):
+        text = code("\n".join([print_signature(operator), *(f"    {print_definition(e)}" for e in operator.equations)]))
+        derived = derive(base, operator)
+        if derived is not None:
+            text += f"\n\n**{derived.layout}**, **{derived.mapping}**: {derived.layout_reason}"
+        parts.append(text)
+    return "\n\n---\n\n".join(parts) or None
+
+
+def rule_text(rule: s.Rule) -> str:
+    """Equation, guards and what a rule relaxes."""
+    lines = [f"{rule.name}" + (f"   # {rule.comment}" if rule.comment else ""), f"    {print_equation(rule)}"]
+    lines += [f"    where {print_guards(rule)}"] if rule.guards else []
+    if isinstance(rule, s.Rewrite):
+        lines += [f"    relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
+        lines += ["    explores"] if rule.explores else []
+        lines += [f"    unsound: {rule.unsound}"] if rule.unsound is not None else []
+    return code("\n".join(lines))
+
+
+def word_text(word: str) -> str | None:
+    """What a built-in function, a keyword or a key of a block means."""
+    if word in DOCS:
+        call, meaning = DOCS[word]
+        return f"{code(call)}\n\n{meaning}"
+    if word in KEYWORDS:
+        return f"`{word}`: {KEYWORDS[word]}"
+    meanings = [f"`{kind}` block: {key.meaning}" for kind, keys in BLOCKS.items() for key in keys if key.name == word]
+    return "\n\n".join(meanings) or None
+
+
+def _kind(item: s.Syntax) -> str:
+    if isinstance(item, s.Attribute):
+        default = f" = {print_expression(item.default)}" if item.default is not None else ""
+        return f"{item.kind}{default}"
+    if isinstance(item, s.Input) and item.type is not None:
+        shape = ", ".join(print_expression(extent) for extent in item.type.shape)
+        return f"{item.type.dtype}[{shape}]{'?' if item.optional else ''}"
+    return str(getattr(item, "constant", ""))
+
+
+def code(text: str) -> str:
+    """A block of rule text."""
+    return f"```smr\n{text}\n```"

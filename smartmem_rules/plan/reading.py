@@ -1,0 +1,44 @@
+"""What groups read: how often, and through which left factor."""
+
+from __future__ import annotations
+
+import math
+
+from smartmem_rules.plan.groups import Group
+from smartmem_rules.tensor.expr import Equation, Expr, Read, substitute_variables, walk
+from smartmem_rules.tensor.index import Var, variable
+
+
+def group_moves_only(group: Group) -> bool:
+    return all(m.moves_only for m in group.members)
+
+
+def left_key(group: Group) -> object:
+    """What two contractions share when they read the same rows: the left factor with its variables numbered."""
+    matched = group.contraction
+    assert matched is not None
+    axes = (matched.batch, matched.m, matched.reduce.variables)
+    names = {v: variable(Var(f"{i}.{j}", v.extent)) for i, part in enumerate(axes) for j, v in enumerate(part)}
+    return substitute_variables(matched.a, names), tuple(tuple(v.extent for v in part) for part in axes)
+
+
+def reads_of(expr: Expr) -> list[Read]:
+    return [node for node in walk(expr) if isinstance(node, Read)]
+
+
+def reads_through(expr: Expr, inlined: dict[str, Equation]) -> list[Read]:
+    return [r for r in reads_of(expr) if r.tensor not in inlined]
+
+
+def evaluations(reader: Equation, tensor: str, group: Group) -> int:
+    """How many elements of the tensor a kernel reads, every loop counted; a contraction stages each row once."""
+    expressions = [reader.body]
+    if group.contraction is not None and group.contraction.reads(tensor):
+        expressions = [group.contraction.a, group.contraction.b]
+    total = 0
+    for read in (r for expr in expressions for r in reads_of(expr) if r.tensor == tensor):
+        count = math.prod(v.extent for v in {v for index in read.indices for v in index.variables})
+        if group.form == "window":
+            count = max(count, reader.type.elements)
+        total = max(total, count)
+    return total

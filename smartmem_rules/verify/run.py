@@ -1,0 +1,159 @@
+"""Verifies rules: all of the rule base, those of some files, or one by name."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.language.syntax import NOWHERE, Rewrite
+from smartmem_rules.verify.judge import Rule, judge
+from smartmem_rules.verify.results import FAILED, RuleReport, Verification
+from smartmem_rules.verify.rewrites import TRIALS, Budget
+
+SECONDS = 60.0
+"""For one rule, at most."""
+SEED = 1
+
+Progress = Callable[[int, int], None]
+
+_state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]] | None = None
+
+
+def verify(
+    files: Sequence[str | Path] = (),
+    rule: str | None = None,
+    prove: bool = False,
+    budget: float = SECONDS,
+    seed: int = SEED,
+    trials: int = TRIALS,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Judge the rules of some files, or without files all built-in ones.
+
+    Args:
+        files: rule files; the built-in rules are loaded with them, but not judged.
+        rule: only the rule of this name.
+        prove: also try proofs by z3.
+        budget: seconds for one rule.
+        seed: of all random choices.
+        trials: satisfied instances with values that each rule gets.
+        jobs: processes; by default one for each of up to eight cores.
+
+    Raises:
+        LanguageError: a file has errors, or there is no such rule.
+    """
+    began = time.perf_counter()
+    paths = tuple(str(f) for f in ([files] if isinstance(files, str | Path) else files))
+    base = load_rules(paths)
+    chosen = choose(base, paths, rule)
+    state = base, seed, budget, trials, prove, paths
+    count = min(len(chosen), jobs or min(8, os.cpu_count() or 1))
+    reports = _parallel(state, chosen, count, progress) if count > 1 else _serial(state, chosen, progress)
+    return Verification(reports, seed, time.perf_counter() - began)
+
+
+def rules_of(base: RuleBase) -> list[Rule]:
+    """All rules that can be judged, in a fixed order."""
+    return [
+        *base.rewrites,
+        *base.eliminates,
+        *base.index_rules,
+        *base.tables.values(),
+        *base.layouts.values(),
+    ]
+
+
+def choose(base: RuleBase, files: Sequence[str], name: str | None) -> list[int]:
+    """The places in `rules_of` of the rules that are asked for; rules that are kept as warnings only by name."""
+    rules = rules_of(base)
+    own = {Path(f).resolve() for f in files}
+    chosen = [
+        place
+        for place, rule in enumerate(rules)
+        if (not own or Path(rule.span.file).resolve() in own)
+        and (rule.name == name if name is not None else not (isinstance(rule, Rewrite) and rule.unsound))
+    ]
+    if name is not None and not chosen:
+        fix = did_you_mean(name, {rule.name for rule in rules})
+        raise LanguageError([Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {})
+    return chosen
+
+
+def _judge_one(place: int) -> RuleReport:
+    assert _state is not None
+    base, seed, seconds, trials, prove, files = _state
+    rule = rules_of(base)[place]
+    return judge(rule, base, seed, Budget(trials, seconds), prove, files)
+
+
+def _start(state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]]) -> None:
+    global _state
+    _state = state
+
+
+def _serial(
+    state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]], chosen: Sequence[int], progress: Progress | None
+) -> list[RuleReport]:
+    _start(state)
+    reports = []
+    for number, place in enumerate(chosen):
+        reports.append(_judge_one(place))
+        if progress is not None:
+            progress(number + 1, len(chosen))
+    return reports
+
+
+def _parallel(
+    state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]],
+    chosen: Sequence[int],
+    count: int,
+    progress: Progress | None,
+) -> list[RuleReport]:
+    _start(state)  # forked workers find it; others get it from the initializer
+    method = "fork" if hasattr(os, "fork") else "spawn"
+    # rules that take longest begin first, so that no worker ends alone
+    order = sorted(chosen, key=lambda place: -_weight(rules_of(state[0])[place]))
+    found: dict[int, RuleReport] = {}
+    with ProcessPoolExecutor(count, get_context(method), initializer=_start, initargs=(state,)) as pool:
+        for number, (place, report) in enumerate(zip(order, pool.map(_judge_one, order), strict=True)):
+            found[place] = report
+            if progress is not None:
+                progress(number + 1, len(chosen))
+    return [found[place] for place in chosen]
+
+
+def _weight(rule: Rule) -> int:
+    span = rule.span
+    table = 10 if not isinstance(rule, Rewrite) and hasattr(rule, "cells") else 0
+    return span.end_line - span.line + table
+
+
+def save(report: RuleReport, folder: Path) -> Path | None:
+    """Keep a counterexample as a test file; gives its path."""
+    found = report.counterexample
+    if report.verdict != FAILED or found is None or not found.snippet:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"test_{report.name}.py"
+    lines = [f'"""{found.summary}"""', "", *(f"# {line}" for line in found.lines), "", *_as_test(found.snippet, report.name)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _as_test(snippet: str, name: str) -> list[str]:
+    lines = snippet.rstrip().splitlines()
+    imports = [line for line in lines if line.startswith(("import ", "from "))]
+    rest = [line for line in lines if line not in imports and line and not line.startswith("print(")]
+    check = ["    np.testing.assert_allclose(left.astype(float), right.astype(float), rtol=1e-4)"] if "left, right" in snippet else []
+    shown = [line.replace("print(", "", 1) for line in lines if line.startswith("print(")]
+    if not check:
+        rest += [f"_ = ({line}" for line in shown]
+    return [*imports, "", "", f"def test_{name}() -> None:", *(f"    {line}" for line in rest), *check]

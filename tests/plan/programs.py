@@ -1,0 +1,44 @@
+"""Small models as groups of definitions, without a device."""
+
+from __future__ import annotations
+
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.plan.fusion import Fused, fuse
+from smartmem_rules.plan.policy import Policy, policy_of
+from smartmem_rules.plan.program import Program, flatten
+from tests.plan.models import Array, Mapping, Node, Sequence, model
+
+_RULES: list[RuleBase] = []
+
+
+def rules() -> RuleBase:
+    """The shipped rules, loaded once."""
+    if not _RULES:
+        _RULES.append(load_rules())
+    return _RULES[0]
+
+
+def policy(level: str) -> Policy:
+    base = rules()
+    return policy_of(base.levels[level], base.tables, base.fuses)
+
+
+def program_of(
+    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Array] | None = None,
+    level: str = "smartmem",
+) -> Program:  # fmt: skip
+    graph = import_model(model(nodes, feeds, outputs, constants), rules(), {})
+    return flatten(graph, policy(level).reads_through_views)
+
+
+def fused(
+    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Array] | None = None,
+    level: str = "smartmem",
+) -> Fused:  # fmt: skip
+    """The kernels-to-be of a model at a level."""
+    return fuse(program_of(nodes, feeds, outputs, constants, level), policy(level))
+
+
+def forms(result: Fused) -> list[str]:
+    return sorted(group.form for group in result.groups)
