@@ -69,6 +69,16 @@ static inline float smr_round_bfloat(float x) {
     return x != x ? x : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }
 
+// To a float of few bits: `mantissa` of them behind the point, normal from 2 ** least on.
+static inline float smr_round_small(float x, int mantissa, int least, float largest, float beyond) {
+    if (x != x || x == 0.0f) return x;
+    const float magnitude = fabs(x);
+    if (isinf(magnitude)) return copysign(beyond, x);
+    const float step = ldexp(1.0f, max(ilogb(magnitude), least) - mantissa);
+    const float rounded = rint(magnitude / step) * step;
+    return copysign(rounded > largest ? beyond : rounded, x);
+}
+
 static inline float smr_round_half(float x) {
     ushort memory;
     vstore_half_rte(x, 0, (half*)&memory);

@@ -22,6 +22,14 @@ def templates_path() -> Path:
     return _folder("codegen")
 
 
+def models_path() -> Path:
+    """The folder of the models that come with the project; raises FileNotFoundError when the installation lacks it."""
+    for folder in (_PACKAGE / "models", _PACKAGE.parent / "examples" / "models"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"the folder 'models' is neither in {_PACKAGE} nor in {_PACKAGE.parent / 'examples'}")
+
+
 def _folder(name: str) -> Path:
     # An installed package carries the folders inside itself; a checkout has them beside the package.
     for parent in (_PACKAGE, _PACKAGE.parent):

@@ -36,8 +36,8 @@ class Dtypes:
             fit = _fit(operator, pattern, given)
             if fit is not None:
                 results |= fit[0]
-                for all_, one in zip(wanted, fit[1], strict=True):
-                    all_ |= one
+                for all_, own in zip(wanted, fit[1], strict=True):
+                    all_ |= own
         if not results:
             if self.conflict is None and overloads:
                 self.conflict = (pattern, _reason(pattern, given, overloads[0]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from smartmem_rules.analysis.probes import nodes
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expansion import rebuilt
 
@@ -92,6 +94,29 @@ def substituted(tree: s.Syntax, bound: Binding) -> s.Syntax:
         return None
 
     return rebuilt(tree, change)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a side consists of; the quick question before matching."""
+
+    operators: Counter[str]
+    numbers: frozenset[int | float]
+    bidirectional: bool
+
+    @staticmethod
+    def of(rule: s.Rewrite) -> Parts:
+        """The parts of the left side of a rule."""
+        parts = list(nodes(rule.left))
+        operators = Counter(part.operator for part in parts if isinstance(part, s.PatternOperator))
+        numbers = frozenset(part.value for part in parts if isinstance(part, s.PatternNumber))
+        return Parts(operators, numbers, rule.bidirectional)
+
+    def may_cover(self, other: Parts) -> bool:
+        """Whether a rule with these parts could be the more general one."""
+        if self.bidirectional or other.bidirectional:
+            return True
+        return self.operators <= other.operators and self.numbers <= other.numbers
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = froze
         return True
     if not has_solver():
         return None
-    import z3
+    import z3  # type: ignore[import-untyped]
 
     translation = _Translation(z3)
     solver = z3.Solver()
@@ -172,5 +172,6 @@ def _is_list(expr: s.Expression) -> bool:
 
 
 _LISTS = frozenset(
-    ["shape", "range", "ones", "zeros", "full", "reverse", "sort", "cumsum", "take", "drop", "permute", "unpermute", "put", "insert", "concat", "broadcast"]
+    {"shape", "range", "ones", "zeros", "full", "reverse", "sort", "cumsum", "take", "drop", "permute", "unpermute"}
+    | {"put", "insert", "concat", "broadcast"}
 )

@@ -1,7 +1,7 @@
 """Whether both sides of a rewrite have the same type wherever its left side and its guards hold.
 
-The left side is solved for operand types from its leaves upward: each operator draws the types that are still open under
-its own signature.  Uses that the guards admit are then built from the right side as well.
+The left side is solved for operand types from its leaves upward: each operator draws the types that are still open
+under its own signature.  Uses that the guards admit are then built from the right side as well.
 """
 
 from __future__ import annotations

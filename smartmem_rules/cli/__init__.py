@@ -15,6 +15,7 @@ _COMMANDS = {
     "fmt": "Lay out rule files.",
     "docs": "Write the reference of all rules, operators, tables and devices as HTML.",
     "lsp": "Serve an editor: messages, hover, definitions, completion.",
+    "zoo": "List the models that come with the project, or write them.",
     "devices": "List the OpenCL devices with their limits.",
 }
 

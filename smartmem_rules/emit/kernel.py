@@ -181,7 +181,7 @@ class Emission:
 
     def _scatter(self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var) -> None:
         vector = self.expressions.spread(value, store.value.dtype, lane.extent)
-        if value.width == 1:
+        if not vector.isidentifier():
             vector = f"({vector})"
         for place in range(lane.extent):
             at = tuple(substitute(i, {lane: Index(place)}) for i in indices)

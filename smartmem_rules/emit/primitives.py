@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from smartmem_rules.tensor.expr import NARROW_FLOATS, NARROW_INTEGERS
+
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "shift_left": "<<", "shift_right": ">>"}
@@ -25,8 +27,19 @@ NATIVE = {"abs": "fabs", "round": "rint"}
 """Functions of floats whose OpenCL name differs; all others have the same name in both."""
 
 
+_FORMATS = {
+    "float8_e4m3fn": (3, -6, "448.0f", "NAN"),
+    "float8_e4m3fnuz": (3, -7, "240.0f", "NAN"),
+    "float8_e5m2": (2, -14, "57344.0f", "INFINITY"),
+    "float8_e5m2fnuz": (2, -15, "57344.0f", "NAN"),
+    "float4_e2m1fn": (1, 0, "6.0f", "6.0f"),
+}
+"""Of a small float: bits of the mantissa, least exponent, largest value, and what lies beyond it."""
+
+
 def compute_type(dtype: str, width: int = 1) -> str:
     """The C type that values of the dtype have in registers."""
+    dtype = "float32" if dtype in NARROW_FLOATS else "int32" if dtype in NARROW_INTEGERS else dtype
     names = {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double", "bool": "int"}
     integers = {"int8": "int", "int16": "int", "int32": "int", "uint8": "int", "uint16": "int", "uint32": "uint"}
     base = names.get(dtype) or integers.get(dtype) or {"int64": "long", "uint64": "ulong"}[dtype]
@@ -34,13 +47,13 @@ def compute_type(dtype: str, width: int = 1) -> str:
 
 
 def is_float(dtype: str) -> bool:
-    return dtype in ("float32", "float16", "bfloat16")
+    return dtype in ("float32", "float16", "bfloat16") or dtype in NARROW_FLOATS
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
     if dtype == "bool":
         return "1" if value else "0"
-    if dtype in ("float32", "float16", "bfloat16", "float64"):
+    if is_float(dtype) or dtype == "float64":
         number = float(value)
         if math.isinf(number):
             return "-INFINITY" if number < 0 else "INFINITY"
@@ -178,7 +191,18 @@ def narrowed(text: str, dtype: str) -> str:
 def cast(value: str, source: str, target: str) -> str:
     if target == "bool":
         return f"({value} != 0)"
-    if target in ("float32", "float64", "float16", "bfloat16"):
+    if target in NARROW_INTEGERS:
+        whole = f"((int)(long)({value}))" if "float" in source else f"((int)({value}))"
+        bits = NARROW_INTEGERS[target]
+        mask = f"({whole} & {2**bits - 1})"
+        return mask if target.startswith("u") else f"(({whole} << {32 - bits}) >> {32 - bits})"
+    if target in _FORMATS and source != target:
+        mantissa, least, largest, beyond = _FORMATS[target]
+        zero = " + 0.0f" if target.endswith("fnuz") else ""  # it has no negative zero
+        return f"(smr_round_small((float)({value}), {mantissa}, {least}, {largest}, {beyond}){zero})"
+    if target in NARROW_FLOATS and source != target:
+        raise ValueError(f"no kernel text for a cast to {target}")
+    if target in NARROW_FLOATS or target in ("float32", "float64", "float16", "bfloat16"):
         if target in ROUNDED and source not in (target, "bool"):
             return f"{ROUNDED[target]}({value})"
         return f"(({compute_type(target)}){value})"

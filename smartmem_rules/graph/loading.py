@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import dtype_name
 from smartmem_rules.language.diagnostics import did_you_mean
-from smartmem_rules.tensor.expr import DTYPES, TensorType
+from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, TensorType
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 DEFAULT_DOMAIN = "ai.onnx"
@@ -201,7 +201,7 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mappin
             raise GraphError(f"the input {value.name!r} is not a tensor; only tensors can be inputs")
         tensor = value.type.tensor_type
         dtype = dtype_name(tensor.elem_type)
-        if dtype not in DTYPES:
+        if dtype not in ALL_DTYPES:
             raise GraphError(f"the input {value.name!r} holds elements of type {dtype}; use one of {', '.join(DTYPES)}")
         if not tensor.HasField("shape"):
             raise GraphError(f"the input {value.name!r} has no shape, not even a rank; export the model with shapes")

@@ -44,9 +44,9 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
 def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
     subjects = SUBJECTS.get(block.kind, ())
     if block.subject is None and subjects:
-        fix = f"write `{block.kind} {block.name} for {subjects[0]}`"
         message = f"a `{block.kind}` block says what it is for"
-        yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("name"), fix=fix)
+        example = f"write `{block.kind} {block.name} for {subjects[0]}`"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("name"), fix=example)
     elif block.subject is not None and block.subject not in subjects:
         fix = did_you_mean(block.subject, subjects)
         message = f"a `{block.kind}` block is not for `{block.subject}`"

@@ -46,8 +46,10 @@ LIST_DOCS: dict[str, tuple[str, str]] = {
     "fail": ('fail("why")', "this operator cannot be used so"),
 }
 ELEMENT_DOCS: dict[str, tuple[str, str]] = {
-    **{name: (f"{name}(x)", f"{name} of an element") for name in
-       ["exp", "log", "rsqrt", "recip", "neg", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid"]},
+    **{name: (f"{name}(x)", f"{name} of an element") for name in (
+        "exp", "log", "rsqrt", "recip", "neg", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+        "asinh", "acosh", "atanh", "erf", "sigmoid",
+    )},
     "isnan": ("isnan(x)", "whether an element is not a number"),
     "isinf": ("isinf(x)", "whether an element is infinite"),
     "float": ("float(i)", "an index as a number"),

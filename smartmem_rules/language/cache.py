@@ -1,7 +1,7 @@
 """What was found out about rule texts before, kept on disk by content.
 
-The folder is `$SMARTMEM_CACHE` (`off` keeps nothing), by default that of the user's caches.  A file belongs to one version
-of the engine, by a digest of its sources, so nothing in it can be out of date; nothing breaks when it is deleted.
+The folder is `$SMARTMEM_CACHE` (`off` keeps nothing), by default one of the user's caches.  A file belongs to one
+version of the engine, by a digest of its sources, so nothing in it can be out of date; all of it may be deleted.
 """
 
 from __future__ import annotations

@@ -27,14 +27,17 @@ _Kind = TypeVar("_Kind", bound=s.Syntax)
 Named = s.Function | s.Predicate | s.Constant | s.Ruleset | s.Rewrite | s.Eliminate | s.IndexRule | s.Table | s.Block
 
 
-def check(modules: Sequence[s.Module], deep: Collection[str] | None = None) -> list[Diagnostic]:
+def check(
+    modules: Sequence[s.Module], deep: Collection[str] | None = None, only: Collection[str] | None = None
+) -> list[Diagnostic]:
     """The problems of modules that are used together, in the order of their text.
 
     Args:
         deep: files whose items are also tried at operand types and compared with one another; all where None.
+        only: files whose messages are wanted; the others take part as far as these need them.
     """
     checker = _Checker([item for module in modules for item in expanded(module.items)])
-    found = list(checker.problems())
+    found = [one for one in checker.problems(only) if only is None or one.span.file in only]
     found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
     return _in_order_of_text(found, modules)
 
@@ -55,7 +58,7 @@ class _Checker:
         self.rulesets = _of(self.items, s.Ruleset)
         levels = [block for block in self.blocks if block.kind == "level"]
         named = {str(value) for level in levels for e in level.entries if e.key == "rulesets" for value in e.values}
-        rules = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
+        rules: list[s.Rewrite | s.Eliminate] = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
         self.declared_rulesets = {one.name for one in self.rulesets} | named
         self.known = {
             "ruleset": {one.name for one in self.rulesets} | {rule.ruleset for rule in rules},
@@ -63,7 +66,7 @@ class _Checker:
             "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
         }
 
-    def problems(self) -> Iterator[Diagnostic]:
+    def problems(self, only: Collection[str] | None) -> Iterator[Diagnostic]:
         """What each item shows by itself, and names that clash."""
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
@@ -71,7 +74,8 @@ class _Checker:
         levels = [block for block in self.blocks if block.kind == "level"]
         yield from check_rulesets(self.rulesets, levels, self.known["ruleset"] | self.declared_rulesets)
         for item in self.items:
-            yield from self._item(item)
+            if only is None or item.span.file in only:
+                yield from self._item(item)
         for overloads in self.operators.values():
             yield from check_overloads(overloads)
 
@@ -132,7 +136,7 @@ class _Checker:
                 yield from check_index_guards(made)
             elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
                 yield from self._rewrite(item, made, deep, operators)
-        for one in check_relations(right, operators):
+        for one in check_relations(right, operators, files):
             if files is None or one.span.file in files:
                 yield one
         deep.save()

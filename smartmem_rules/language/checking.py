@@ -45,7 +45,7 @@ def check_files(paths: Sequence[Path], texts: Mapping[Path, str] | None = None) 
         modules += loaded
         meant |= {module.span.file for module in loaded}
         known |= {Path(module.span.file).resolve() for module in loaded}
-    found += [one for one in check(modules, deep=meant) if one.span.file in meant]
+    found += check(modules, deep=meant, only=meant)
     sources.update({module.span.file: module.text for module in modules})
     return found, sources
 

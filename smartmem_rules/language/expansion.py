@@ -1,10 +1,10 @@
-"""From what an author writes to what the engine runs: families become rules, named predicates and constants their meaning."""
+"""From what an author writes to what the engine runs: families become rules, names become what they stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from smartmem_rules.language import syntax as s
 
@@ -28,7 +28,7 @@ def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> obj
     changed = change(node)
     if changed is not None:
         return changed
-    values = {}
+    values: dict[str, Any] = {}
     for part in fields(node):
         if part.compare:
             old = getattr(node, part.name)

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 
 from lark.lexer import PatternStr, TerminalDef
 
+from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
+
 _WORDS = {
     "$END": "the end of the text",
     "NAME": "a name",
@@ -30,8 +32,8 @@ _OPTIONAL_IN_EXPRESSION = frozenset({"IF", "NOT"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _OTHER_OPERATORS = COMPARISONS | {"**", "and", "or"}
-_ITEMS = frozenset(["import", "ruleset", "for", "function", "predicate", "let", "operator", "rewrite", "eliminate", "index", "table"])
-_BLOCKS = frozenset({"device", "schedule", "level", "layout", "fuse"})
+_ITEMS = frozenset(ITEM_WORDS)
+_BLOCKS = frozenset(BLOCK_WORDS)
 
 
 def in_words(accepted: Collection[str], terminals: Collection[TerminalDef]) -> str:

@@ -10,18 +10,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
+
 INDENT = 4
 _TOKEN = re.compile(
     r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<onnx>[A-Za-z_][\w.\-]*::\w+)|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)'
     r"|(?P<word>[A-Za-z_]\w*)|(?P<symbol><=>|=>|->|\.\.\.|\.\.|\*\*|//|<=|>=|==|!=|::|.)"
 )
 _ENTRY_TOKEN = re.compile(r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<symbol>[{};])|(?P<word>[^\s{};"#]+)')
-_ITEMS = frozenset(["import", "ruleset", "for", "function", "predicate", "let", "operator", "rewrite", "eliminate", "index", "table"])
-_BLOCKS = frozenset(["device", "schedule", "level", "layout", "fuse"])
+_ITEMS = frozenset(ITEM_WORDS)
+_BLOCKS = frozenset(BLOCK_WORDS)
 _RULES = frozenset(["rewrite", "eliminate", "index"])
 _CLAUSES = frozenset(["onnx", "internal", "commutative", "require", "let", "class", "mapping", "view", "scan"])
 _RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "unsound", "=>", "<=>"])
-_KEYWORDS = frozenset(["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"])
+_KEYWORDS = frozenset(
+    ["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"]
+)
 _BINARY = frozenset(
     ["=", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%", "**", "=>", "<=>", "->", "|"]
 )

@@ -18,19 +18,16 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.expectation import COMPARISONS, in_words
 from smartmem_rules.language.syntax import Module, Span, Syntax
+from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 from smartmem_rules.resources import grammar_path
 
 DEEPEST = 100
 """Levels of a tree, from its item down."""
 
-_ITEM_WORDS = (
-    "import ruleset for function predicate let operator rewrite eliminate index table device schedule level layout fuse"
-)
-_ITEM = re.compile(rf"^(?=(?:{_ITEM_WORDS.replace(' ', '|')})\b)", re.MULTILINE)
+_ITEM = re.compile(rf"^(?=(?:{'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b)", re.MULTILINE)
+_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound", "after")
 _IN_OPERATORS = frozenset({"FOR", "LET"})
-_OUTSIDE_OF_BRACES = (
-    frozenset(f"{_ITEM_WORDS} where relaxes explores tags unsound after".upper().split()) - _IN_OPERATORS
-)
+_OUTSIDE_OF_BRACES = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS, *_CLAUSES)) - _IN_OPERATORS
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 

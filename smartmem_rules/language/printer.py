@@ -1,6 +1,7 @@
 """Syntax trees as text: one way to write each tree, without comments.
 
-Parsing the text gives the tree again.  `language.formatter` lays out what an author wrote; this prints what a program made.
+Parsing the text gives the tree again.  `language.formatter` lays out what an author wrote; this prints what a
+program made.
 """
 
 from __future__ import annotations
@@ -36,22 +37,6 @@ def print_expression(expr: s.Expression) -> str:
 def _expression(expr: s.Expression) -> tuple[str, int]:
     """The text and how tightly it binds."""
     match expr:
-        case s.Number(value=value):
-            return _number(value), _ATOM
-        case s.Text(value=value):
-            return quoted(value), _ATOM
-        case s.Truth(value=value):
-            return str(value).lower(), _ATOM
-        case s.Name(id=name):
-            return name, _ATOM
-        case s.Call(function=function, arguments=arguments):
-            return f"{function}({_items(arguments)})", _ATOM
-        case s.ListOf(items=items):
-            return f"[{_items(items)}]", _ATOM
-        case s.Comprehension(body=body, binders=binders, condition=condition):
-            loops = " ".join(f"for {_binder(binder)}" for binder in binders)
-            given = f" if {print_expression(condition)}" if condition is not None else ""
-            return f"[{print_expression(body)} {loops}{given}]", _ATOM
         case s.Unary():
             return _unary(expr)
         case s.Binary():
@@ -68,12 +53,34 @@ def _expression(expr: s.Expression) -> tuple[str, int]:
             loops = ", ".join(_binder(binder) for binder in binders)
             given = f", {print_expression(condition)}" if condition is not None else ""
             return f"{kind}({loops}{given}) {_within(body, 6)}", _REDUCTION
+        case _:
+            return _atom(expr), _ATOM
+
+
+def _atom(expr: s.Expression) -> str:
+    match expr:
+        case s.Number(value=value):
+            return _number(value)
+        case s.Text(value=value):
+            return quoted(value)
+        case s.Truth(value=value):
+            return str(value).lower()
+        case s.Name(id=name):
+            return name
+        case s.Call(function=function, arguments=arguments):
+            return f"{function}({_items(arguments)})"
+        case s.ListOf(items=items):
+            return f"[{_items(items)}]"
+        case s.Comprehension(body=body, binders=binders, condition=condition):
+            loops = " ".join(f"for {_binder(binder)}" for binder in binders)
+            given = f" if {print_expression(condition)}" if condition is not None else ""
+            return f"[{print_expression(body)} {loops}{given}]"
         case s.Splat(operand=operand):
-            return f"*{print_expression(operand)}", _ATOM
+            return f"*{print_expression(operand)}"
         case s.Broadcast(operand=operand):
-            return f"~{print_expression(operand)}", _ATOM
+            return f"~{print_expression(operand)}"
         case s.Slice(low=low, high=high):
-            return ":".join("" if part is None else print_expression(part) for part in (low, high)), _ATOM
+            return ":".join("" if part is None else print_expression(part) for part in (low, high))
         case _:
             raise TypeError(f"{type(expr).__name__} is no expression")
 
@@ -236,8 +243,8 @@ def _family(family: s.Family) -> str:
 def _table(table: s.Table) -> str:
     lines = [["", *table.columns]]
     for row in table.rows:
-        given = takewhile(lambda column: (row, column) in table.cells, table.columns)
-        lines.append([row, *("/".join(table.cells[row, column]) for column in given)])
+        cells = takewhile(lambda cell: cell is not None, (table.cells.get((row, column)) for column in table.columns))
+        lines.append([row, *("/".join(cell or ()) for cell in cells)])
     widths = [max(map(len, column)) for column in zip_longest(*lines, fillvalue="")]
     text = "\n".join(
         "    " + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 
 
-def check_relations(rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence[s.Operator]]) -> Iterator[Diagnostic]:
-    """The problems of rewrites with one another; the rules have their predicates and constants written out."""
-    from smartmem_rules.analysis.relations import Relations, root
+def check_relations(
+    rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence[s.Operator]], files: Collection[str] | None = None
+) -> Iterator[Diagnostic]:
+    """The problems of rewrites with one another; the rules have their predicates and constants written out.
+
+    With `files` only pairs are looked at of which one rule stands there.
+    """
+    from smartmem_rules.analysis.relations import Parts, Relations, root
 
     commutative = frozenset(name for name, overloads in operators.items() if any(o.commutative for o in overloads))
     relations = Relations(commutative)
@@ -20,15 +25,21 @@ def check_relations(rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence
     for rule in sound:
         for side in (rule.left, rule.right) if rule.bidirectional else (rule.left,):
             by_root.setdefault(root(side), []).append(rule)
+    parts = {id(rule): Parts.of(rule) for rule in sound}
+    meant = {id(rule) for rule in sound if files is None or rule.span.file in files}
     known: set[tuple[str, str]] = set()
     for place, rule in enumerate(sound):
         for other in by_root[root(rule.left)]:
             if other.name == rule.name or (rule.name, other.name) in known:
                 continue
+            if not (id(rule) in meant or id(other) in meant) or not parts[id(rule)].may_cover(parts[id(other)]):
+                continue
             if relations.subsumes(rule, other):
                 known |= {(rule.name, other.name), (other.name, rule.name)}
                 yield _subsumed(rule, other, relations.subsumes(other, rule))
         for other in sound[place + 1 :]:
+            if not (id(rule) in meant or id(other) in meant):
+                continue
             turned = root(rule.left) == root(other.right) and root(rule.right) == root(other.left)
             if turned and root(rule.left) and relations.inverse(rule, other):
                 message = f"`{other.name}` takes back what `{rule.name}` does"
@@ -63,7 +74,8 @@ def check_termination(rule: s.Rewrite, operators: Mapping[str, Sequence[s.Operat
     left, right = measure(rule.left, constants, operators), measure(rule.right, constants, operators)
     if not left[0]:
         return  # all of it is computed when the model is optimized
-    note = f"operators, work and operands are {left[0]}, {left[1]}, {left[2]} before and {right[0]}, {right[1]}, {right[2]} after"
+    before, after = (", ".join(map(str, side)) for side in (left, right))
+    note = f"operators, work and operands are {before} before and {after} after"
     message = f"`{rule.name}` does not make its expression smaller"
     fix = "add `explores` if other rules gain from it"
     yield Diagnostic(Code.NOT_DECREASING, "warning", message, rule.place("name"), note=note, fix=fix)

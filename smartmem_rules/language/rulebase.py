@@ -50,8 +50,8 @@ class RuleBase:
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
     """The built-in rules with the user's files and their imports, without the rules named in `disable`.
 
-    Overloads of the user's files are tried before the built-in ones.  A name in `disable` is that of a rule, of a family
-    (all its rules), or `tag:WORD` (all rules with this tag).
+    Overloads of the user's files are tried before the built-in ones.  A name in `disable` is that of a rule, of a
+    family (all its rules), or `tag:WORD` (all rules with this tag).
     Raises LanguageError with all errors of all files, or when a name in `disable` is not a rule.
     """
     built_in = load_modules(sorted(rules_path().rglob("*.smr")))

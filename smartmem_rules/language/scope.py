@@ -70,7 +70,7 @@ class Scope:
             yield from self._call(expression)
         elif isinstance(expression, s.Subscript):
             yield from self._subscript(expression)
-        elif isinstance(expression, s.Reduction) or isinstance(expression, s.Comprehension):
+        elif isinstance(expression, s.Reduction | s.Comprehension):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
         else:
             for child in children(expression):

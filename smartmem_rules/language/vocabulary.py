@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BLOCK_WORDS = ("device", "schedule", "level", "layout", "fuse")
+ITEM_WORDS = tuple("import ruleset for function predicate let operator rewrite eliminate index table".split())  # noqa: SIM905
+"""The words that begin an item, besides those of blocks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arity:
@@ -49,7 +53,7 @@ ALL_FUNCTIONS = DEFINITION_FUNCTIONS | GUARD_FUNCTIONS
 VALUE_WORDS = frozenset({"none", "nan"})
 """Names that stand for themselves everywhere; `inf` and truth values are part of the grammar."""
 
-DTYPE_CLASSES = frozenset({"float", "int", "number", "bool", "any"})
+DTYPE_CLASSES = frozenset({"float", "int", "number", "bool", "any", "narrow"})
 DTYPES = frozenset(
     {
         "float16",
@@ -64,6 +68,16 @@ DTYPES = frozenset(
         "uint16",
         "uint32",
         "uint64",
+        "int4",
+        "uint4",
+        "int2",
+        "uint2",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "float4_e2m1fn",
         "string",
     }
 )

@@ -11,12 +11,10 @@ from smartmem_rules.language.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS,
 from smartmem_rules.language.expansion import expanded
 from smartmem_rules.language.printer import print_signature
 from smartmem_rules.language.schema import ACTIONS, BLOCKS
-from smartmem_rules.language.vocabulary import CLASSES, DTYPE_WORDS, MAPPINGS, RELAXATIONS
+from smartmem_rules.language.vocabulary import BLOCK_WORDS, CLASSES, DTYPE_WORDS, ITEM_WORDS, MAPPINGS, RELAXATIONS
 from smartmem_rules.lsp.library import Library
 
 _HEAD = re.compile(r"^\s*(\w+)")
-_ITEMS = ["import", "ruleset", "for", "function", "predicate", "let", "operator", "rewrite", "eliminate", "index", "table"]
-_BLOCK_WORDS = tuple(BLOCKS)
 _RULE_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound")
 _OPERATOR_CLAUSES = ("onnx", "internal", "commutative", "require", "let", "class", "mapping", "view", "scan")
 
@@ -45,7 +43,7 @@ def _item_head(lines: list[str], line: int, before: str) -> str:
         source = before if number == line else lines[number]
         match = _HEAD.match(source)
         indented = source[:1] in (" ", "\t")
-        if match is not None and not indented and match[1] in (*_ITEMS, *_BLOCK_WORDS):
+        if match is not None and not indented and match[1] in (*ITEM_WORDS, *BLOCK_WORDS):
             closed = number < line and any(text.startswith("}") for text in lines[number + 1 : line])
             return "" if closed or (number == line and source.strip() == match[1]) else match[1]
         if number < line and not source.strip() and head_needs_no_braces(lines, number):
@@ -67,7 +65,7 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
         for word in sorted({*CLASSES, *MAPPINGS, *ACTIONS["class"], *ACTIONS["mapping"]}):
             yield Offer(word, "value")
     elif head == "":
-        for word in (*_ITEMS, *_BLOCK_WORDS):
+        for word in (*ITEM_WORDS, *BLOCK_WORDS):
             yield Offer(word, "keyword", KEYWORDS[word])
     elif re.search(r"\brelaxes\s[\w\s,]*$", before):
         for word in sorted(RELAXATIONS):

@@ -20,6 +20,7 @@ from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Scheduler, candidates, pack
+from smartmem_rules.tensor.primitives import device_dtype
 
 LAYOUT = "reduction_contiguous"
 
@@ -127,8 +128,9 @@ def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, St
         else:
             role = "input"
         border = role in ("input", "output")
-        storage = dtype if type_.dtype in ("float32", "float16", "bfloat16") and not border else type_.dtype
-        tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage)
+        storage = dtype if type_.dtype in ("float32", "float16", "bfloat16") and not border else device_dtype(type_.dtype)
+        shown = program.shown.get(name)
+        tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage, shown=shown)
     return tensors
 
 

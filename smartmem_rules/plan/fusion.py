@@ -201,11 +201,12 @@ class _Fusion:
             return
         for member in group.members:
             self.inlined[member.tensor] = member.equation
-            self.recomputed[member.tensor] = set(readers)
-            del self.owner[member.tensor]
+            # a member may have come here by being inlined itself
+            self.recomputed[member.tensor] = self.recomputed.get(member.tensor, set()) - {group} | set(readers)
+            self.owner.pop(member.tensor, None)
         self.groups.remove(group)
         for reader in readers:
-            reader.members[:0] = group.members
+            reader.members[:0] = [m for m in group.members if m not in reader.members]
 
     def _read_once(self, tensor: str, uses: list[Definition], reader: Group) -> bool:
         """Whether a reader takes every element of a window or statistic once, into rows that it keeps."""

@@ -73,6 +73,7 @@ class Stored:
         role: input | output | constant | intermediate.
         storage: the element type in memory (float16 where the plan stores halves).
         packed: for a constant in a kernel's own order, the values in that order.
+        shown: for an output, the shape in which the model gives it, where that is another one.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Stored:
     role: str
     storage: str
     packed: np.ndarray | None = None
+    shown: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,12 +22,13 @@ from smartmem_rules.tensor.expr import (
     TensorType,
     inline,
     rebuild,
+    rename_reads,
     select,
     tensors_read,
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, gathered, lookup, mod, scale
 from smartmem_rules.tensor.primitives import compute_dtype, reduce
-from smartmem_rules.tensor.views import IndexMap, map_of_equation
+from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Program:
     inputs: list[str]
     outputs: list[str]
     names: FreshNames
+    shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The shape in which the model gives an output, where it is computed in another one of the same element order."""
 
     def users(self) -> dict[str, list[Definition]]:
         users: dict[str, list[Definition]] = {}
@@ -101,7 +104,39 @@ def flatten(graph: Graph, through_views: bool) -> Program:
                 views[equation.tensor] = (source.tensor, view)
                 continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
-    return Program(definitions, types, graph.constants, graph.inputs, graph.outputs, names)
+    program = Program(definitions, types, graph.constants, graph.inputs, graph.outputs, names)
+    if through_views:
+        _compute_outputs_in_place(program)
+    return program
+
+
+def _compute_outputs_in_place(program: Program) -> None:
+    """An output that only reshapes a tensor is that tensor, shown in another shape."""
+    made = {d.tensor: d for d in program.definitions}
+    for output in program.outputs:
+        definition = made.get(output)
+        read = None if definition is None or definition.equation.scan else definition.equation.view
+        if definition is None or read is None or read.tensor not in made or read.tensor in program.outputs:
+            continue
+        view = map_of_equation(definition.equation, program.types[read.tensor].shape)
+        if view is None or not keeps_order(view):
+            continue
+        program.shown[output] = definition.equation.type.shape
+        program.types[output] = program.types[read.tensor]
+        program.definitions.remove(definition)
+        program.definitions = [_renamed(d, read.tensor, output, definition.origin) for d in program.definitions]
+        made = {d.tensor: d for d in program.definitions}
+
+
+def _renamed(definition: Definition, old: str, new: str, origin: tuple[str, ...]) -> Definition:
+    equation = definition.equation
+    if equation.tensor != old and old not in definition.reads:
+        return definition
+    body = rename_reads(equation.body, {old: new})
+    if equation.tensor != old:
+        return replace(definition, equation=replace(equation, body=body))
+    equation = replace(equation, tensor=new, body=body)
+    return replace(definition, equation=equation, origin=tuple(dict.fromkeys((*definition.origin, *origin))))
 
 
 def _index(var: Var) -> Index:

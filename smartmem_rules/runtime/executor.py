@@ -251,7 +251,13 @@ class Executor:
             if host.size:
                 cl.enqueue_copy(self._queue, host, self._memory[name], is_blocking=False)
         self._queue.finish()
-        return {name: host.astype(storage_dtype(self._tensor(name).type.dtype)) for name, host in self._staging.items()}
+        return {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+
+    @staticmethod
+    def _shown(stored: Stored, host: Array) -> Array:
+        """A copy of an output as the model gives it."""
+        array = host.astype(storage_dtype(stored.type.dtype))
+        return array if stored.shown is None else array.reshape(stored.shown)
 
 
 def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:

@@ -109,6 +109,7 @@ def _tensor_data(tensor: Stored, entry: str | None) -> dict[str, Any]:
         "layout": asdict(tensor.layout),
         "role": tensor.role,
         "storage": tensor.storage,
+        "shown": tensor.shown,
         "packed": None if packed is None else {"entry": entry, "dtype": packed.dtype.name, "shape": packed.shape},
     }
 
@@ -195,6 +196,7 @@ def _stored(data: Mapping[str, Any], archive: zipfile.ZipFile) -> Stored:
         data["role"],
         data["storage"],
         None if packed is None else _array(packed, archive),
+        None if data["shown"] is None else tuple(data["shown"]),
     )
 
 

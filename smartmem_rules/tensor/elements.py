@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
 from smartmem_rules.tensor.expr import (
-    DTYPES,
+    ALL_DTYPES,
     Apply,
     Condition,
     Const,
@@ -146,8 +146,8 @@ class Elements:
         target = "float32"
         if expr.function == "cast":
             name = expr.arguments[1]
-            value = evaluate(name, scope) if not (isinstance(name, ast.Name) and name.id in DTYPES) else name.id
-            if value not in DTYPES:
+            value = evaluate(name, scope) if not (isinstance(name, ast.Name) and name.id in ALL_DTYPES) else name.id
+            if value not in ALL_DTYPES:
                 raise DefinitionError(f"{expr.span}: {value!r} is no dtype")
             target = str(value)
         operand = self.element(expr.arguments[0], scope)

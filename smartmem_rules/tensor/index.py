@@ -240,6 +240,10 @@ def _recombine(index: Index) -> Index:
     for atom, coefficient in index.terms:
         if not isinstance(atom, Mod):
             continue
+        same = _congruent_quotient(atom, coefficient, terms)
+        if same is not None:
+            remaining = {a: c for a, c in terms.items() if a not in (atom, same)}
+            return add(_build(index.constant, remaining), scale(same.value, coefficient))
         quotient = div(atom.value, atom.divisor)
         if len(quotient.terms) != 1 or quotient.terms[0][1] != 1:
             continue
@@ -251,6 +255,16 @@ def _recombine(index: Index) -> Index:
         rest = _build(index.constant - coefficient * atom.divisor * quotient.constant, remaining)
         return add(rest, scale(atom.value, coefficient))
     return index
+
+
+def _congruent_quotient(rest: Mod, coefficient: int, terms: Mapping[Atom, int]) -> Div | None:
+    """A term c * (e // d) beside (e' % d), where e and e' differ by multiples of d: their digits are those of e."""
+    for atom, factor in terms.items():
+        if isinstance(atom, Div) and atom.divisor == rest.divisor and factor == coefficient * rest.divisor:
+            difference = add(atom.value, scale(rest.value, -1))
+            if difference.constant % rest.divisor == 0 and all(c % rest.divisor == 0 for _, c in difference.terms):
+                return atom
+    return None
 
 
 @lru_cache(maxsize=1 << 17)

@@ -13,7 +13,7 @@ from typing import Protocol
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, as_list, integers
 from smartmem_rules.tensor.elements import Elements
-from smartmem_rules.tensor.expr import DTYPES, Equation, FreshNames, TensorType, tensors_read
+from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, Equation, FreshNames, TensorType, tensors_read
 from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
@@ -25,7 +25,8 @@ DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
     "number": FLOATS + INTEGERS,
     "bool": ("bool",),
     "any": DTYPES,
-    **{d: (d,) for d in DTYPES if d != "bool"},
+    "narrow": NARROW,
+    **{d: (d,) for d in ALL_DTYPES if d != "bool"},
 }
 
 
@@ -307,9 +308,9 @@ class _Instantiation:
         if name in self.dtypes:
             return self.dtypes[name]
         value = self.scope.values.get(name)
-        if isinstance(value, str) and value in DTYPES:
+        if isinstance(value, str) and value in ALL_DTYPES:
             return value
-        if name in DTYPES:
+        if name in ALL_DTYPES:
             return name
         raise DefinitionError(f"{self.operator.span}: the dtype {name} of an output is not bound by any operand")
 

@@ -9,20 +9,28 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from smartmem_rules.tensor.expr import NARROW, NARROW_FLOATS, NARROW_INTEGERS
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _ERF_BLOCK = 1 << 20
-_WIDENED = {"float16": "float32", "bfloat16": "float32"}
+_WIDENED = {"float16": "float32", "bfloat16": "float32", **dict.fromkeys(NARROW_FLOATS, "float32")}
+_BYTES = {name: "uint8" if name.startswith("u") else "int8" for name in NARROW_INTEGERS}
 
 
 def storage_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype in which a tensor of this element type is kept."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name in NARROW else np.dtype(name)
+
+
+def device_dtype(name: str) -> str:
+    """The dtype in which a device keeps elements of this type."""
+    return "float32" if name in NARROW_FLOATS else _BYTES.get(name, name)
 
 
 def compute_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype in which values of this element type are computed: half precision is widened."""
-    return np.dtype(_WIDENED.get(name, name))
+    return np.dtype(_WIDENED.get(name) or _BYTES.get(name, name))
 
 
 def constant(value: float | int | bool, name: str) -> Array:
@@ -36,6 +44,9 @@ def cast(values: Array, source: str, target: str) -> Array:
         return np.asarray(values != 0)
     if target in _WIDENED:
         return values.astype(storage_dtype(target)).astype(np.float32)
+    if target in NARROW_INTEGERS:
+        unsigned = values.astype(np.int64) & (2 ** NARROW_INTEGERS[target] - 1)
+        return np.asarray(unsigned.astype(np.int8).astype(storage_dtype(target)).astype(compute_dtype(target)))
     dtype = compute_dtype(target)
     if values.dtype.kind == "f" and dtype.kind in "iu" and dtype.itemsize < 8:
         # a direct cast of an out-of-range float differs from machine to machine

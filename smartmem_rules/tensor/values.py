@@ -182,7 +182,7 @@ def _call(expr: ast.Call, scope: Scope) -> Value:
         raise DefinitionError(f"{expr.span}: {expr.function} is not known before the model runs")
     try:
         return FUNCTIONS[expr.function](*arguments)
-    except DefinitionError as error:
+    except (DefinitionError, IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
         raise DefinitionError(f"{expr.span}: {error}") from error
 
 

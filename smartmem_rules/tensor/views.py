@@ -30,7 +30,6 @@ from smartmem_rules.tensor.index import (
     variable,
 )
 
-
 LARGEST_ENUMERATION = 1 << 22
 """Elements up to which a map is judged by looking at each."""
 
@@ -118,13 +117,13 @@ _Digits = dict[_Digit, Index]
 
 
 def invert(forward: IndexMap) -> IndexMap | None:
-    """The inverse of a bijective map made of digits of mixed-radix numbers and cyclic shifts, or that keeps the order."""
+    """The inverse of a bijective map that keeps the order, or is made of digits of mixed-radix numbers and shifts."""
     if math.prod(forward.shape) != math.prod(forward.source):
         return None
     positions = axis_variables(forward.source)
     if keeps_order(forward):
-        position = ravel(tuple(map(variable, positions)), forward.source)
-        return IndexMap(positions, unravel(position, forward.shape), forward.shape)
+        place = ravel(tuple(map(variable, positions)), forward.source)
+        return IndexMap(positions, unravel(place, forward.shape), forward.shape)
     digits: _Digits = {}
     for index, position in zip(forward.indices, positions, strict=True):
         if not _read_digits(index, variable(position), position.extent, digits):

@@ -28,6 +28,8 @@ _DTYPES = ("float32", "float16", "float64", "int32", "int64", "uint8", "bool")
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10)
 _LOCAL_TRIES = 14
 _REPAIRS = 60
+_HARD = 8
+"""Repairs for each satisfied instance from which on a rule is hard to satisfy."""
 MOST_ELEMENTS = 1500
 
 
@@ -78,7 +80,15 @@ class Statistics:
 class Search:
     """Finds instances of one direction of a rewrite."""
 
-    def __init__(self, rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, instances: Instances, seed: int) -> None:
+    def __init__(
+        self,
+        rule: ast.Rewrite,
+        left: ast.Pattern,
+        right: ast.Pattern,
+        instances: Instances,
+        seed: int,
+        repairs: int = _REPAIRS,
+    ) -> None:
         self.rule = rule
         self.left = left
         self.right = right
@@ -89,15 +99,19 @@ class Search:
         self.statistics = Statistics()
         self.failures: dict[str, int] = {}
         self.built: set[str] = set()
+        self.steps = 0
+        self.repairs = repairs
 
     def cases(self, most_attempts: int) -> Iterator[Case | None]:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""
         previous: Case | None = None
         while self.statistics.generated < most_attempts:
             start: Choices = {}
-            if previous is not None and self.random.random() < 0.75:
+            hard = self.steps > _HARD * max(1, self.statistics.satisfied)
+            if previous is not None and self.random.random() < (0.93 if hard else 0.7):
+                # where new instances are hard to find, most are changed ones
                 start = dict(previous.choices)
-                for slot in self.random.sample(sorted(start), min(len(start), self.random.randint(1, 3))):
+                for slot in self.random.sample(sorted(start), min(len(start), self.random.randint(1, 2 if hard else 3))):
                     del start[slot]
             found = self._satisfy(start)
             if found is not None:
@@ -107,13 +121,14 @@ class Search:
     def _satisfy(self, start: Choices) -> Case | None:
         self.statistics.generated += 1
         case = self._assemble(start)
-        for _ in range(_REPAIRS):
+        for _ in range(self.repairs):
             if case is None:
                 case = self._assemble({})
                 continue
             if case.satisfied and case.right is not None:
                 self.statistics.satisfied += 1
                 return case
+            self.steps += 1
             changed = self._assemble(self._without(case))
             if changed is not None and _score(changed) <= _score(case):
                 case = changed
@@ -546,6 +561,8 @@ class Assembly:
                 f"one:{name}", lambda wanted=wanted: self.random.random() < (0.95 if wanted else 0.2)
             ):
                 uniform[name] = self.choose(f"uniform:{name}", lambda name=name, leaf=leaf: self._uniform(name, leaf))
+                if not representable(uniform[name], leaf.type.dtype):
+                    raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
         return frozenset(constants), uniform
 
     def _uniform(self, name: str, leaf: Leaf) -> float:

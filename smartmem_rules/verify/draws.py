@@ -11,7 +11,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.instantiate import DTYPE_CLASSES
 from smartmem_rules.tensor.values import Scope, evaluate
-from smartmem_rules.verify.roles import AXES, PERMUTATION, Role
+from smartmem_rules.verify.roles import AXES, BOUND, PERMUTATION, Role
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16)
 _EXTENT_WEIGHTS = (50, 60, 60, 25, 35, 20, 10, 5, 5)
@@ -218,11 +218,13 @@ class Draws:
             if all(v == 0 for v in default):
                 return tuple(self.random.choice((0, 1, 2)) for _ in default)
             return None
+        if role.use == BOUND and self.random.random() < 0.2:
+            return (self.random.choice((FAR, -FAR)),)
         return self._list_for(self.random.choice(list(shapes) or [()]), rank, count)
 
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
-        match self.random.choices(("factors", "small", "offset", "offsets", "partner", "parts", "far"), (20, 15, 25, 8, 10, 14, 8))[0]:
+        match self.random.choices(("factors", "small", "offset", "offsets", "partner", "parts", "one"), (20, 15, 25, 8, 10, 14, 8))[0]:
             case "factors":
                 return self.factors(elements)
             case "small":
@@ -239,7 +241,7 @@ class Draws:
                 extent = self.random.choice(shape) if shape else 1
                 return self._parts(extent, max(1, count))
             case _:
-                return (self.random.choice((FAR, -FAR, 1, -1, 2)),)
+                return (self.random.choice((0, 1, -1, 2)),)
 
     def factors(self, elements: int) -> Shape:
         """A shape of so many elements; one extent may be left to be computed."""

@@ -40,18 +40,25 @@ class EliminationOutcome:
 def test_eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget: Budget) -> EliminationOutcome:
     """Compare the views that an elimination makes with what the operator computes."""
     outcome = EliminationOutcome()
-    overloads = instances.base.operators.get(rule.operator, ())
-    for place, overload in enumerate(overloads):
-        wanted = outcome.trials + budget.trials // len(overloads) + 1
+    overloads = list(instances.base.operators.get(rule.operator, ()))
+    viewed: list[ast.Operator] = []
+    for place, overload in enumerate([*overloads, *reversed(overloads)]):
+        again = place >= len(overloads)
+        if again and (overload not in viewed or outcome.trials >= budget.trials):
+            continue
+        before = outcome.trials
+        wanted = budget.trials if again else before + budget.trials // len(overloads) + 1
         search = single(overload, instances, seed + place)
-        for case in search.cases(budget.trials * ATTEMPTS_PER_TRIAL):
+        for number, case in enumerate(search.cases(budget.trials * ATTEMPTS_PER_TRIAL)):
             if case is not None:
                 assert isinstance(case.left, Application)
                 _compare(rule, case.left, instances, outcome)
             if outcome.failure is not None:
                 return outcome
-            if outcome.trials >= wanted or budget.spent:
+            if outcome.trials >= wanted or budget.spent or (outcome.trials == before and number >= budget.trials):
                 break
+        if outcome.trials > before:
+            viewed.append(overload)
         outcome.generated += search.statistics.generated
         outcome.satisfied += search.statistics.satisfied
     return outcome

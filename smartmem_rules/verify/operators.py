@@ -10,6 +10,7 @@ import numpy as np
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import ConstantTensor, Value
+from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.domains import Array
 
@@ -82,7 +83,10 @@ def reference_outputs(
     while inputs and not inputs[-1]:
         inputs.pop()
     constant_names = {i.name for i in operator.inputs if i.constant is not None}
-    given_attributes = {n: _attribute(v) for n, v in attributes.items() if n not in constant_names and v is not None}
+    used = _names_used(operator)  # others mean nothing for this overload, but may confuse the evaluator
+    given_attributes = {
+        n: _attribute(v) for n, v in attributes.items() if n not in constant_names and v is not None and n in used
+    }
     results = [f"y{j}" for j in range(outputs)]
     try:
         node = onnx.helper.make_node(name, inputs, results, **given_attributes)
@@ -96,6 +100,13 @@ def reference_outputs(
         return [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]
     except Exception as failure:  # the evaluator raises whatever its numpy code does
         raise NoReference(str(failure)) from failure
+
+
+def _names_used(operator: ast.Operator) -> set[str]:
+    clauses: list[ast.Expression] = [*operator.requires, *(let.value for let in operator.lets)]
+    clauses += [e.body for e in operator.equations]
+    clauses += [item for output in operator.outputs for item in output.type.shape]
+    return set().union(*(names_in(clause) for clause in clauses)) | {o.type.dtype for o in operator.outputs}
 
 
 def _constant(value: Value, kind: str, operands: Sequence[Array]) -> Array:

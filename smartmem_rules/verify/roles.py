@@ -10,6 +10,7 @@ from smartmem_rules.language import syntax as ast
 
 AXES = "axes"
 PERMUTATION = "permutation"
+BOUND = "bound"
 
 _ROLES: dict[tuple[str, int], str] = {
     ("permute", 1): PERMUTATION,
@@ -28,7 +29,7 @@ class Role:
     """How a definition uses a name.
 
     Attributes:
-        use: `axes`, `permutation` or None.
+        use: `axes`, `permutation`, `bound` (clamped, so that it may be far outside) or None.
         literals: what it is compared with.
     """
 
@@ -76,7 +77,7 @@ def _use(name: str, node: ast.Expression, functions: Mapping[str, ast.Function],
     match node:
         case ast.Call(function=function, arguments=arguments):
             return _argument(name, function, arguments, functions, depth)
-        case ast.Subscript(items=items) if any(isinstance(i, ast.Name) and i.id == name for i in items):
+        case ast.Subscript(base=ast.Name(id=base), items=items) if base != name and any(isinstance(i, ast.Name) and i.id == name for i in items):
             return Role(AXES)
         case ast.Binary(operator="==" | "!=", left=left, right=right):
             for one, other in ((left, right), (right, left)):
@@ -91,6 +92,8 @@ def _argument(
     name: str, function: str, arguments: tuple[ast.Expression, ...], functions: Mapping[str, ast.Function], depth: int
 ) -> Role:
     role = Role()
+    if function == "clamp" and any(isinstance(n, ast.Name) and n.id == name for n in nodes(arguments[0])):
+        return Role(BOUND)
     for place, argument in enumerate(arguments):
         if not (isinstance(argument, ast.Name) and argument.id == name):
             continue

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -14,11 +17,13 @@ from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_y
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
 from smartmem_rules.verify.judge import Rule, judge
-from smartmem_rules.verify.results import FAILED, RuleReport, Verification
+from smartmem_rules.verify.results import FAILED, UNKNOWN, RuleReport, Verification
 from smartmem_rules.verify.rewrites import TRIALS, Budget
 
 SECONDS = 60.0
 """For one rule, at most."""
+PATIENCE = 10.0
+"""Seconds beyond its budget after which a rule is given up in the midst of an instance."""
 SEED = 1
 
 Progress = Callable[[int, int], None]
@@ -91,7 +96,36 @@ def _judge_one(place: int) -> RuleReport:
     assert _state is not None
     base, seed, seconds, trials, prove, files = _state
     rule = rules_of(base)[place]
-    return judge(rule, base, seed, Budget(trials, seconds), prove, files)
+    with _alarm(seconds + PATIENCE):
+        try:
+            return judge(rule, base, seed, Budget(trials, seconds), prove, files)
+        except TimeoutError:
+            return _timed_out(rule, seconds)
+
+
+def _timed_out(rule: Rule, seconds: float) -> RuleReport:
+    kind = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}.get(type(rule).__name__, "layout")
+    reason = f"one instance took longer than the {seconds:.0f} s of the budget"
+    return RuleReport(rule.name, kind, rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after some seconds, where the platform can."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _start(state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]]) -> None:
@@ -132,7 +166,7 @@ def _parallel(
 
 def _weight(rule: Rule) -> int:
     span = rule.span
-    table = 10 if not isinstance(rule, Rewrite) and hasattr(rule, "cells") else 0
+    table = 100 if not isinstance(rule, Rewrite) and hasattr(rule, "cells") else 0
     return span.end_line - span.line + table
 
 

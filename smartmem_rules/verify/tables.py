@@ -16,14 +16,26 @@ import numpy as np
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.classify import classify, moves_only
-from smartmem_rules.tensor.expr import Equation, Expr, FreshNames, Read, own_indices, substitute_reads, walk
-from smartmem_rules.tensor.expr import inline as inline_equation
+from smartmem_rules.tensor.expr import (
+    Equation,
+    Expr,
+    FreshNames,
+    Read,
+    inline,
+    own_indices,
+    refresh,
+    substitute_reads,
+    substitute_variables,
+    walk,
+)
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.verify.cases import Case, Search
 from smartmem_rules.verify.domains import Undefined
 from smartmem_rules.verify.evaluate import TooLarge, evaluate
 from smartmem_rules.verify.operands import draw_values
 from smartmem_rules.verify.operators import application, names_of, run_time_formals, single
 from smartmem_rules.verify.rewrites import Budget, Trial
+from smartmem_rules.verify.counterexample import term_text
 from smartmem_rules.verify.terms import Application, flatten, leaves
 
 PAIRS_PER_CELL = 14
@@ -158,7 +170,7 @@ def _pairs(
         nested: list[ast.Pattern] = [application(first.name, inner, "p", span), *others[1:]]
         pattern = application(second.name, nested, "q", span)
         rule = ast.Rewrite(span, "pair", "", pattern, pattern, False, (), ("reassociation",), None, "")
-        search = Search(rule, pattern, pattern, instances, source.getrandbits(30))
+        search = Search(rule, pattern, pattern, instances, source.getrandbits(30), repairs=2)
         for case in search.cases(2):
             outcome.generated += 1
             if case is not None and case.left.type.dtype == "float32":
@@ -190,14 +202,15 @@ def _compare(case: Case, words: Sequence[str]) -> str | None:
         return None
     wrong = trial._wrong(apart, together, domain, second.type.dtype)
     if np.any(wrong):
-        return f"{first.operator} and {second.operator} fused differ from the two apart"
+        return f"{term_text(second)} on {', '.join(str(v.type) for v in leaves(second).values())}: fused differs from apart"
     return ""
 
 
 def _fuse(first: Sequence[Equation], both: Sequence[Equation]) -> list[Equation] | None:
     """The equations of a pair in which the first operator's result is never stored."""
-    produced = first[-1]
     names = FreshNames("f")
+    # inlining asks for names that occur nowhere else
+    produced = _renamed(first[-1], FreshNames("g"))
     fused: list[Equation] = []
     for equation in both:
         if equation.tensor == produced.tensor:
@@ -206,10 +219,16 @@ def _fuse(first: Sequence[Equation], both: Sequence[Equation]) -> list[Equation]
             return None
 
         def replace(read: Read) -> Expr:
-            return inline_equation(produced, read.indices, names) if read.tensor == produced.tensor else read
+            return inline(produced, read.indices, names) if read.tensor == produced.tensor else read
 
         fused.append(Equation(equation.tensor, equation.variables, substitute_reads(equation.body, replace), equation.type))
     return fused
+
+
+def _renamed(equation: Equation, names: FreshNames) -> Equation:
+    variables = tuple(names.var(v.extent) for v in equation.variables)
+    values = {old: variable(new) for old, new in zip(equation.variables, variables, strict=True)}
+    return Equation(equation.tensor, variables, refresh(substitute_variables(equation.body, values), names), equation.type)
 
 
 def _nothing(term: Application) -> tuple[ast.Pattern, ast.Pattern]:

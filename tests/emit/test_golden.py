@@ -31,15 +31,24 @@ X = {"x": normal(6, 10)}
 CASES = {
     "pointwise_buffer": Case([("Tanh", "x", "a"), ("Add", "a b", "y")], X, {"b": normal(10)}),
     "shifted_window": Case(
-        [("Slice", "x one end axis", "a"), ("Slice", "x zero one axis", "b"), ("Concat", "a b", "c", {"axis": 1}), ("Relu", "c", "y")],
+        [
+            ("Slice", "x one end axis", "a"),
+            ("Slice", "x zero one axis", "b"),
+            ("Concat", "a b", "c", {"axis": 1}),
+            ("Relu", "c", "y"),
+        ],
         X,
         {"zero": i64(0), "one": i64(3), "end": i64(10), "axis": i64(1)},
     ),
     "softmax_buffer": Case([("Softmax", "x", "y")], {"x": normal(6, 19)}),
-    "softmax_image": Case([("Softmax", "x", "s"), ("MatMul", "s w", "y")], X, {"w": normal(10, 8)}, "image", "adreno_740"),
+    "softmax_image": Case(
+        [("Softmax", "x", "s"), ("MatMul", "s w", "y")], X, {"w": normal(10, 8)}, "image", "adreno_740"
+    ),
     "gather": Case([("Gather", "x i", "y", {"axis": 1})], {**X, "i": whole(3, dtype="int64", low=0)}),
-    "product_image": Case([("MatMul", "x w", "p"), ("Add", "p b", "y")], X, {"w": normal(10, 9), "b": normal(9)}, "image", "adreno_740"),
-}  # fmt: skip
+    "product_image": Case(
+        [("MatMul", "x w", "p"), ("Add", "p b", "y")], X, {"w": normal(10, 9), "b": normal(9)}, "image", "adreno_740"
+    ),
+}
 
 
 def kernels(case: Case) -> str:

@@ -1,8 +1,8 @@
 """ONNX's own backend node tests on the device: plain and optimized, from buffers and from images.
 
-By default every operator runs, its cases spread over the modes; `--all-node-tests` runs every case in every mode.  What
-is compile-time in the rule language is bound to its value, because the published cases give it at run time.  A case that is
-refused with a message is skipped.
+By default every operator runs, its cases spread over the modes; `--all-node-tests` runs every case in every mode.
+What is compile-time in the rule language is bound to its value, because the published cases give it at run time.
+A case that is refused with a message is skipped.
 """
 
 from __future__ import annotations

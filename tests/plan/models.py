@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,17 @@ from onnx import helper, numpy_helper
 Array = np.ndarray[Any, np.dtype[Any]]
 Node = tuple[str, str, str] | tuple[str, str, str, dict[str, Any]]
 """Operator, operands, results, attributes."""
+
+
+@dataclass
+class Model:
+    """A model with values for its inputs."""
+
+    proto: onnx.ModelProto
+    feeds: dict[str, Array]
+
+    def __repr__(self) -> str:
+        return onnx.printer.to_text(self.proto)
 
 
 def model(
@@ -47,4 +59,4 @@ def i64(*values: int) -> Array:
     return np.array(values, np.int64)
 
 
-__all__ = ["Array", "Mapping", "Node", "Sequence", "i64", "model", "normal", "whole"]
+__all__ = ["Array", "Mapping", "Model", "Node", "Sequence", "i64", "model", "normal", "whole"]

@@ -25,17 +25,23 @@ def policy(level: str) -> Policy:
 
 
 def program_of(
-    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Array] | None = None,
+    nodes: Sequence[Node],
+    feeds: Mapping[str, Array],
+    outputs: str,
+    constants: Mapping[str, Array] | None = None,
     level: str = "smartmem",
-) -> Program:  # fmt: skip
+) -> Program:
     graph = import_model(model(nodes, feeds, outputs, constants), rules(), {})
     return flatten(graph, policy(level).reads_through_views)
 
 
 def fused(
-    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Array] | None = None,
+    nodes: Sequence[Node],
+    feeds: Mapping[str, Array],
+    outputs: str,
+    constants: Mapping[str, Array] | None = None,
     level: str = "smartmem",
-) -> Fused:  # fmt: skip
+) -> Fused:
     """The kernels-to-be of a model at a level."""
     return fuse(program_of(nodes, feeds, outputs, constants, level), policy(level))
 

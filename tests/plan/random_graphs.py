@@ -16,22 +16,12 @@ import onnx
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from tests.plan.models import Array, Model
+
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 MOST_ELEMENTS = 3000
 OPSET = 17
 UNARY = ("Tanh", "Sigmoid", "Relu", "Neg", "Abs", "Erf", "Softplus", "LeakyRelu", "HardSwish", "Gelu3", "Sin")
-
-
-@dataclass
-class Model:
-    """A model with values for its inputs."""
-
-    proto: onnx.ModelProto
-    feeds: dict[str, Array]
-
-    def __repr__(self) -> str:
-        return onnx.printer.to_text(self.proto)
 
 
 @dataclass
@@ -196,13 +186,39 @@ class Builder:
         elif kind == "self" and rows * rows * math.prod(batch) <= MOST_ELEMENTS:
             rank = len(self.shapes[x])
             perm = [*range(rank - 2), rank - 1, rank - 2]
-            small = self.add("Tanh", [self.add("Mul", [x, self._scalar(1 / math.sqrt(inner))], self.shapes[x])], self.shapes[x])
+            small = self.add(
+                "Tanh", [self.add("Mul", [x, self._scalar(1 / math.sqrt(inner))], self.shapes[x])], self.shapes[x]
+            )
             other = self.add("Transpose", [small], (*batch, inner, rows), perm=perm)
             self.add("MatMul", [small, other], (*batch, rows, rows))
         elif kind == "batched":
             self.add("MatMul", [x, self.weights((*batch, inner, columns), inner)], (*batch, rows, columns))
         else:
             self.add("MatMul", [x, self.weights((inner, columns), inner)], (*batch, rows, columns))
+
+    def _attention(self) -> None:
+        """softmax(q k / sqrt(d) + mask) v for some heads of an input."""
+        heads, rows, inner = self.integer(1, 3), int(self.pick(EXTENTS)), int(self.pick(EXTENTS))
+        x = self.tensor(2, 2) if self.maybe() else self.input((rows, inner))
+        rows, inner = self.shapes[x]
+        if heads * rows * max(rows, inner) > MOST_ELEMENTS:
+            return
+        flat, split, wide = self.ints(rows, heads, inner), (rows, heads, inner), heads * inner
+        parts = []
+        for perm in ([1, 0, 2], [1, 2, 0], [1, 0, 2]):
+            product = self.add("MatMul", [x, self.weights((inner, wide), inner)], (rows, wide))
+            turned = tuple(split[p] for p in perm)
+            part = self.add("Reshape", [product, flat], split)
+            parts.append(self.add("Transpose", [part], turned, perm=perm))
+        small = self.add("Tanh", [parts[0]], self.shapes[parts[0]])
+        square = (heads, rows, rows)
+        scores = self.add("MatMul", [small, self.add("Tanh", [parts[1]], self.shapes[parts[1]])], square)
+        scaled = self.add("Mul", [scores, self._scalar(1 / math.sqrt(inner))], square)
+        if self.maybe():
+            scaled = self.add("Add", [scaled, self.weights((rows, rows), 1)], square)
+        mixed = self.add("MatMul", [self.add("Softmax", [scaled], square, axis=-1), parts[2]], (heads, rows, inner))
+        back = self.add("Transpose", [mixed], split, perm=[1, 0, 2])
+        self.add("Reshape", [back, self.ints(rows, wide)], (rows, wide))
 
     def _window(self, most_dilation: int) -> tuple[str, list[int], dict[str, Any], tuple[int, ...]]:
         x = self.tensor(3, 4)
@@ -252,7 +268,7 @@ class Builder:
         rest = math.prod(self.shapes[x])
         shape: list[int] = []
         while rest > 1:
-            factor = self.pick([f for f in range(2, rest + 1) if rest % f == 0][:8] + [rest])
+            factor = self.pick([f for f in range(2, rest + 1) if rest % f == 0][:8] or [rest])
             shape.append(factor)
             rest //= factor
         if self.maybe() and len(shape) < 5:
@@ -349,10 +365,14 @@ class Builder:
 
 
 def _fits(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> bool:
-    return len(shape) == len(other) and all(a == b or i == axis for i, (a, b) in enumerate(zip(shape, other, strict=True)))
+    return len(shape) == len(other) and all(
+        a == b or i == axis for i, (a, b) in enumerate(zip(shape, other, strict=True))
+    )
 
 
-KINDS = ["unary", "binary", "binary", "reduction", "softmax", "layer_norm", "matmul", "matmul", "conv", "conv", "pool", "reshape", "reshape", "transpose", "transpose", "slice", "shift", "concat", "split", "gather", "pad", "where", "expand"]
+OFTEN = ("binary", "matmul", "conv", "reshape", "transpose")
+ONCE = ("unary", "reduction", "softmax", "layer_norm", "pool", "slice", "shift", "concat", "split", "gather", "pad")
+KINDS = (*OFTEN, *OFTEN, *ONCE, "where", "expand", "attention")
 
 
 @st.composite

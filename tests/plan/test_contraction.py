@@ -92,5 +92,5 @@ def test_schedules_of_every_device() -> None:
                 assert tuned or not any(s.tuned for s in found)
                 assert all(s.kind in (kind, "any") and s.memory in (memory, "any") for s in found)
     assert candidates(base.schedules, "cpu", "buffer", True)[0].template == "panel"
-    with pytest.raises(PlanError, match="no schedule for contractions on a cpu device"):
+    with pytest.raises(PlanError, match=r"contraction.* cpu device"):
         candidates({}, "cpu", "buffer", True)

@@ -18,8 +18,11 @@ def test_elementwise_operators_share_a_kernel() -> None:
 
 def test_layout_operators_vanish_into_their_readers() -> None:
     nodes: list[Node] = [
-        ("Transpose", "x", "t", {"perm": [1, 0]}), ("Reshape", "t s", "r"), ("Tanh", "r", "a"), ("Reshape", "a back", "y"),
-    ]  # fmt: skip
+        ("Transpose", "x", "t", {"perm": [1, 0]}),
+        ("Reshape", "t s", "r"),
+        ("Tanh", "r", "a"),
+        ("Reshape", "a back", "y"),
+    ]
     constants = {"s": i64(4, 12), "back": i64(48)}
     assert forms(fused(nodes, X, "y", constants)) == ["pointwise"]
     assert len(fused(nodes, X, "y", constants, "none").groups) == 4
@@ -37,9 +40,14 @@ def test_softmax_is_one_kernel() -> None:
 
 def test_statistics_and_the_row_share_a_kernel() -> None:
     nodes: list[Node] = [
-        ("ReduceMean", "x one", "m"), ("Sub", "x m", "d"), ("Mul", "d d", "q"), ("ReduceMean", "q one", "v"), ("Add", "v e", "w"),
-        ("Sqrt", "w", "s"), ("Div", "d s", "y"),
-    ]  # fmt: skip
+        ("ReduceMean", "x one", "m"),
+        ("Sub", "x m", "d"),
+        ("Mul", "d d", "q"),
+        ("ReduceMean", "q one", "v"),
+        ("Add", "v e", "w"),
+        ("Sqrt", "w", "s"),
+        ("Div", "d s", "y"),
+    ]
     constants = {"one": i64(1), "e": normal()}
     assert forms(fused(nodes, X, "y", constants)) == ["reduction"]
 
@@ -53,8 +61,11 @@ def test_rows_of_different_axes_do_not_share_a_kernel() -> None:
 def test_a_diamond_whose_other_side_is_another_kernel_makes_no_cycle() -> None:
     """y = tanh(x) + (softmax of tanh(x) over the columns, by rows): the sum cannot join what the softmax depends on."""
     nodes: list[Node] = [
-        ("MatMul", "x w", "p"), ("Tanh", "p", "a"), ("Softmax", "a", "s", {"axis": 0}), ("Add", "a s", "y"),
-    ]  # fmt: skip
+        ("MatMul", "x w", "p"),
+        ("Tanh", "p", "a"),
+        ("Softmax", "a", "s", {"axis": 0}),
+        ("Add", "a s", "y"),
+    ]
     result = fused(nodes, X, "y", {"w": normal(8, 8)})
     done: set[str] = set()
     for group in result.groups:
@@ -73,9 +84,13 @@ def _reads(member: object) -> list[str]:
 
 def test_a_chain_of_diamonds_is_ordered() -> None:
     nodes: list[Node] = [
-        ("Softmax", "x", "a", {"axis": 0}), ("Softmax", "x", "b", {"axis": 1}), ("Add", "a b", "c"),
-        ("Softmax", "c", "d", {"axis": 0}), ("Mul", "d a", "e"), ("Mul", "e b", "y"),
-    ]  # fmt: skip
+        ("Softmax", "x", "a", {"axis": 0}),
+        ("Softmax", "x", "b", {"axis": 1}),
+        ("Add", "a b", "c"),
+        ("Softmax", "c", "d", {"axis": 0}),
+        ("Mul", "d a", "e"),
+        ("Mul", "e b", "y"),
+    ]
     result = fused(nodes, X, "y a")
     done: set[str] = set()
     for group in result.groups:
@@ -97,8 +112,12 @@ def test_a_producer_of_indices_is_stored() -> None:
 @pytest.mark.parametrize("level", ["none", "dnnfusion", "eliminate", "layout", "smartmem"])
 def test_every_definition_has_one_place(level: str) -> None:
     nodes: list[Node] = [
-        ("MatMul", "x w", "p"), ("Softmax", "p", "s"), ("Transpose", "s", "t"), ("Concat", "t t", "c", {"axis": 0}), ("Exp", "c", "y"),
-    ]  # fmt: skip
+        ("MatMul", "x w", "p"),
+        ("Softmax", "p", "s"),
+        ("Transpose", "s", "t"),
+        ("Concat", "t t", "c", {"axis": 0}),
+        ("Exp", "c", "y"),
+    ]
     result = fused(nodes, X, "y t", {"w": normal(8, 8)}, level)
     members = [m.tensor for g in result.groups for m in g.members]
     assert len(members) == len(set(members))

@@ -88,9 +88,7 @@ def test_an_element_a_texel() -> None:
         ((2, 3, 8), 2, (6, 2), (6, 2)),
     ],
 )
-def test_limits(
-    shape: tuple[int, ...], axis: int, limits: tuple[int, int], size: tuple[int, int] | None
-) -> None:
+def test_limits(shape: tuple[int, ...], axis: int, limits: tuple[int, int], size: tuple[int, int] | None) -> None:
     layout = image_layout(stored(shape, row_major(len(shape))), axis, ImageLimits(*limits))
     assert (layout.image_size(shape) if layout else None) == size
 

@@ -1,0 +1,251 @@
+"""docs/operators.md: every operator with its derived SmartMem class and DNNFusion mapping, beside what the papers say.
+
+`python bench/operators.py` prints the page, `--write docs/operators.md` writes it.  `--suite FILE` (what
+`bench/backend_suite.py --json FILE` wrote) adds how many of ONNX's node tests pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from onnx import numpy_helper
+
+from smartmem_rules.analysis.probes import tried
+from smartmem_rules.graph.importer import UnknownValuesError, import_model
+from smartmem_rules.graph.loading import DEFAULT_DOMAIN
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.language.syntax import Operator
+from smartmem_rules.tensor.classify import COMPLEXITY, Classes, classify
+from smartmem_rules.tensor.instantiate import operand_name
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import backend_suite  # noqa: E402 - found beside this file however it is started
+
+PROBES, ATTEMPTS = 24, 600
+LAYOUTS = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")
+
+SMARTMEM = {
+    "ILD.Variable": "Conv MatMul LayerNormalization Softmax",
+    "ILD.Fixed": "Reshape Transpose DepthToSpace SpaceToDepth",
+    "ILI.Variable": "Abs Exp Log Neg Relu Sqrt Tanh Add",
+    "ILI.Fixed": "Gather Slice",
+}
+"""The samples of SmartMem's table 3."""
+DNNFUSION = {
+    "one_to_one": "Add Sub Mul Div BatchNormalization Cast Clip Concat Erf PRelu Slice Split Where Relu Sigmoid Tanh",
+    "one_to_many": "Expand Gather Resize Upsample",
+    "many_to_many": "AveragePool Conv ConvTranspose CumSum Einsum Gemm InstanceNormalization MaxPool ReduceMax "
+    "ReduceMean ReduceMin ReduceProd ReduceSum Softmax",
+    "reorganize": "Flatten Reshape Squeeze Unsqueeze",
+    "shuffle": "DepthToSpace SpaceToDepth Transpose",
+}
+"""DNNFusion's table 2."""
+WHY = {
+    "Reshape": "a reshape that only adds or drops axes of extent 1, or none, moves nothing",
+    "Upsample": "interpolation weighs several elements; the nearest element alone is one-to-many",
+    "Resize": "interpolation weighs several elements; the nearest element alone is one-to-many, and a reduction to fewer "
+    "elements is a view",
+    "Gather": "known indices are a view: a permutation of whole slices is a shuffle, their selection one-to-one",
+    "Slice": "a slice that takes everything backward, or everything, gives each element one place",
+    "Expand": "an expansion to the shape that is there moves nothing",
+    "Softmax": "an axis of extent 1 leaves nothing to reduce",
+    "Squeeze": "the order of the elements stays: the same as a reshape",
+}
+"""Why a derived class is not (only) the one that a paper names."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ONNX operator."""
+
+    domain: str
+    name: str
+    opsets: str
+    overloads: int
+    layouts: tuple[str, ...]
+    mappings: tuple[str, ...]
+
+
+def main() -> int:
+    """Derive and print or write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--suite", type=Path)
+    arguments = parser.parse_args()
+    tests = json.loads(arguments.suite.read_text()) if arguments.suite else []
+    text = page(rows(load_rules()), tests)
+    if arguments.write:
+        arguments.write.write_text(text)
+    else:
+        print(text)
+    return 0
+
+
+def rows(base: RuleBase) -> list[Row]:
+    """All operators of the rule base, by domain and name."""
+    found: dict[tuple[str, str], list[Operator]] = {}
+    for overloads in base.operators.values():
+        for operator in overloads:
+            if not operator.internal:
+                binding = operator.onnx
+                key = (binding.domain, binding.name) if binding else (DEFAULT_DOMAIN, operator.name)
+                found.setdefault(key, []).append(operator)
+    cases = of_cases(base)
+    return [
+        _row(base, domain, name, found[domain, name], cases.get(name, set()) if domain == DEFAULT_DOMAIN else set())
+        for domain, name in sorted(found)
+    ]
+
+
+def _row(base: RuleBase, domain: str, name: str, overloads: Sequence[Operator], classes: set[Classes]) -> Row:
+    if not classes:
+        classes = {one for operator in overloads for one in derived(base, operator)}
+    layouts = sorted({c.layout for c in classes}, key=LAYOUTS.index)
+    mappings = sorted({c.mapping for c in classes}, key=COMPLEXITY.index)
+    return Row(domain, name, _opsets(overloads), len(overloads), tuple(layouts), tuple(mappings))
+
+
+def derived(base: RuleBase, operator: Operator) -> list[Classes]:
+    """The classes of one overload at operands that are drawn at random."""
+    found = []
+    for probe in tried(base, operator, PROBES, ATTEMPTS).probes:
+        types = {operand_name(place): t for place, t in enumerate(probe.operands) if t is not None}
+        if any(extent < 2 for t in types.values() for extent in t.shape):
+            continue  # an axis of one element hides what the operator does with it
+        found.append(classify(probe.instance.equations, types))
+    return found
+
+
+def of_cases(base: RuleBase) -> dict[str, set[Classes]]:
+    """The classes at the operands of ONNX's node tests, by operator."""
+    found: dict[str, set[Classes]] = {}
+    for case in backend_suite.counted_cases().values():
+        operators = [node.op_type for node in case.model.graph.node]
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        try:
+            graph = import_model(_with_values(model, case, base), base, fold_outputs=False)
+        except GraphError:
+            continue
+        for node in graph.nodes if len(operators) == 1 else ():
+            types = {o: graph.types[o] for o in node.operands if o is not None}
+            extents = [extent for t in types.values() for extent in t.shape]
+            if extents and math.prod(extents) > 1:
+                found.setdefault(operators[0], set()).add(classify(node.equations, types))
+    return found
+
+
+def _with_values(model: onnx.ModelProto, case: object, base: RuleBase) -> onnx.ModelProto:
+    """The model, its inputs that have to be known as constants."""
+    names = [value.name for value in model.graph.input]
+    values = dict(zip(names, case.data_sets[0][0], strict=False))  # type: ignore[attr-defined]
+    while True:
+        try:
+            import_model(model, base, fold_outputs=False)
+        except UnknownValuesError as unknown:
+            known = [name for name in names if name in unknown.tensors]
+            if not known:
+                return model
+            names = [name for name in names if name not in known]
+            rest = [value for value in model.graph.input if value.name not in known]
+            del model.graph.input[:]
+            model.graph.input.extend(rest)
+            arrays = [numpy_helper.from_array(backend_suite.as_array(values[name]), name) for name in known]
+            model.graph.initializer.extend(arrays)
+            continue
+        return model
+
+
+def _opsets(overloads: Sequence[Operator]) -> str:
+    ranges = sorted({(o.onnx.since, o.onnx.until) for o in overloads if o.onnx is not None}, key=lambda r: r[0])
+    if not ranges or any(o.onnx is None for o in overloads):
+        return "all"
+    return ", ".join(f"{since}-" if until is None else f"{since}-{until}" for since, until in ranges)
+
+
+def page(listed: Sequence[Row], tests: Sequence[dict[str, object]]) -> str:
+    """The page in markdown."""
+    own = [row for row in listed if row.domain == DEFAULT_DOMAIN]
+    passed, all_tests = counts(tests)
+    total = Counter(str(test["verdict"]) for test in tests)
+    lines = [
+        "# Operators",
+        "",
+        "<!-- written by bench/operators.py -->",
+        "",
+        f"{len(own)} operators of ai.onnx and {len(listed) - len(own)} of other domains are defined in `rules/operators`."
+        " Their classes are derived from the definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's"
+        " (does the speed depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types."
+        " Where an operator's class depends on its operands or attributes, all that occur are listed, the simplest first.",
+        "",
+    ]
+    if tests:
+        share = 100 * total["passed"] / len(tests)
+        lines += [
+            f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional values or "
+            f"random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a reason, "
+            f"{total['wrong']} are wrong, {total['failed']} fail.",
+            "",
+        ]
+    lines += ["| operator | opsets | overloads | SmartMem class | DNNFusion mapping | node tests passed |"]
+    lines += ["|---|---|---:|---|---|---:|"]
+    for row in listed:
+        name = row.name if row.domain == DEFAULT_DOMAIN else f"{row.domain}::{row.name}"
+        suite = f"{passed[row.name]} / {all_tests[row.name]}" if all_tests[row.name] and row in own else ""
+        layouts, mappings = " / ".join(row.layouts) or "?", " / ".join(row.mappings) or "?"
+        lines.append(f"| {name} | {row.opsets} | {row.overloads} | {layouts} | {mappings} | {suite} |")
+    lines += ["", "## Where the papers name a class", "", *differences(own), ""]
+    return "\n".join(lines)
+
+
+def counts(tests: Sequence[dict[str, object]]) -> tuple[Counter[str], Counter[str]]:
+    """Passed and all node tests by operator; cases of a function body count for none."""
+    passed: Counter[str] = Counter()
+    everything: Counter[str] = Counter()
+    for test in tests:
+        operators = test["operators"]
+        assert isinstance(operators, list)
+        if len(operators) == 1 and "expanded" not in str(test["name"]):
+            everything[operators[0]] += 1
+            passed[operators[0]] += test["verdict"] == "passed"
+    return passed, everything
+
+
+def differences(listed: Sequence[Row]) -> list[str]:
+    """A line for every operator that a paper names: the same, more (it depends), or another class and why."""
+    by_name = {row.name: row for row in listed}
+    lines = ["| operator | paper | its class | ours | |", "|---|---|---|---|---|"]
+    for paper, table, of in (("SmartMem", SMARTMEM, "layouts"), ("DNNFusion", DNNFUSION, "mappings")):
+        for theirs, names in table.items():
+            for name in names.split():
+                ours: tuple[str, ...] = getattr(by_name[name], of)
+                if ours == (theirs,):
+                    verdict = "the same"
+                elif theirs in ours:
+                    verdict = WHY.get(name, "broadcast operands are read several times: one-to-many, as the paper has it"
+                                      if ours[-1] == "one_to_many" else "depends on attributes and shapes")  # fmt: skip
+                else:
+                    verdict = WHY.get(name, OTHER.get((name, theirs), "differs"))
+                lines.append(f"| {name} | {paper} | {theirs} | {' / '.join(ours)} | {verdict} |")
+    return lines
+
+
+OTHER = {
+    ("BatchNormalization", "one_to_one"): "the statistics of a channel are read for all of its places: one-to-many, like any "
+    "broadcast operand; the paper counts the data alone",
+}
+"""Why a class is another one than a paper's."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""The language server, driven over stdin and stdout as an editor does it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lsp.client import Client
+
+pytest.importorskip("pygls")
+
+OPTIONS = {"tabSize": 4, "insertSpaces": True}
+TEXT = """let HALF = 0.5
+predicate scalar(t) = constant(t) and rank(t) == 0
+operator Halve<T: float>(x: T[*S]) -> y: T[*S] {
+    y[*i] = x[*i] * HALF
+}
+
+rewrite halve in algebra   # x * 0.5 = halve(x)
+    Mul(x, c) => Halve(x)
+    where scalar(c), near(value(c), HALF)
+"""
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    made = Client(tmp_path_factory.mktemp("workspace"))
+    capabilities = made.start()
+    assert {"hoverProvider", "definitionProvider", "renameProvider", "documentFormattingProvider"} <= set(capabilities)
+    yield made
+    assert made.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def uri(client: Client) -> str:
+    opened = client.open("mine.smr", TEXT)
+    assert client.diagnostics() == []
+    return opened
+
+
+def spots(locations: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return sorted((one["range"]["start"]["line"], one["range"]["start"]["character"]) for one in locations)
+
+
+def test_messages_follow_the_typing(client: Client) -> None:
+    uri = client.open("typing.smr", TEXT)
+    assert client.diagnostics() == []
+    client.edit(uri, (7, 17), (7, 22), "Hlave")
+    (one,) = client.diagnostics()
+    assert one["code"] == "SMR0301"
+    assert one["range"]["start"] == {"line": 7, "character": 17}
+    assert "did you mean `Halve`?" in one["message"]
+    client.edit(uri, (7, 22), (7, 22), "(")
+    assert [one["code"] for one in client.diagnostics()] == ["SMR0001"]
+    client.edit(uri, (7, 17), (7, 23), "Halve")
+    assert client.diagnostics() == []
+    client.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+def test_hover_tells_signature_class_and_equation(client: Client, uri: str) -> None:
+    text = client.at("hover", uri, 7, 18)["contents"]["value"]
+    assert "Halve<T: float>(x: T[*S]) -> y: T[*S]" in text
+    assert "y[*i] = x[*i] * HALF" in text or "y[*i] = x[*i] * 0.5" in text
+    assert "ILI.Variable" in text and "one_to_one" in text
+    assert "commutative" not in text
+    assert "a[~i] * b[~i]" in client.at("hover", uri, 7, 5)["contents"]["value"]
+    assert "Mul(x, c) => Halve(x)" in client.at("hover", uri, 6, 10)["contents"]["value"]
+    assert "constant(t) and rank(t) == 0" in client.at("hover", uri, 8, 12)["contents"]["value"]
+    assert "all elements" in client.at("hover", uri, 8, 28)["contents"]["value"]
+    assert "guards of a rule" in client.at("hover", uri, 8, 6)["contents"]["value"]
+    assert client.at("hover", uri, 5, 0) is None
+
+
+def test_definitions(client: Client, uri: str) -> None:
+    assert spots(client.at("definition", uri, 7, 18)) == [(2, 9)]
+    assert spots(client.at("definition", uri, 8, 12)) == [(1, 10)]
+    assert spots(client.at("definition", uri, 8, 37)) == [(0, 4)]
+    assert spots(client.at("definition", uri, 7, 23)) == [(7, 8)]
+    (elsewhere,) = client.at("definition", uri, 7, 5)
+    assert elsewhere["uri"].endswith("rules/operators/elementwise.smr")
+
+
+def test_references(client: Client, uri: str) -> None:
+    found = client.at("references", uri, 0, 5, context={"includeDeclaration": True})
+    assert spots(found) == [(0, 4), (3, 20), (8, 36)]
+    found = client.at("references", uri, 7, 8, context={"includeDeclaration": False})
+    assert spots(found) == [(7, 23)]
+
+
+def test_rename_changes_every_place(client: Client, uri: str) -> None:
+    edit = client.at("rename", uri, 2, 10, newName="Half")
+    assert spots(edit["changes"][uri]) == [(2, 9), (7, 17)]
+    edit = client.at("rename", uri, 1, 17, newName="tensor")
+    assert spots(edit["changes"][uri]) == [(1, 17), (1, 31), (1, 43)]
+    with pytest.raises(RuntimeError, match="upper-case"):
+        client.at("rename", uri, 2, 10, newName="half")
+    with pytest.raises(RuntimeError, match="no name"):
+        client.at("rename", uri, 2, 10, newName="two words")
+    assert client.at("rename", uri, 8, 28, newName="other") is None
+
+
+def test_completion_knows_the_place(client: Client, uri: str) -> None:
+    def offered(line: int, column: int) -> set[str]:
+        return {one["label"] for one in client.at("completion", uri, line, column)["items"]}
+
+    assert {"operator", "rewrite", "device"} <= offered(5, 0)
+    assert {"Mul", "Halve", "scalar", "constant", "where", "HALF"} <= offered(7, 6)
+    assert "exp" not in offered(7, 6)
+    assert {"exp", "rank", "commutative", "float32"} <= offered(3, 12)
+    assert {"algebra", "recognise"} <= offered(6, 17)
+    block = client.open("block.smr", "fuse rows {\n    first \n    \n}\n")
+    client.diagnostics()
+    labels = {one["label"] for one in client.at("completion", block, 1, 10)["items"]}
+    assert {"pointwise", "window", "reduction", "contraction"} <= labels
+    assert "scratch" not in labels
+    assert "scratch" in {one["label"] for one in client.at("completion", block, 2, 4)["items"]}
+
+
+def test_formatting_and_symbols(client: Client, uri: str) -> None:
+    assert client.ask("textDocument/formatting", {"textDocument": {"uri": uri}, "options": OPTIONS}) is None
+    rough = client.open("rough.smr", "function  f( a,b )=a+b\n\n\nlet  A=1\n")
+    client.diagnostics()
+    (edit,) = client.ask("textDocument/formatting", {"textDocument": {"uri": rough}, "options": OPTIONS})
+    assert edit["newText"] == "function f(a, b) = a + b\n\nlet A = 1\n"
+    symbols = client.ask("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
+    assert [one["name"] for one in symbols] == ["HALF", "scalar", "Halve", "halve"]
+    assert symbols[3]["detail"] == "x * 0.5 = halve(x)"
+
+
+def test_messages_come_quickly_in_a_long_file(client: Client) -> None:
+    rule = "rewrite rule_{0} in algebra   # made up\n    Mul(Add(x, {0}), {0}) => Add(Mul(x, {0}), {0})\n    where rank(x) > 2\n    explores\n\n"
+    uri = client.open("long.smr", "".join(rule.format(number) for number in range(2, 102)))
+    client.diagnostics()
+    seconds = []
+    for number in range(3):
+        began = time.perf_counter()
+        client.edit(uri, (2, 17), (2, 18), str(number + 3))
+        client.diagnostics()
+        seconds.append(time.perf_counter() - began)
+    # 0.2 s on a quiet computer; a busy one must not fail here
+    assert min(seconds) < 1.0
+
+
+def test_an_import_leads_to_its_file(client: Client, tmp_path: Path) -> None:
+    del tmp_path
+    (client.folder / "other.smr").write_text("let ONE = 1\n")
+    uri = client.open("importing.smr", 'import "other.smr"\nlet TWO = ONE + ONE\n')
+    assert client.diagnostics() == []
+    (found,) = client.at("definition", uri, 0, 10)
+    assert found["uri"].endswith("other.smr")
+    (found,) = client.at("definition", uri, 1, 11)
+    assert found["uri"].endswith("other.smr")
