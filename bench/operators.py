@@ -29,7 +29,7 @@ from smartmem_rules.tensor.instantiate import operand_name
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import backend_suite  # noqa: E402 - found beside this file however it is started
+import backend_suite  # found beside this file however it is started
 
 PROBES, ATTEMPTS = 24, 600
 LAYOUTS = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")
@@ -51,15 +51,11 @@ DNNFUSION = {
 }
 """DNNFusion's table 2."""
 WHY = {
-    "Reshape": "a reshape that only adds or drops axes of extent 1, or none, moves nothing",
-    "Upsample": "interpolation weighs several elements; the nearest element alone is one-to-many",
-    "Resize": "interpolation weighs several elements; the nearest element alone is one-to-many, and a reduction to fewer "
-    "elements is a view",
-    "Gather": "known indices are a view: a permutation of whole slices is a shuffle, their selection one-to-one",
-    "Slice": "a slice that takes everything backward, or everything, gives each element one place",
-    "Expand": "an expansion to the shape that is there moves nothing",
-    "Softmax": "an axis of extent 1 leaves nothing to reduce",
-    "Squeeze": "the order of the elements stays: the same as a reshape",
+    "Transpose": "a permutation that keeps the order of the elements moves nothing",
+    "Resize": "interpolation weighs several elements; the nearest alone is one-to-many, and fewer elements are a view",
+    "Einsum": "an equation without a sum only moves elements",
+    "MaxPool": "a window of one element",
+    "ReduceSum": "no axes may mean that nothing is reduced",
 }
 """Why a derived class is not (only) the one that a paper names."""
 
@@ -140,7 +136,7 @@ def of_cases(base: RuleBase) -> dict[str, set[Classes]]:
         for node in graph.nodes if len(operators) == 1 else ():
             types = {o: graph.types[o] for o in node.operands if o is not None}
             extents = [extent for t in types.values() for extent in t.shape]
-            if extents and math.prod(extents) > 1:
+            if not types or math.prod(extents) > 1:
                 found.setdefault(operators[0], set()).add(classify(node.equations, types))
     return found
 
@@ -183,18 +179,19 @@ def page(listed: Sequence[Row], tests: Sequence[dict[str, object]]) -> str:
         "",
         "<!-- written by bench/operators.py -->",
         "",
-        f"{len(own)} operators of ai.onnx and {len(listed) - len(own)} of other domains are defined in `rules/operators`."
-        " Their classes are derived from the definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's"
-        " (does the speed depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types."
-        " Where an operator's class depends on its operands or attributes, all that occur are listed, the simplest first.",
+        f"{len(own)} operators of ai.onnx and {len(listed) - len(own)} of other domains are defined in "
+        "`rules/operators`, besides the control flow that is unrolled at import. Their classes are derived from the "
+        "definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's (does the speed "
+        "depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types. Where an operator's "
+        "class depends on its operands or attributes, all that occur are listed, the simplest first.",
         "",
     ]
     if tests:
         share = 100 * total["passed"] / len(tests)
         lines += [
-            f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional values or "
-            f"random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a reason, "
-            f"{total['wrong']} are wrong, {total['failed']} fail.",
+            f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional values "
+            f"or random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a reason, "
+            f"{total['wrong']} are wrong, {total['failed']} fail (`python bench/backend_suite.py`).",
             "",
         ]
     lines += ["| operator | opsets | overloads | SmartMem class | DNNFusion mapping | node tests passed |"]
@@ -232,17 +229,22 @@ def differences(listed: Sequence[Row]) -> list[str]:
                 if ours == (theirs,):
                     verdict = "the same"
                 elif theirs in ours:
-                    verdict = WHY.get(name, "broadcast operands are read several times: one-to-many, as the paper has it"
-                                      if ours[-1] == "one_to_many" else "depends on attributes and shapes")  # fmt: skip
+                    verdict = WHY.get(
+                        name, BROADCAST if ours[-1] == "one_to_many" else "depends on attributes and shapes"
+                    )
                 else:
                     verdict = WHY.get(name, OTHER.get((name, theirs), "differs"))
                 lines.append(f"| {name} | {paper} | {theirs} | {' / '.join(ours)} | {verdict} |")
     return lines
 
 
+BROADCAST = "broadcast operands are read several times: one-to-many, as the paper has it"
 OTHER = {
-    ("BatchNormalization", "one_to_one"): "the statistics of a channel are read for all of its places: one-to-many, like any "
-    "broadcast operand; the paper counts the data alone",
+    (
+        "BatchNormalization",
+        "one_to_one",
+    ): "the statistics of a channel are read for all of its places: one-to-many, like "
+    "any broadcast operand; the paper counts the data alone",
 }
 """Why a class is another one than a paper's."""
 

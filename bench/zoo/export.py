@@ -22,12 +22,12 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from zoo import swin  # noqa: E402 - found beside this file however it is started
-from zoo.biformer import BiFormer  # noqa: E402
-from zoo.crossformer import CrossFormer  # noqa: E402
-from zoo.cswin import CSWin  # noqa: E402
-from zoo.smt import SMT  # noqa: E402
-from zoo.yolo import YOLO  # noqa: E402
+from zoo import swin
+from zoo.biformer import BiFormer
+from zoo.crossformer import CrossFormer
+from zoo.cswin import CSWin
+from zoo.smt import SMT
+from zoo.yolo import YOLO
 
 OPSET = 17
 SMALL = 2048

@@ -1,4 +1,4 @@
-"""AutoFormerV2 (S3: Swin whose widths, depths and windows were searched) and FLatten-Swin (focused linear attention)."""
+"""AutoFormerV2 (S3: Swin with searched depths and windows) and FLatten-Swin (focused linear attention)."""
 
 from __future__ import annotations
 

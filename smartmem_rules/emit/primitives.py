@@ -143,9 +143,13 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
 def _bits(function: str, arguments: list[str], dtype: str) -> str:
     text = f"({arguments[0]} {BITS[function]} {arguments[1]})"
     if function.startswith("shift"):
-        # a shift by all bits or more is undefined in C
-        bits = 64 if dtype in ("int64", "uint64") else 32
-        return f"({arguments[1]} < {bits} ? {text} : 0)"
+        # a shift by all bits or more, or by a negative number, is undefined in C
+        bits = int(dtype.removeprefix("u").removeprefix("int"))
+        fill = f"({arguments[0]} < 0 ? -1 : 0)" if function == "shift_right" and not dtype.startswith("u") else "0"
+        inside = f"{arguments[1]} < {bits}"
+        if not dtype.startswith("u"):
+            inside = f"{arguments[1]} >= 0 && {inside}"
+        return f"({inside} ? {text} : {fill})"
     return text
 
 

@@ -76,7 +76,7 @@ class ControlFlow:
             self._one("Where", [condition, then, otherwise], output)
 
     def _loop(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
-        limit, condition = (list(node.input) + ["", ""])[:2]
+        limit, condition = [*node.input, "", ""][:2]
         for known in filter(None, (limit, condition)):
             if known not in self.values:
                 raise NeedsConstant(f"its number of steps depends on {known!r}, which is computed", {known})
@@ -184,8 +184,10 @@ class ControlFlow:
                 self._one("Unsqueeze", [part, f"{output}/axis"], widened[-1])
             self._one("Concat", widened, output, axis=axis)
 
-    def _one(self, operator: str, inputs: list[str], output: str, **attributes: int) -> None:
-        node = helper.make_node(operator, inputs, [output], name=f"{output}/{operator}", **attributes)
+    def _one(self, operator: str, inputs: list[str], output: str, axis: int | None = None) -> None:
+        node = helper.make_node(operator, inputs, [output], name=f"{output}/{operator}")
+        if axis is not None:
+            node.attribute.append(helper.make_attribute("axis", axis))
         self.process([node], {output})
 
     def _shape(self, tensor: str) -> tuple[int, ...]:

@@ -156,7 +156,7 @@ class _Import:
                 self.missing.update(outputs)
                 undefined = self.matcher.undefined(node)
                 if undefined is not None:
-                    self.failures.add(node, name, undefined)
+                    self.failures.add(node, name, Unsupported(undefined))
                 continue
             try:
                 self._node(node, name, operands, outputs, read)

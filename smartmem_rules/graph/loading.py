@@ -191,6 +191,12 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mappin
     Raises:
         GraphError: an extent has no value, a name in `dims` is unknown, or an input is no tensor of numbers.
     """
+    for name, extent in dims.items():
+        if not isinstance(extent, int):
+            raise GraphError(
+                f"the dimension {name!r} is given as {extent!r}: plans for a range of extents are not supported yet; "
+                "give one number, and make a plan for each that is needed"
+            )
     types: dict[str, TensorType] = {}
     unbound: dict[str, list[str]] = {}
     names: set[str] = set()

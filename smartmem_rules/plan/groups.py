@@ -19,7 +19,7 @@ from smartmem_rules.tensor.expr import (
     own_indices,
     walk,
 )
-from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.index import Div, Index, Var, substitute, variable
 from smartmem_rules.tensor.views import index_map
 
 
@@ -186,7 +186,7 @@ def _join_rows(group: Group, definition: Definition, names: FreshNames) -> bool:
     local: dict[Var, Var] = {}
     for read in reads:
         if not _assign(group, read, bound, assigned, local, names):
-            return False
+            return not bound and _join_rows_through_map(group, definition, reads)
     covered = {v for index in assigned.values() for v in index.variables}
     if covered.isdisjoint(group.space) if group.space else False:
         return False
@@ -205,6 +205,28 @@ def _join_rows(group: Group, definition: Definition, names: FreshNames) -> bool:
     return True
 
 
+def _join_rows_through_map(group: Group, definition: Definition, reads: list[Read]) -> bool:
+    """Join elements of a row that the definition sees through a reshape: it runs over the row as its source does."""
+    equation = definition.equation
+    whole = next((r for r in reads if group.locals[r.tensor]), None)
+    if whole is None:
+        return False
+    producer = next(m for m in group.members if m.tensor == whole.tensor)
+    if producer.equation.type.elements != equation.type.elements:
+        return False
+    solution = _solve(definition, whole, producer, group.coordinates[whole.tensor])
+    if solution is None:
+        return False
+    values = dict(zip(equation.variables, solution, strict=True))
+    for read in reads:
+        if tuple(substitute(i, values) for i in read.indices) != group.coordinates[read.tensor]:
+            return False
+    group.members.append(definition)
+    group.coordinates[definition.tensor] = solution
+    group.locals[definition.tensor] = group.locals[whole.tensor]
+    return True
+
+
 def _assign(
     group: Group,
     read: Read,
@@ -218,6 +240,10 @@ def _assign(
         if place.is_constant and index.is_constant:
             continue
         var, target = _sole_variable(index), _sole_variable(place)
+        if var is None and target is not None and target in group.space:
+            if not _assign_block(index, target, bound, assigned, local, names):
+                return False
+            continue
         if var is None or target is None or var.extent != target.extent:
             return False
         if target in group.space:
@@ -230,6 +256,27 @@ def _assign(
                 local[var] = names.var(var.extent)
                 assigned[var] = variable(local[var])
     return True
+
+
+def _assign_block(
+    index: Index,
+    row: Var,
+    bound: set[Var],
+    assigned: dict[Var, Index],
+    local: dict[Var, Var],
+    names: FreshNames,
+) -> bool:
+    """An axis that reads a row through `v // d` runs over a block of d places for each row (group normalisation)."""
+    quotient = index.terms[0][0] if len(index.terms) == 1 and index.constant == 0 else None
+    if not isinstance(quotient, Div) or index.terms[0][1] != 1:
+        return False
+    var = _sole_variable(quotient.value)
+    if var is None or var in bound or var.extent != row.extent * quotient.divisor:
+        return False
+    if var not in assigned:
+        local[var] = names.var(quotient.divisor)
+        assigned[var] = variable(row) * quotient.divisor + variable(local[var])
+    return assigned[var] // quotient.divisor == variable(row)
 
 
 def _sole_variable(index: Index) -> Var | None:

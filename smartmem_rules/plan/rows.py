@@ -60,6 +60,9 @@ class Rows:
     def _needs_stage(self, member: Definition) -> bool:
         if not self.group.locals[member.tensor]:
             return True
+        places = self.group.coordinates[member.tensor]
+        if not all(any(p == variable(v) for p in places) for v in self.group.locals[member.tensor]):
+            return False
         return self.uses[member.tensor] > 1 and operations(member.equation.body) > WORTH_STAGING
 
     def _stage(self, member: Definition) -> None:

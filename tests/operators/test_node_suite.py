@@ -21,6 +21,7 @@ from tests.operators.overloads import Array, overloads, run_node
 
 # Fewer cases than this mean that a definition was lost.
 EXPECTED_CASES = 1000
+EPSILON = float(np.finfo(np.float32).eps)
 HALF_TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2}
 
 
@@ -83,7 +84,9 @@ def compare(name: str, actual: Array, expected: Array, case: Any) -> None:
         return
     relative = max(case.rtol, HALF_TOLERANCE.get(expected.dtype.name, 0))
     wide = actual.astype(np.float64), expected.astype(np.float64)
-    np.testing.assert_allclose(*wide, rtol=relative, atol=case.atol, equal_nan=True, err_msg=name)
+    # one rounding of the largest value: published sums that should be zero carry as much
+    least = EPSILON * float(np.max(np.abs(wide[1]), initial=0, where=np.isfinite(wide[1])))
+    np.testing.assert_allclose(*wide, rtol=relative, atol=max(case.atol, least), equal_nan=True, err_msg=name)
 
 
 @pytest.mark.parametrize("name", sorted(cases()))

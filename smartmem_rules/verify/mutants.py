@@ -1,0 +1,162 @@
+"""Measures the verifier: how many planted errors it finds."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.verify.judge import judge
+from smartmem_rules.verify.mutate import Mutant, mutants_of
+from smartmem_rules.verify.results import FAILED, VACUOUS
+from smartmem_rules.verify.rewrites import Budget
+from smartmem_rules.verify.run import _alarm
+
+SECONDS = 8.0
+TRIALS = 160
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of one mutant: caught, survived or discarded (it accepts nothing that the rule does not)."""
+
+    rule: str
+    change: str
+    outcome: str
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class MutantReport:
+    """How many mutants were caught; what accepts nothing new is counted apart."""
+
+    fates: Sequence[Fate] = field(default_factory=tuple)
+    seconds: float = 0.0
+
+    @property
+    def caught(self) -> int:
+        """Mutants that were found wrong or vacuous."""
+        return sum(f.outcome == "caught" for f in self.fates)
+
+    @property
+    def survivors(self) -> list[Fate]:
+        """Mutants that passed as rules."""
+        return [f for f in self.fates if f.outcome == "survived"]
+
+    @property
+    def total(self) -> int:
+        """Mutants that differ from their rules."""
+        return self.caught + len(self.survivors)
+
+    @property
+    def discarded(self) -> int:
+        """Mutants that accept nothing that their rules refuse."""
+        return sum(f.outcome == "discarded" for f in self.fates)
+
+    def data(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return {
+            "total": self.total,
+            "caught": self.caught,
+            "survivors": [{"rule": f.rule, "change": f.change, "reason": f.reason} for f in self.survivors],
+            "discarded": self.discarded,
+            "seconds": round(self.seconds, 2),
+        }
+
+
+_state: tuple[RuleBase, list[Mutant], int] | None = None
+
+
+def measure(
+    files: Sequence[str | Path] = (),
+    rule: str | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MutantReport:
+    """Plant errors in the rules of some files, or in all, and verify each.
+
+    Raises:
+        LanguageError: a file has errors.
+    """
+    global _state
+    began = time.perf_counter()
+    base = load_rules(files)
+    own = {Path(f).resolve() for f in files}
+    mutants = [
+        m
+        for m in mutants_of(base)
+        if (rule is None or m.name == rule) and (not own or Path(m.rule.span.file).resolve() in own)
+    ]
+    _state = base, mutants, seed
+    fates: list[Fate] = []
+    count = max(1, min(len(mutants), jobs or min(8, os.cpu_count() or 1)))
+    with ProcessPoolExecutor(count, get_context("fork" if hasattr(os, "fork") else "spawn"),
+                             initializer=_start, initargs=(_state,)) as pool:  # fmt: skip
+        for number, fate in enumerate(pool.map(_judge_one, range(len(mutants)), chunksize=4)):
+            fates.append(fate)
+            if progress is not None:
+                progress(number + 1, len(mutants))
+    return MutantReport(fates, time.perf_counter() - began)
+
+
+def _start(state: tuple[RuleBase, list[Mutant], int]) -> None:
+    global _state
+    _state = state
+
+
+def _judge_one(place: int) -> Fate:
+    assert _state is not None
+    base, mutants, seed = _state
+    began = time.perf_counter()
+    mutant = mutants[place]
+    try:
+        with _alarm(3 * SECONDS):
+            outcome, reason = fate_of(mutant, base, seed)
+    except TimeoutError:
+        outcome, reason = "survived", "the time was over"
+    return Fate(mutant.name, mutant.change, outcome, reason, time.perf_counter() - began)
+
+
+@dataclass
+class _Changed:
+    """A rule base with one operator changed."""
+
+    operators: Mapping[str, Sequence[ast.Operator]]
+    functions: Mapping[str, ast.Function]
+
+
+def fate_of(mutant: Mutant, base: RuleBase, seed: int) -> tuple[str, str]:
+    """Whether a mutant is caught, and if not why."""
+    rule, definitions = mutant.rule, _definitions(mutant, base)
+    if isinstance(rule, ast.Rewrite) and mutant.targeted is not None:
+        # only what the guard kept out can tell the mutant from the rule
+        refused = ast.Unary(mutant.targeted.span, "not", mutant.targeted)
+        report = judge(replace(rule, guards=(*rule.guards, refused)), definitions, seed, Budget(TRIALS, SECONDS))
+        if report.verdict == FAILED:
+            return "caught", ""
+        if report.trials == 0:
+            return "discarded", "the other guards and the types of both sides imply the guard"
+        return "survived", f"both sides are equal at {report.trials} instances that the guard refuses: it says where the rule pays"
+    prove = isinstance(rule, ast.IndexRule)
+    report = judge(rule, definitions, seed, Budget(TRIALS, SECONDS), prove=prove)
+    if report.verdict in (FAILED, VACUOUS):
+        return "caught", ""
+    return "survived", f"equal at {report.trials} instances" if report.verdict != "proved" else "proved by z3: a true rule"
+
+
+def _definitions(mutant: Mutant, base: RuleBase) -> Definitions:
+    if mutant.operator is None:
+        return base
+    old, new = mutant.operator
+    overloads = [new if o is old else o for o in base.operators[old.name]]
+    return _Changed({**base.operators, old.name: overloads}, base.functions)
