@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint tables clean
+.PHONY: demo test lint tables operators clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -19,6 +19,10 @@ lint: $(VENV)/.installed
 tables: $(VENV)/.installed
 	$(BIN)/python bench/tables.py --write README.md
 	$(BIN)/python bench/tables.py --levels --write README.md
+
+operators: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python bench/backend_suite.py --json build/node_tests.json
+	PYTHONPATH=. $(BIN)/python bench/operators.py --suite build/node_tests.json --write docs/operators.md
 
 # installed anew only when the dependencies change: the checkout itself is imported in place
 $(VENV)/.installed: pyproject.toml

@@ -63,6 +63,7 @@ def main() -> int:
         if outcome.verdict in (WRONG, FAILED):
             print(f"{outcome.verdict:12} {outcome.name}: {outcome.reason}", file=sys.stderr, flush=True)
     if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps([vars(outcome) for outcome in outcomes], indent=1))
     print(report(outcomes))
     return int(any(outcome.verdict in (WRONG, FAILED) for outcome in outcomes))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.model import Kernel, Plan
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
+    from smartmem_rules.verify.results import Verification
 
 DEFAULT_LEVEL = "smartmem"
 DTYPES = tuple(TOLERANCES)
@@ -219,6 +220,58 @@ def explain_model(
         return explain(load_plan(graph), node)
     plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress))
     return explain(plan, node, lambda: _file_nodes(graph))
+
+
+def verify(
+    files: str | Path | Sequence[str | Path] = (),
+    rule: str | None = None,
+    prove: bool = False,
+    budget: float = 60.0,
+    seed: int = 1,
+    trials: int = 200,
+    jobs: int | None = None,
+) -> Verification:
+    """Judge rules: proved, tested, failed (with a counterexample), vacuous or unknown.
+
+    Args:
+        files: rule files, whose rules are judged together with the built-in ones; by default the built-in rules.
+        rule: only the rule of this name.
+        prove: also try proofs for all values (needs z3-solver).
+        budget: seconds for one rule.
+        seed: of all random choices.
+        trials: comparisons for each rule.
+        jobs: processes; by default one for each of up to eight cores.
+
+    Raises:
+        LanguageError: a file has errors, or there is no such rule.
+    """
+    from smartmem_rules.verify.run import verify as run
+
+    return run([files] if isinstance(files, str | Path) else files, rule, prove, budget, seed, trials, jobs)
+
+
+def explain_rule_on(
+    graph: ModelSource | Graph,
+    rule: str,
+    rules: Sequence[str | Path] = (),
+    device: str = AUTO,
+    level: str = DEFAULT_LEVEL,
+    dtype: str = "float32",
+    memory: str = "auto",
+    disable: Collection[str] = (),
+    dims: Mapping[str, int] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Where a rule fires on a model and where it nearly does, without building the kernels.
+
+    The arguments but for `rule` are those of `optimize`; `graph` may also be the path of a saved plan.
+    """
+    from smartmem_rules.report import explain_rule
+
+    if isinstance(graph, (str, Path)) and is_plan_file(graph):
+        return explain_rule(load_plan(graph), rule)
+    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress))
+    return explain_rule(plan, rule)
 
 
 def _plan(

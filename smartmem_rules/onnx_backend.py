@@ -114,7 +114,7 @@ class PreparedModel(BackendRep):
         return import_model(model, _rules(tuple(map(str, self.how.get("rules", ())))), fold_outputs=False)
 
     def _sources(self, tensors: Collection[str]) -> tuple[str, ...]:
-        """The small inputs that the tensors are computed from; none where a large one is among them."""
+        """The small inputs that the tensors are computed from; of large ones only the shape can matter."""
         producers = {output: node for node in self.model.graph.node for output in node.output}
         stack, seen = list(tensors), set(tensors)
         while stack:
@@ -124,7 +124,7 @@ class PreparedModel(BackendRep):
                     seen.add(name)
                     stack.append(name)
         found = [value for value in self.model.graph.input if value.name in seen and value.name in self.inputs]
-        return tuple(value.name for value in found) if all(map(_is_small, found)) else ()
+        return tuple(value.name for value in found if _is_small(value))
 
 
 class SmartmemBackend(Backend):

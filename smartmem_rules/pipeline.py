@@ -121,6 +121,8 @@ def _choose(
         },
         "rules_of_node": _rules_of_nodes(saturation, extracted),
         "near_misses": _near_misses(saturation, graph),
+        "rule_sites": _rule_sites(saturation, graph),
+        "rule_places": _rule_places(saturation, base),
     }
     return extracted, statistics
 
@@ -143,16 +145,42 @@ def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, list[
     return {origin: list(rules) for origin, rules in found.items() if rules}
 
 
-def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, list[dict[str, str]]]:
-    """For each ONNX node the rules that matched there, with the guard that turned them down."""
+def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, list[dict[str, Any]]]:
+    """For each ONNX node the rules that matched there, with the guard that turned them down, the nearest first."""
     producers = graph.producers()
-    found: dict[str, list[dict[str, str]]] = {}
-    for miss in saturation.near_misses:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for miss in sorted(saturation.near_misses, key=lambda miss: (-miss.size, -miss.passed)):
         node = producers.get(miss.tensor or "")
         if node is not None:
+            one = {"rule": miss.rule, "reason": miss.reason, "values": dict(miss.values)}
             for origin in node.origin or (node.name,):
-                found.setdefault(origin, []).append({"rule": miss.rule, "reason": miss.reason})
+                misses = found.setdefault(origin, [])
+                if one not in misses:
+                    misses.append(one)
     return found
+
+
+def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, list[str]]:
+    """For each rule that fired the ONNX nodes whose results it rewrote."""
+    producers = graph.producers()
+    found: dict[str, dict[str, None]] = {}
+    for class_ in saturation.classes.values():
+        nodes = [producers[tensor] for tensor in class_.tensors if tensor in producers]
+        origins = dict.fromkeys(origin for node in nodes for origin in node.origin or (node.name,))
+        for enode in class_.nodes:
+            for rule in enode.rules:
+                found.setdefault(rule, {}).update(origins)
+    return {rule: list(origins) for rule, origins in found.items()}
+
+
+def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, dict[str, Any]]:
+    """Where the rules stand that fired or nearly did, and what they say."""
+    seen = {name for name, one in saturation.statistics.items() if one.fired or one.tried}
+    return {
+        rule.name: {"file": rule.span.file, "line": rule.span.line, "equation": rule.comment}
+        for rule in base.rules()
+        if rule.name in seen
+    }
 
 
 def _facts(graph: Graph) -> dict[str, Any]:

@@ -67,13 +67,43 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
             raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
         nodes = {node: in_file[node]}
     rules = plan.statistics.get("rules_of_node", {}).get(node, [])
+    places = plan.statistics.get("rule_places", {})
+    misses = plan.statistics.get("near_misses", {}).get(node, [])
     return {
         "node": node,
         "operator": nodes.get(node, ""),
         "outcome": _outcome(kernels, node, plan.statistics.get("nodes", {})),
         "kernels": [_kernel_data(kernel, node) for kernel in kernels],
         "rules": list(rules),
-        "near_misses": plan.statistics.get("near_misses", {}).get(node, []),
+        "rule_places": {rule: places[rule] for rule in rules if rule in places},
+        "near_misses": [{**miss, **places.get(miss["rule"], {})} for miss in misses],
+    }
+
+
+def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
+    """Where a rule fired on a model and where it nearly did: {rule, file, line, equation, tried, fired, nodes, near_misses}.
+
+    Raises:
+        GraphError: no rule of this name took part.
+    """
+    statistics = {one["rule"]: one for one in plan.statistics.get("rules", [])}
+    if rule not in statistics:
+        hint = did_you_mean(rule, statistics) or "the level runs no rule of this name, or none of its operators is there"
+        raise GraphError(f"no rule {rule!r} took part in optimizing {plan.model}; {hint}")
+    nodes: dict[str, str] = plan.statistics.get("nodes", {})
+    sites = plan.statistics.get("rule_sites", {}).get(rule, [])
+    misses = [
+        {"node": node, "operator": nodes.get(node, ""), **{key: one[key] for key in ("reason", "values") if key in one}}
+        for node, found in plan.statistics.get("near_misses", {}).items()
+        for one in found
+        if one["rule"] == rule
+    ]
+    return {
+        "rule": rule,
+        **plan.statistics.get("rule_places", {}).get(rule, {}),
+        **{key: statistics[rule][key] for key in ("tried", "fired", "milliseconds", "enodes")},
+        "nodes": [{"node": node, "operator": nodes.get(node, "")} for node in sites],
+        "near_misses": misses,
     }
 
 

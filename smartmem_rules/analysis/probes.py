@@ -208,7 +208,7 @@ class Drawing:
 
     def _variant(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """A shape that broadcasts with another one."""
-        match self.random.randrange(6):
+        match self.random.randrange(8):
             case 0:
                 return shape[len(shape) // 2 :]
             case 1:
@@ -217,6 +217,8 @@ class Drawing:
                 return shape[-1:]
             case 3:
                 return ()
+            case 4:
+                return (self.random.choice(EXTENTS), *shape)[:4]
             case _:
                 return shape
 
@@ -259,7 +261,8 @@ class Drawing:
     def _integers(self, shape: tuple[int, ...]) -> Value:
         order = list(range(len(shape)))
         self.random.shuffle(order)
-        choices: list[tuple[int, ...]] = [tuple(order), (0,), (-1,), (1,), shape, (1,) * len(shape), (2,) * len(shape)]
+        alike = [(number,) * len(shape) for number in (1, 2)]
+        choices: list[tuple[int, ...]] = [tuple(order), (0,), (-1,), (1,), shape, (2, *shape), *alike]
         return self.random.choice(choices)
 
 

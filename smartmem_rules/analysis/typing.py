@@ -18,7 +18,7 @@ from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 ATTEMPTS = 60
-WANTED = 5
+WANTED = 12
 ABSENT = "_"
 
 

@@ -12,6 +12,8 @@ _COMMANDS = {
     "bench": "Measure models, beside each other and beside other systems.",
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
     "check": "Check rule files.",
+    "verify": "Test and prove rules, or show where they are wrong.",
+    "discover": "Find rewrites over given operators and print them as rules.",
     "fmt": "Lay out rule files.",
     "docs": "Write the reference of all rules, operators, tables and devices as HTML.",
     "lsp": "Serve an editor: messages, hover, definitions, completion.",

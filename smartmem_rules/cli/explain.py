@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,33 @@ from smartmem_rules.cli.common import (
 
 @click.command("explain")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
-@click.argument("node")
+@click.argument("node", required=False)
+@click.option("--rule", metavar="NAME", help="Say where this rule fired and where it nearly did, instead of a NODE.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
 @optimize_options
 @json_option
 @reports_errors
-def command(model: Path, node: str, level: str, as_json: bool, **how: Any) -> None:
-    """Say which kernel the ONNX NODE ended in, and which rules brought it there."""
-    from smartmem_rules.api import explain_model
+def command(model: Path, node: str | None, rule: str | None, level: str, as_json: bool, **how: Any) -> None:
+    """Say which kernel the ONNX NODE ended in, and which rules brought it there; or where a rule fired."""
+    from smartmem_rules.api import explain_model, explain_rule_on
 
+    if (node is None) == (rule is None):
+        raise click.UsageError("give a NODE or --rule NAME")
     how["disable"] = names(how["disable"])
     with progress_display() as progress:
-        data = explain_model(model, node, level=level, progress=progress, **how)
+        if rule is not None:
+            data = explain_rule_on(model, rule, level=level, progress=progress, **how)
+        else:
+            data = explain_model(model, node or "", level=level, progress=progress, **how)
     if as_json:
         print_json(data)
-        return
+    elif rule is not None:
+        _show_rule(data)
+    else:
+        _show_node(data)
+
+
+def _show_node(data: Mapping[str, Any]) -> None:
     screen = console()
     screen.print(f"{data['operator']} {data['node']}: {data['outcome']}".strip(), markup=False)
     for kernel in data["kernels"]:
@@ -42,6 +55,34 @@ def command(model: Path, node: str, level: str, as_json: bool, **how: Any) -> No
         for other in kernel["with"]:
             screen.print(f"  with {other}", markup=False)
     if data["rules"]:
-        screen.print(f"\nthrough the rules: {', '.join(data['rules'])}", markup=False)
+        screen.print("\nthrough the rules", markup=False)
+    for rule in data["rules"]:
+        screen.print(f"  {_placed(rule, data['rule_places'].get(rule, {}))}", markup=False)
+    for place, miss in enumerate(data["near_misses"]):
+        screen.print(f"\nnearest rule that did not apply: {_placed(miss['rule'], miss)}" if not place else
+                     f"did not apply: {_placed(miss['rule'], miss)}", markup=False)
+        screen.print(f"  the guard that failed: {miss['reason']}", markup=False)
+        for name, value in miss.get("values", {}).items():
+            screen.print(f"    {name} is {value}", markup=False)
+
+
+def _show_rule(data: Mapping[str, Any]) -> None:
+    screen = console()
+    screen.print(_placed(data["rule"], data), markup=False)
+    screen.print(
+        f"matched {data['tried']} times, fired {data['fired']} times, {data['milliseconds']:.1f} ms, "
+        f"{data['enodes']} e-nodes",
+        markup=False,
+    )
+    for site in data["nodes"]:
+        screen.print(f"fired at {site['operator']} {site['node']}", markup=False)
     for miss in data["near_misses"]:
-        screen.print(f"did not fire: {miss['rule']}: {miss['reason']}", markup=False)
+        screen.print(f"not at {miss['operator']} {miss['node']}: {miss['reason']}", markup=False)
+        for name, value in miss.get("values", {}).items():
+            screen.print(f"    {name} is {value}", markup=False)
+
+
+def _placed(rule: str, place: Mapping[str, Any]) -> str:
+    """A rule with its equation and its place in the rule files."""
+    equation = f"   # {place['equation']}" if place.get("equation") else ""
+    return f"{rule}{equation}" + (f"   ({place['file']}:{place['line']})" if "file" in place else "")

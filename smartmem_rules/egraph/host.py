@@ -129,12 +129,14 @@ class Host:
         equation = Equation("%0", map_.variables, Read("$0", map_.indices, type_.dtype), type_)
         return self.derived_meta(VIEW, map_name, type_, (operand,), (equation,), "%0")
 
-    def miss(self, rule: str, root: Meta, reason: str, values: Mapping[str, str]) -> None:
+    def miss(
+        self, rule: str, root: Meta, reason: str, values: Mapping[str, str], size: int = 1, passed: int = 0
+    ) -> None:
         """Note a match that was turned down; the first ones of each rule are kept."""
         count = self._misses.get(rule, 0)
         if count < NEAR_MISSES_PER_RULE:
             self._misses[rule] = count + 1
-            self.near_misses.append(NearMiss(rule, root.tensor, reason, dict(values)))
+            self.near_misses.append(NearMiss(rule, root.tensor, reason, dict(values), size, passed))
 
 
 def _compose(host: Host, texts: Sequence[str]) -> str:

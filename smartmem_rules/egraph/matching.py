@@ -26,9 +26,13 @@ from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate
 class Refused(Exception):
     """A match is no application of its rule; the message says why, `values` what was looked at."""
 
-    def __init__(self, reason: str, values: Mapping[str, str]) -> None:
+    def __init__(self, reason: str, values: Mapping[str, str], passed: int = 0) -> None:
+        """Args:
+        passed: how many guards held before the one that failed.
+        """
         super().__init__(reason)
         self.values = values
+        self.passed = passed
 
 
 @dataclass
@@ -57,27 +61,29 @@ class Application:
             self._known[key] = answer
         statistics.milliseconds += (time.perf_counter() - began) * 1000
         if isinstance(answer, Refused):
-            host.miss(self.rule, metas[self.left.root_slot], str(answer), answer.values)
+            root = metas[self.left.root_slot]
+            host.miss(self.rule, root, str(answer), answer.values, len(self.left.operators), answer.passed)
             return ""
         return answer
 
     def _judge(self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]) -> list[str]:
         scope, bundles, bound = self._bind(host, texts, metas)
-        for guard in self.guards:
+        for passed, guard in enumerate(self.guards):
             try:
                 holds = truth(guard, scope)
             except (DefinitionError, Unsupported) as failure:
-                raise Refused(f"{source_text(guard)} ({failure})", shown_values(guard, scope)) from failure
+                raise Refused(f"{source_text(guard)} ({failure})", shown_values(guard, scope), passed) from failure
             if not holds:
-                raise Refused(source_text(guard), shown_values(guard, scope))
+                raise Refused(source_text(guard), shown_values(guard, scope), passed)
         builder = _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, [])
         try:
             meta = builder.build(self.right, root=True)
         except (DefinitionError, Unsupported) as failure:
-            raise Refused(f"the right side: {failure}", {}) from failure
+            raise Refused(f"the right side: {failure}", {}, len(self.guards)) from failure
         expected = metas[self.left.root_slot].type
         if meta is None or meta.type != expected:
-            raise Refused("the right side has another type", {"left": str(expected), "right": str(meta and meta.type)})
+            types = {"left": str(expected), "right": str(meta and meta.type)}
+            raise Refused("the right side has another type", types, len(self.guards))
         return builder.pieces
 
     def _bind(

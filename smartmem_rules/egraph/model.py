@@ -68,12 +68,17 @@ class RuleStatistics:
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A match of a rule at a tensor of the model that a guard turned down."""
+    """A match of a rule at a tensor of the model that a guard turned down.
+
+    `size` is the number of operators that did match, `passed` that of the guards before the one that failed.
+    """
 
     rule: str
     tensor: str | None
     reason: str
     values: Mapping[str, str] = field(hash=False)
+    size: int = 0
+    passed: int = 0
 
 
 @dataclass

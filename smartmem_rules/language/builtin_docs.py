@@ -42,6 +42,9 @@ LIST_DOCS: dict[str, tuple[str, str]] = {
     "dtype": ("dtype(x)", "the element type of a tensor"),
     "count": ("count(xs)", "how many members a variadic input or output has"),
     "present": ("present(x)", "whether an optional input or attribute is given"),
+    "distinct": ("distinct(s)", "each element once, in the order of its first place"),
+    "letters": ("letters(text)", "the characters of a text without blanks; `...` is one"),
+    "parts": ("parts(text, separator)", "the pieces of a text between separators"),
     "near": ("near(a, b)", "whether two numbers agree to four digits"),
     "fail": ('fail("why")', "this operator cannot be used so"),
 }

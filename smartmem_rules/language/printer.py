@@ -6,6 +6,7 @@ program made.
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile, zip_longest
 from math import inf, isinf
 
@@ -19,6 +20,8 @@ _PRECEDENCE = {
 }  # fmt: skip
 _CONDITIONAL, _REDUCTION, _NEGATION, _POWER, _READ, _POSTFIX, _ATOM = 0, 7, 8, 9, 10, 11, 12
 _GIVEN = "_"
+_LOOPING = frozenset({"sum", "max", "min", "prod", "any", "all", "first"})
+_LOOP = re.compile(r"(\*\s*)?[A-Za-z_]\w*\s*<(?!=)")
 
 
 def print_module(module: s.Module) -> str:
@@ -68,7 +71,7 @@ def _atom(expr: s.Expression) -> str:
         case s.Name(id=name):
             return name
         case s.Call(function=function, arguments=arguments):
-            return f"{function}({_items(arguments)})"
+            return f"{function}({_arguments(function, arguments)})"
         case s.ListOf(items=items):
             return f"[{_items(items)}]"
         case s.Comprehension(body=body, binders=binders, condition=condition):
@@ -131,6 +134,16 @@ def _within(expr: s.Expression, least: int) -> str:
 
 def _items(items: tuple[s.Expression, ...]) -> str:
     return ", ".join(print_expression(item) for item in items)
+
+
+def _arguments(function: str, arguments: tuple[s.Expression, ...]) -> str:
+    """The arguments of a call; `max(a < b)` would begin a loop, `max((a < b))` does not."""
+    text = _items(arguments)
+    if function not in _LOOPING or not _LOOP.match(text):
+        return text
+    first = print_expression(arguments[0])
+    guarded = f"*({first[1:]})" if first.startswith("*") else f"({first})"
+    return ", ".join([guarded, *(print_expression(argument) for argument in arguments[1:])])
 
 
 def _binder(binder: s.Binder) -> str:

@@ -27,6 +27,7 @@ Choices = dict[str, Any]
 _DTYPES = ("float32", "float16", "float64", "int32", "int64", "uint8", "bool")
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10)
 _LOCAL_TRIES = 14
+_PROBES = 4
 _REPAIRS = 60
 _HARD = 8
 """Repairs for each satisfied instance from which on a rule is hard to satisfy."""
@@ -104,6 +105,7 @@ class Search:
 
     def cases(self, most_attempts: int) -> Iterator[Case | None]:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""
+        yield from self._every_dtype()
         previous: Case | None = None
         while self.statistics.generated < most_attempts:
             start: Choices = {}
@@ -117,6 +119,16 @@ class Search:
             if found is not None:
                 previous = found
             yield found
+
+    def _every_dtype(self) -> Iterator[Case | None]:
+        """Some instances of each element type that the left side admits: rules go wrong for one of them only."""
+        for dtype in _DTYPES:
+            for _ in range(_PROBES):
+                if self._assemble({"dtype": dtype}) is None and dtype not in self.built:
+                    continue
+                for _ in range(2):
+                    yield self._satisfy({"dtype": dtype})
+                break
 
     def _satisfy(self, start: Choices) -> Case | None:
         self.statistics.generated += 1

@@ -76,7 +76,8 @@ def _rewrite(
     if prove:
         proof = prove_rewrite(rule, instances)
         if proof.answer == "proved":
-            return replace(report, verdict=r.PROVED, method=f"z3: {proof.method}; {method}")
+            proved = (*assumptions, "the proof is of real numbers; floats and integers beside it were tested")
+            return replace(report, verdict=r.PROVED, method=f"z3: {proof.method}; {method}", assumptions=proved)
         return replace(report, reason=f"not proved: {proof.reason}")
     return report
 

@@ -138,7 +138,7 @@ def test_small_values_spare_the_solver() -> None:
         ("Mul(Mul(x, c), d) => Mul(x, Mul(c, d))", "constant(c), constant(d)", True, False),
         ("Add(x, y) => x", "", True, True),
         ("Add(x, y) => x", "shape(x) == shape(y)", True, False),
-        ("ReduceSum(x; axes = a, keepdims = 1) => ReduceSum(x; axes = a, keepdims = 0)", "present(a)", False, True),
+        ("ReduceSum(x; axes = [0], keepdims = 1) => ReduceSum(x; axes = [0], keepdims = 0)", "", False, True),
     ],
 )
 def test_types_of_both_sides(text: str, given: str, agree: bool, differ: bool) -> None:

@@ -125,7 +125,7 @@ def _items() -> st.SearchStrategy[s.Item]:
 
 def modules() -> st.SearchStrategy[s.Module]:
     """Whole files."""
-    family = st.lists(_items(), max_size=2).map(
+    family = st.lists(_items().filter(lambda item: not isinstance(item, s.Ruleset)), max_size=2).map(
         lambda items: s.Family(AT, ("Op",), ((s.Name(AT, "Add"),), (s.Name(AT, "Mul"),)), tuple(items))
     )
     items = st.lists(_items() | family, max_size=4)

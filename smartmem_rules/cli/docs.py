@@ -1,0 +1,57 @@
+"""`smartmem docs`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from smartmem_rules.cli.common import fail, json_option, print_json, reports_errors
+
+
+@click.command("docs")
+@click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable.")
+@click.option(
+    "-o",
+    "--output",
+    default="rules_reference",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder to write.",
+)
+@click.option(
+    "--verdicts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What `smartmem verify --json` printed; shown beside each rule.",
+)
+@json_option
+@reports_errors
+def command(rules: tuple[Path, ...], output: Path, verdicts: Path | None, as_json: bool) -> None:
+    """Write the reference of all rules, operators, tables and devices as HTML pages that need no server."""
+    from smartmem_rules.language.rulebase import load_rules
+    from smartmem_rules.reference.site import write_reference
+
+    base = load_rules(rules)
+    try:
+        files = write_reference(base, output, _verdicts(verdicts))
+    except OSError as error:
+        fail(f"{output}: the reference cannot be written ({error.strerror or error})")
+    if as_json:
+        print_json({"files": [str(file) for file in files]})
+    else:
+        click.echo(f"wrote {len(files)} pages; begin with {files[0]}")
+
+
+def _verdicts(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        return {
+            str(one["name"]): f"{one['verdict']} ({one['method']})" if one.get("method") else str(one["verdict"])
+            for one in data["rules"]
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        fail(f"{path}: this is no output of `smartmem verify --json` ({error})")
+        raise AssertionError from error

@@ -1,0 +1,1 @@
+"""The browsable reference of a rule base."""

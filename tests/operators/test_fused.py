@@ -1,0 +1,96 @@
+"""The fused operators of graph optimizers, on the device, against onnxruntime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from smartmem_rules import optimize
+from tests.operators.overloads import Array
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("pyopencl")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Operands are shapes (drawn), arrays, or None for an absent one."""
+
+    operator: str
+    operands: tuple[tuple[int, ...] | Array | None, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ("o0",)
+    domain: str = "com.microsoft"
+
+    def __str__(self) -> str:
+        return f"{self.operator}-{len(self.operands)}-{'-'.join(self.attributes)}"
+
+
+def ints(*values: Any, dtype: str = "int32") -> Array:
+    return np.array(values, dtype)
+
+
+MASK = ints([1, 1, 1, 0, 0], [1, 1, 1, 1, 1])
+CASES = [
+    Case("FusedMatMul", ((2, 3, 5, 4), (3, 5, 6)), {"transA": 1, "alpha": 0.5}),
+    Case("FusedMatMul", ((3, 4), (6, 4)), {"transB": 1}),
+    Case("Gelu", ((3, 7),)),
+    Case("BiasGelu", ((2, 3, 8), (8,))),
+    Case("FastGelu", ((2, 3, 8), (8,))),
+    Case("FastGelu", ((2, 9),)),
+    Case("QuickGelu", ((2, 9),), {"alpha": 1.5}),
+    Case("SkipLayerNormalization", ((2, 3, 8), (2, 3, 8), (8,), (8,), (8,)), {"epsilon": 1e-3}),
+    Case("SkipLayerNormalization", ((2, 3, 8), (2, 3, 8), (8,)), {}, ("o0", "", "", "o3")),
+    Case("SkipSimplifiedLayerNormalization", ((2, 3, 8), (2, 3, 8), (8,))),
+    Case("SimplifiedLayerNormalization", ((2, 3, 8), (8,)), {"axis": -1}, domain=""),
+    Case("FusedConv", ((1, 4, 6, 6), (6, 4, 3, 3), (6,)), {"activation": "Relu", "pads": [1, 1, 1, 1]}),
+    Case(
+        "FusedConv",
+        ((1, 4, 6, 6), (6, 2, 3, 3), (6,)),
+        {"activation": "LeakyRelu", "activation_params": [0.2], "group": 2, "strides": [2, 2]},
+    ),
+    Case("FusedGemm", ((3, 4), (6, 4), (6,)), {"activation": "Relu", "transB": 1}),
+    Case(
+        "EmbedLayerNormalization",
+        (ints([1, 2, 0], [3, 3, 1]), ints([0, 0, 1], [0, 1, 1]), (5, 8), (4, 8), (2, 8), (8,), (8,), ints([1, 1, 0], [1, 1, 1])),
+        {"epsilon": 1e-6},
+        ("o0", "o1"),
+    ),
+    Case("MultiHeadAttention", ((2, 4, 8), (2, 5, 8), (2, 5, 8)), {"num_heads": 2}),
+    Case("MultiHeadAttention", ((2, 4, 8), (2, 5, 8), (2, 5, 6), (22,), MASK), {"num_heads": 2}),
+    Case("MultiHeadAttention", ((2, 4, 8), (2, 4, 8), (2, 4, 8), None, None, (1, 2, 4, 4)), {"num_heads": 2, "scale": 0.3}),
+    Case("Attention", ((2, 4, 8), (8, 24), (24,)), {"num_heads": 2}),
+    Case("Attention", ((2, 5, 8), (8, 24), (24,), MASK), {"num_heads": 2}),
+    Case("Attention", ((2, 5, 8), (8, 24), (24,)), {"num_heads": 4, "unidirectional": 1}),
+    Case("RotaryEmbedding", ((2, 3, 12), ints([0, 1, 2], [1, 2, 3], dtype="int64"), (5, 3), (5, 3))),
+    Case("RotaryEmbedding", ((2, 3, 12), ints(1, dtype="int64"), (5, 3), (5, 3)), {"interleaved": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fused_operator_agrees_with_onnxruntime(case: Case) -> None:
+    rng = np.random.default_rng(len(str(case)))
+    arrays = [np.asarray(rng.standard_normal(o), np.float32) if isinstance(o, tuple) else o for o in case.operands]
+    names = [f"i{place}" if array is not None else "" for place, array in enumerate(arrays)]
+    node = helper.make_node(case.operator, names, list(case.outputs), domain=case.domain, **case.attributes)
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in zip(names, arrays, strict=True)
+        if array is not None and array.dtype == np.float32
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(array, name)
+        for name, array in zip(names, arrays, strict=True)
+        if array is not None and array.dtype != np.float32
+    ]
+    outputs = [onnx.ValueInfoProto(name=name) for name in case.outputs if name]
+    graph = helper.make_graph([node], case.operator, inputs, outputs, constants)
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    check = optimize(helper.make_model(graph, opset_imports=imports, ir_version=8)).check()
+    assert check.reference == "onnxruntime"
+    assert check.passed, check

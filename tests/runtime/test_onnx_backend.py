@@ -1,0 +1,64 @@
+"""The backend that onnx.backend.test can drive, on some of its node tests (`bench/backend_suite.py` runs all)."""
+
+from __future__ import annotations
+
+import unittest
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+pytest.importorskip("pyopencl")
+
+from bench import backend_suite  # noqa: E402 - needs OpenCL
+from smartmem_rules import onnx_backend  # noqa: E402
+
+CASES = (
+    "test_add_bcast", "test_attention_4d_causal", "test_basic_deform_conv_with_padding", "test_bitshift_right_uint8",
+    "test_cast_FLOAT_to_INT4", "test_cast_FLOAT_to_FLOAT8E4M3FN", "test_einsum_batch_matmul", "test_gru_seq_length",
+    "test_gridsample_bicubic", "test_if", "test_linear_attention_gated_delta", "test_lstm_bidirectional",
+    "test_qlinearmatmul_2D_uint8_float32", "test_range_float_type_positive_delta", "test_reshape_one_dim",
+    "test_resize_upsample_scales_cubic", "test_rnn_seq_length", "test_rotary_embedding", "test_scan9_sum",
+    "test_top_k", "test_center_crop_pad_pad_expanded", "test_tensorscatter_circular", "test_softmax_axis_0",
+)  # fmt: skip
+
+
+def test_some_node_tests_pass() -> None:
+    cases = backend_suite.counted_cases()
+    outcomes = [backend_suite.run_case(cases[name]) for name in CASES]
+    assert [o for o in outcomes if o.verdict != backend_suite.PASSED] == []
+
+
+def test_unsupported_operators_say_so_and_are_skipped() -> None:
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("NonZero", ["x"], ["y"])],
+            "g",
+            [helper.make_tensor_value_info("x", 1, [3])],
+            [helper.make_tensor_value_info("y", 7, [1, "n"])],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    assert not onnx_backend.is_compatible(model)
+    with pytest.raises(unittest.SkipTest, match=r"(?s)unsupported: .*NonZero"):
+        onnx_backend.prepare(model)
+
+
+def test_nodes_run_alone() -> None:
+    node = helper.make_node("Add", ["a", "b"], ["c"])
+    (result,) = onnx_backend.run_node(node, [np.ones((2, 3), np.float32), np.ones(3, np.float32)])
+    np.testing.assert_array_equal(result, np.full((2, 3), 2, np.float32))
+
+
+def test_compile_time_inputs_get_a_plan_for_each_value() -> None:
+    case = backend_suite.counted_cases()["test_reshape_one_dim"]
+    prepared = onnx_backend.prepare(case.model)
+    assert prepared.fixed == ("shape",)
+    data = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    for shape in ([24], [24]):
+        assert prepared.run([data, np.array(shape)]).reshaped.shape == tuple(shape)
+    assert len(prepared._plans) == 1
+    assert isinstance(prepared, onnx.backend.base.BackendRep)
+    assert onnx_backend.supports_device("CPU")
