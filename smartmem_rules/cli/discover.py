@@ -11,11 +11,19 @@ from smartmem_rules.cli.verify import _seconds
 
 
 @click.command("discover")
-@click.option("--operators", required=True, multiple=True, metavar="NAME,...", help="What terms are made of; repeatable.")
+@click.option(
+    "--operators", required=True, multiple=True, metavar="NAME,...", help="What terms are made of; repeatable."
+)
 @click.option("--size", default=3, show_default=True, type=click.IntRange(1, 6), help="Operators on one side, at most.")
-@click.option("--rules", multiple=True, type=click.Path(exists=True, path_type=Path), help="One more rule file; repeatable.")
-@click.option("--disable", multiple=True, metavar="RULE", help="Take a rule away first; repeatable, or separated by commas.")
-@click.option("--budget", default="120s", show_default=True, callback=_seconds, help="Time after which what is found is printed.")
+@click.option(
+    "--rules", multiple=True, type=click.Path(exists=True, path_type=Path), help="One more rule file; repeatable."
+)
+@click.option(
+    "--disable", multiple=True, metavar="RULE", help="Take a rule away first; repeatable, or separated by commas."
+)
+@click.option(
+    "--budget", default="120s", show_default=True, callback=_seconds, help="Time after which what is found is printed."
+)
 @click.option("--seed", default=1, show_default=True, help="Of all random choices.")
 @json_option
 @reports_errors
@@ -28,7 +36,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Find rewrites over OPERATORS that do not follow from the rules there are, verify them, and print them as rules."""
+    """Find rewrites that do not follow from the rules there are, verify them, and print them as rules."""
     from smartmem_rules.language.rulebase import load_rules
     from smartmem_rules.verify.discover import discover
 

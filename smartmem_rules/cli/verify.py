@@ -37,7 +37,9 @@ def _seconds(context: click.Context, option: click.Parameter, value: str) -> flo
 @click.option("--trials", default=200, show_default=True, type=click.IntRange(20), help="Comparisons for each rule.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; by default one for each core.")
 @click.option("--mutants", is_flag=True, help="Measure the verifier: plant errors in the rules and see which it finds.")
-@click.option("--save", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Keep counterexamples as tests.")
+@click.option(
+    "--save", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Keep counterexamples as tests."
+)
 @json_option
 @reports_errors
 def command(
@@ -110,4 +112,6 @@ def _show_mutants(measured: MutantReport) -> None:
     for survivor in measured.survivors:
         click.echo(f"survived: {survivor.rule}: {survivor.change} ({survivor.reason})")
     share = measured.caught / measured.total if measured.total else 1.0
-    click.echo(f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {measured.discarded} say nothing new")
+    click.echo(
+        f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {measured.discarded} say nothing new"
+    )

@@ -113,8 +113,9 @@ def flatten(graph: Graph, through_views: bool) -> Program:
 def _compute_outputs_in_place(program: Program) -> None:
     """An output that only reshapes a tensor is that tensor, shown in another shape."""
     made = {d.tensor: d for d in program.definitions}
+    used = {tensor for d in program.definitions for tensor in tensors_read(d.equation.body)}
     for output in program.outputs:
-        definition = made.get(output)
+        definition = made.get(output) if output not in used else None
         read = None if definition is None or definition.equation.scan else definition.equation.view
         if definition is None or read is None or read.tensor not in made or read.tensor in program.outputs:
             continue

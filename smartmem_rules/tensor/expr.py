@@ -6,7 +6,7 @@ rule base are instantiated into equations; fusion substitutes equations into eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -198,6 +198,20 @@ def tensors_read(expr: Expr) -> list[str]:
             for name in sorted(index.gathered):
                 names.setdefault(name)
     return list(names)
+
+
+def needed(equations: Sequence[Equation], outputs: Collection[str]) -> tuple[Equation, ...]:
+    """The equations that the outputs depend on."""
+    producers = {equation.tensor: equation for equation in equations}
+    wanted = set(outputs)
+    stack = list(outputs)
+    while stack:
+        equation = producers.get(stack.pop())
+        if equation is not None:
+            read = set(tensors_read(equation.body)) - wanted
+            wanted |= read
+            stack.extend(read)
+    return tuple(equation for equation in equations if equation.tensor in wanted)
 
 
 def free_variables(expr: Expr) -> frozenset[Var]:

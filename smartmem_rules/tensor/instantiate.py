@@ -13,7 +13,7 @@ from typing import Protocol
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, as_list, integers
 from smartmem_rules.tensor.elements import Elements
-from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, Equation, FreshNames, TensorType, tensors_read
+from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
@@ -385,20 +385,6 @@ class _Instantiation:
         type_ = TensorType(body.dtype, tuple(shape))
         self.scope.tensors[equation.tensor] = TensorName(equation.tensor, type_)
         return Equation(equation.tensor, tuple(variables), body, type_)
-
-
-def needed(equations: Sequence[Equation], outputs: Mapping[str, TensorType]) -> tuple[Equation, ...]:
-    """The equations that the outputs depend on."""
-    producers = {equation.tensor: equation for equation in equations}
-    wanted = set(outputs)
-    stack = list(outputs)
-    while stack:
-        equation = producers.get(stack.pop())
-        if equation is not None:
-            read = set(tensors_read(equation.body)) - wanted
-            wanted |= read
-            stack.extend(read)
-    return tuple(equation for equation in equations if equation.tensor in wanted)
 
 
 def names_in(expr: ast.Expression) -> set[str]:

@@ -69,7 +69,8 @@ def evaluate_equations(equations: Sequence[Equation], tensors: Mapping[str, Arra
 
 def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[str, Array]:
     """Equations that read each other's earlier steps along the first axis; `known` learns their tensors."""
-    results = {e.tensor: np.zeros(e.type.shape, primitives.storage_dtype(e.type.dtype)) for e in scans}
+    # halves are kept wide from step to step: their rounding would add up
+    results = {e.tensor: np.zeros(e.type.shape, primitives.compute_dtype(e.type.dtype)) for e in scans}
     known.update(results)
     for step in range(scans[0].type.shape[0]):
         for equation in scans:
@@ -81,7 +82,7 @@ def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[
             if result.size:
                 shape = tuple(stop - start for start, stop in (ranges[v] for v in looping))
                 result[...] = np.broadcast_to(values, shape).reshape(result.shape)
-    return results
+    return {e.tensor: results[e.tensor].astype(primitives.storage_dtype(e.type.dtype)) for e in scans}
 
 
 def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array]) -> Array:

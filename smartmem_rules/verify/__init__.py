@@ -1,7 +1,7 @@
 """Judges rules: tests in exact arithmetic, proofs, counterexamples, mutants, discovery.
 
-The package can be called: `smartmem_rules.verify(...)` is `smartmem_rules.api.verify`, although a package of that name hides
-the function as soon as anything in it is imported.
+The package can be called: `smartmem_rules.verify(...)` is `smartmem_rules.api.verify`, although a package of that name
+hides the function as soon as anything in it is imported.
 """
 
 from __future__ import annotations

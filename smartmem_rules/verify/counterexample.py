@@ -11,7 +11,8 @@ import numpy as np
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.instantiate import FLOATS
-from smartmem_rules.verify.cases import Case, Choices, Search
+from smartmem_rules.verify.case import Case, Choices
+from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.domains import Array, Bounded, Domain, PrimeField, Rationals, Undefined
 from smartmem_rules.verify.evaluate import TooLarge
 from smartmem_rules.verify.operands import draw_values, special_values
@@ -149,42 +150,47 @@ def _weight(value: Any) -> float:
 def _simpler(choices: Choices) -> Iterator[Choices]:
     """Choices that may be simpler: fewer axes, smaller extents, absent attributes, the plain element type."""
     shapes = {slot: tuple(value) for slot, value in choices.items() if slot.startswith("shape:")}
+    for changed in _smaller_shapes(shapes):
+        yield {**choices, **changed}
+    for slot, value in choices.items():
+        for simple in _simpler_choice(slot, value):
+            yield {**choices, slot: simple}
+
+
+def _smaller_shapes(shapes: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, tuple[int, ...]]]:
     rank = max((len(s) for s in shapes.values()), default=0)
     for axis in range(rank):
-        dropped = {k: s[:axis] + s[axis + 1 :] for k, s in shapes.items() if len(s) == rank}
-        yield {**choices, **dropped}
-        aligned = {k: s[: len(s) - 1 - axis] + s[len(s) - axis :] for k, s in shapes.items() if len(s) > axis}
-        yield {**choices, **aligned}
+        yield {k: s[:axis] + s[axis + 1 :] for k, s in shapes.items() if len(s) == rank}
+        yield {k: s[: len(s) - 1 - axis] + s[len(s) - axis :] for k, s in shapes.items() if len(s) > axis}
     for value in sorted({n for s in shapes.values() for n in s if n > 1}, reverse=True):
         for smaller in (1, 2, value - 1):
             if smaller < value:
-                yield {**choices, **{k: tuple(smaller if n == value else n for n in s) for k, s in shapes.items()}}
+                yield {k: tuple(smaller if n == value else n for n in s) for k, s in shapes.items()}
     for slot, shape in shapes.items():
-        for axis in range(len(shape)):
-            yield {**choices, slot: shape[:axis] + shape[axis + 1 :]}
+        for axis, extent in enumerate(shape):
+            yield {slot: shape[:axis] + shape[axis + 1 :]}
             for smaller in (1, 2):
-                if smaller < shape[axis]:
-                    yield {**choices, slot: shape[:axis] + (smaller,) + shape[axis + 1 :]}
-    for slot, value in choices.items():
-        if slot.startswith("given:"):
-            for name in value:
-                if value[name] is not None:
-                    yield {**choices, slot: {**value, name: None}}
-        elif slot.startswith("name:") and value is not None:
-            for simple in (None, 0, 1, 0.0, 1.0, (0,), (1,), (-1,)):
-                yield {**choices, slot: simple}
-        elif slot == "dtype" and value != "float32":
-            yield {**choices, slot: "float32"}
-        elif slot.startswith(("constant:", "one:")) and value:
-            yield {**choices, slot: False}
+                if smaller < extent:
+                    yield {slot: (*shape[:axis], smaller, *shape[axis + 1 :])}
+
+
+def _simpler_choice(slot: str, value: Any) -> Iterator[Any]:
+    if slot.startswith("given:"):
+        for name in value:
+            if value[name] is not None:
+                yield {**value, name: None}
+    elif slot.startswith("name:") and value is not None:
+        yield from (None, 0, 1, 0.0, 1.0, (0,), (1,), (-1,))
+    elif slot == "dtype" and value != "float32":
+        yield "float32"
+    elif slot.startswith(("constant:", "one:")) and value:
+        yield False
 
 
 # --- printing ------------------------------------------------------------------------------------------
 
 
-def describe(
-    rule: ast.Rewrite, case: Case, difference: Difference, seed: int, files: Sequence[str]
-) -> Counterexample:
+def describe(rule: ast.Rewrite, case: Case, difference: Difference, seed: int, files: Sequence[str]) -> Counterexample:
     """The whole instance as text, data and a snippet."""
     assert case.right is not None
     used = leaves(case.left)

@@ -77,7 +77,11 @@ def discover(
     found = Enumerator(operators, size, instances, seed).run()
     discovery = Discovery(terms=found.terms, pairs=len(found.pairs))
     pairs = sorted(dict.fromkeys(_oriented(p) for p in found.pairs), key=lambda p: (_cost(p[0]) + _cost(p[1]), str(p)))
-    pairs = [p for p in pairs if leaves(p[1]).keys() <= {*leaves(p[0]), *(n for n, v in leaves(p[1]).items() if v.number is not None)}]
+    pairs = [
+        p
+        for p in pairs
+        if leaves(p[1]).keys() <= {*leaves(p[0]), *(n for n, v in leaves(p[1]).items() if v.number is not None)}
+    ]
     working = replace(base, rewrites=list(base.rewrites))
     total = len(pairs)
     while pairs and time.perf_counter() - began < seconds:
@@ -108,6 +112,7 @@ def _oriented(pair: tuple[Term, Term]) -> tuple[Term, Term]:
 
 def reorders(left: Term, right: Term) -> bool:
     """Whether both sides apply the same operators to the same leaves: associativity, of which an e-graph explodes."""
+
     def parts(term: Term) -> list[str]:
         return sorted(t.operator if isinstance(t, Application) else t.name for t in subterms(term))
 
@@ -124,7 +129,9 @@ def underivable(pairs: Sequence[tuple[Term, Term]], base: RuleBase) -> list[tupl
     names = [(writer.write(left), writer.write(right)) for left, right in pairs]
     writer.graph.outputs.extend(dict.fromkeys(n for pair in names for n in pair))
     rulesets = list(dict.fromkeys(rule.ruleset for rule in base.rewrites))
-    saturation = saturate(writer.graph, base, rulesets * 2, bounds=replace(_BOUNDS, enodes=_BOUNDS.enodes + 40 * len(pairs)))
+    saturation = saturate(
+        writer.graph, base, rulesets * 2, bounds=replace(_BOUNDS, enodes=_BOUNDS.enodes + 40 * len(pairs))
+    )
     tensor_class = saturation.tensor_class
     return [p for p, (a, b) in zip(pairs, names, strict=True) if tensor_class[a] != tensor_class[b]]
 
@@ -140,10 +147,7 @@ class _GraphWriter:
         """The tensor of a term."""
         if term in self.names:
             return self.names[term]
-        if isinstance(term, Leaf):
-            name = self._leaf(term)
-        else:
-            name = self._application(term)
+        name = self._leaf(term) if isinstance(term, Leaf) else self._application(term)
         self.names[term] = name
         return name
 
@@ -163,7 +167,9 @@ class _GraphWriter:
         name = f"n{len(self.graph.nodes)}"
         names = {output_name(0): name} | {operand_name(i): o for i, o in enumerate(operands) if o is not None}
         names |= {e.tensor: f"{name}.{e.tensor}" for e in term.instance.equations if e.tensor not in names}
-        equations = tuple(replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in term.instance.equations)
+        equations = tuple(
+            replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in term.instance.equations
+        )
         self.graph.types.update({e.tensor: TensorType(e.type.dtype, e.type.shape) for e in equations})
         node = Node(name, term.operator, operands, dict(term.attributes), (name,), (name,), equations)
         self.graph.nodes.append(node)

@@ -19,8 +19,30 @@ from smartmem_rules.tensor.instantiate import FLOATS
 Array = np.ndarray[Any, np.dtype[Any]]
 Value = tuple[Array, ...]
 
-FIELD = frozenset("add sub mul neg div recip cast sum prod square float".split())
-ORDERED = FIELD | frozenset("min max abs sign floor ceil select lt le gt ge eq ne and or not any all pow".split())
+FIELD = frozenset(["add", "sub", "mul", "neg", "div", "recip", "cast", "sum", "prod", "square", "float"])
+ORDERED = FIELD | frozenset(
+    [
+        "min",
+        "max",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "select",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+        "any",
+        "all",
+        "pow",
+    ]
+)
 UNIT = 2.0**-52
 
 

@@ -128,7 +128,9 @@ class Draws:
     def partner(self, shape: Shape) -> Shape:
         """A list that is related to another: equal, broadcast to it, one of its axes."""
         rank = len(shape)
-        kind = self.random.choices(("same", "ones", "axis", "suffix", "some", "more", "fresh"), (36, 14, 16, 8, 14, 5, 7))[0]
+        kind = self.random.choices(
+            ("same", "ones", "axis", "suffix", "some", "more", "fresh"), (36, 14, 16, 8, 14, 5, 7)
+        )[0]
         match kind:
             case "same":
                 return shape
@@ -143,7 +145,7 @@ class Draws:
             case "some":
                 return tuple(n if self.random.random() < 0.6 else 1 for n in shape)
             case "more" if rank < 5:
-                return (self.extent(),) + shape
+                return (self.extent(), *shape)
             case _:
                 return self.extents(min(rank, 4))
 
@@ -226,11 +228,15 @@ class Draws:
 
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
-        match self.random.choices(("factors", "small", "offset", "offsets", "partner", "parts", "one"), (20, 15, 25, 8, 10, 14, 8))[0]:
+        match self.random.choices(
+            ("factors", "small", "offset", "offsets", "partner", "parts", "one"), (20, 15, 25, 8, 10, 14, 8)
+        )[0]:
             case "factors":
                 return self.factors(elements)
             case "small":
-                return tuple(self.random.choice((1, 2, 3)) for _ in range(self.random.choice((1, rank, max(1, rank - 2)))))
+                return tuple(
+                    self.random.choice((1, 2, 3)) for _ in range(self.random.choice((1, rank, max(1, rank - 2))))
+                )
             case "offset":
                 extent = self.random.choice(shape) if shape else 1
                 return (self.random.randint(-extent, extent),)

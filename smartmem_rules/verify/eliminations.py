@@ -93,10 +93,10 @@ def _compare(rule: ast.Eliminate, term: Application, instances: Instances, outco
 def positions(type_: TensorType) -> Array:
     """A tensor whose elements are all different: their positions."""
     count = type_.elements
+    numbers: Array = np.arange(1, count + 1).reshape(type_.shape)
     if type_.dtype == "bool":
-        return (np.arange(count) % 2 == 1).reshape(type_.shape)
-    dtype = "float32" if type_.dtype in ("bfloat16", "float16") else type_.dtype
-    return np.arange(1, count + 1).astype(dtype).reshape(type_.shape)
+        return np.asarray(numbers % 2 == 0)
+    return numbers.astype("float32" if type_.dtype in ("bfloat16", "float16") else type_.dtype)
 
 
 def _admitted(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:
@@ -136,7 +136,8 @@ def _wrong_view(map_: IndexMap, source: Array, expected: Array) -> str | None:
 def _through(map_: IndexMap, source: Array) -> Array:
     type_ = TensorType("float32", map_.shape)
     equation = Equation("%0", map_.variables, Read("$0", map_.indices, "float32"), type_)
-    return np.asarray(evaluate([equation], {"$0": (source,)}, Domain())["%0"][0])
+    values: Array = evaluate([equation], {"$0": (source,)}, Domain())["%0"][0]
+    return values
 
 
 def _compare_reference(
@@ -152,7 +153,13 @@ def _compare_reference(
     for place, reference in enumerate(expected[:1] if len(expected) != count else expected):
         actual = np.asarray(computed[output_name(place)][0])
         if reference.shape != actual.shape:
-            outcome.failure = term, f"ONNX's evaluator gives the shape {list(reference.shape)}, not {list(actual.shape)}"
+            outcome.failure = (
+                term,
+                f"ONNX's evaluator gives the shape {list(reference.shape)}, not {list(actual.shape)}",
+            )
         elif not np.array_equal(reference, actual):
             at = tuple(int(i) for i in np.argwhere(reference != actual)[0])
-            outcome.failure = term, f"element {list(at)} is {reference[at]} by ONNX's evaluator and {actual[at]} by the definition"
+            outcome.failure = (
+                term,
+                f"element {list(at)} is {reference[at]} by ONNX's evaluator and {actual[at]} by the definition",
+            )

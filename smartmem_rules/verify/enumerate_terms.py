@@ -49,7 +49,9 @@ class Enumeration:
 class Enumerator:
     """Builds terms from smaller ones; of terms with one value only the first is built upon."""
 
-    def __init__(self, operators: Sequence[str], size: int, instances: Instances, seed: int, constants: bool = True) -> None:
+    def __init__(
+        self, operators: Sequence[str], size: int, instances: Instances, seed: int, constants: bool = True
+    ) -> None:
         self.operators = operators
         self.size = size
         self.instances = instances

@@ -23,6 +23,7 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
 from smartmem_rules.verify.domains import Array, Domain, Value
 
+
 class TooLarge(Exception):
     """An instance has more points than verification computes."""
 
@@ -64,7 +65,9 @@ class _Points:
             case Const(value=value, dtype=dtype):
                 return self.domain.constant(value, dtype)
             case Read(tensor=tensor, indices=indices):
-                places = tuple(self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True))
+                places = tuple(
+                    self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True)
+                )
                 return tuple(_picked(component, places) for component in self.tensors[tensor])
             case Apply(function="cast", arguments=(argument,), dtype=dtype):
                 return self.domain.cast(self.element(argument, axes, inside), argument.dtype, dtype)
@@ -94,7 +97,7 @@ class _Points:
         return self.domain.reduce(kind, full, len(axes), dtype)
 
     def _shape(self, tensor: str) -> tuple[int, ...]:
-        return self.tensors[tensor][0].shape
+        return tuple(self.tensors[tensor][0].shape)
 
     def _place(self, index: Index, extent: int, axes: tuple[Var, ...], inside: Array | None) -> Array:
         values = self._index(index, axes, inside)
@@ -141,7 +144,9 @@ class _Points:
             case Lookup(table=table, position=position):
                 return np.asarray(table, np.int64)[self._place(position, len(table), axes, inside)]
             case Gathered(tensor=tensor, indices=indices, extent=extent, wrap=wrap):
-                places = tuple(self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True))
+                places = tuple(
+                    self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True)
+                )
                 values = np.asarray(self.tensors[tensor][0][places], np.int64)
                 return np.where(values < 0, values + extent, values) if wrap else values
 

@@ -1,8 +1,8 @@
 """Proves index rules for all integers with z3.
 
-Quotients and remainders become fresh numbers with their defining inequalities, so that what is left are polynomials.  Two
-lemmas about integers help the solver over products: of two different multiples of a positive number one is larger by at
-least that number, and quotients of one number by one divisor are equal.
+Quotients and remainders become fresh numbers with their defining inequalities, so that what is left are polynomials.
+Two lemmas about integers help the solver over products: of two different multiples of a positive number one is larger
+by at least that number, and quotients of one number by one divisor are equal.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Proof:
 
 def prove_index_rule(rule: ast.IndexRule, milliseconds: int = MILLISECONDS) -> Proof:
     """Whether a rule holds for all integers that satisfy its guards; divisors of its left side are positive."""
-    import z3
+    import z3  # type: ignore[import-untyped]
 
     try:
         return _prove(rule, z3, milliseconds)

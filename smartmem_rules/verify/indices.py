@@ -64,7 +64,13 @@ def value(expression: ast.Expression, names: Mapping[str, int]) -> int:
             a, b = value(left, names), value(right, names)
             if operator in ("//", "%") and b == 0:
                 raise Meaningless
-            return {"+": a + b, "-": a - b, "*": a * b}[operator] if operator in "+-*" else a // b if operator == "//" else a % b
+            return (
+                {"+": a + b, "-": a - b, "*": a * b}[operator]
+                if operator in "+-*"
+                else a // b
+                if operator == "//"
+                else a % b
+            )
     raise Meaningless
 
 

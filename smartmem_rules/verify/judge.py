@@ -124,16 +124,34 @@ def _eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget: Bud
     share = outcome.satisfied / outcome.generated if outcome.generated else 0.0
     assumptions = (_SMALL, "instances that are no views are left alone by the engine")
     report = RuleReport(
-        rule.name, "eliminate", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.trials, share, outcome.no_view
+        rule.name,
+        "eliminate",
+        rule.span,
+        r.TESTED,
+        method,
+        assumptions,
+        outcome.trials,
+        outcome.trials,
+        share,
+        outcome.no_view,
     )
     if outcome.failure is not None:
         term, reason = outcome.failure
         operands = ", ".join("_" if o is None else str(o.type) for o in term.operands)
-        lines = (f"{rule.span}: {rule.name} is wrong (seed {seed})", f"  {term_text(term)}", f"  on {operands}", f"  {reason}")
+        lines = (
+            f"{rule.span}: {rule.name} is wrong (seed {seed})",
+            f"  {term_text(term)}",
+            f"  on {operands}",
+            f"  {reason}",
+        )
         snippet = _elimination_snippet(rule, seed, budget.trials)
-        return replace(report, verdict=r.FAILED, counterexample=Counterexample(reason, lines, snippet, {"term": term_text(term)}))
+        return replace(
+            report, verdict=r.FAILED, counterexample=Counterexample(reason, lines, snippet, {"term": term_text(term)})
+        )
     if outcome.trials < FLOOR:
-        return replace(report, verdict=r.VACUOUS, reason=f"{outcome.trials} of {outcome.generated} instances were views")
+        return replace(
+            report, verdict=r.VACUOUS, reason=f"{outcome.trials} of {outcome.generated} instances were views"
+        )
     if prove:
         proof = prove_eliminate(rule, instances)
         if proof.answer == "proved":
@@ -155,9 +173,13 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool) -> RuleReport:
     method = f"{extent} small numbers"
     share = outcome.trials / outcome.generated if outcome.generated else 0.0
     assumptions = ("integers without overflow", "what the left side divides by is positive")
-    report = RuleReport(rule.name, "index", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.trials, share)
+    report = RuleReport(
+        rule.name, "index", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.trials, share
+    )
     if outcome.failure is not None:
-        return replace(report, verdict=r.FAILED, counterexample=_index_example(rule, outcome.failure, outcome.left, outcome.right))
+        return replace(
+            report, verdict=r.FAILED, counterexample=_index_example(rule, outcome.failure, outcome.left, outcome.right)
+        )
     if not prove:
         return report if outcome.trials >= FLOOR else _vacuous_index(report)
     proof = prove_index_rule(rule)
@@ -185,7 +207,9 @@ def _index_example(rule: ast.IndexRule, numbers: dict[str, int], left: int | Non
         f"(rule,) = [r for r in load_rules([{rule.span.file!r}]).index_rules if r.name == {rule.name!r}]\n"
         f"print(value(rule.left, {numbers!r}), value(rule.right, {numbers!r}))\n"
     )
-    return Counterexample(summary, (f"{rule.span}: {rule.name} is wrong", f"  {summary}"), snippet, {"numbers": numbers})
+    return Counterexample(
+        summary, (f"{rule.span}: {rule.name} is wrong", f"  {summary}"), snippet, {"numbers": numbers}
+    )
 
 
 def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget) -> RuleReport:
@@ -193,7 +217,9 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget) -> 
     method = "the classes' own meaning, and generated pairs fused or eliminated"
     assumptions = (_SMALL, "a class stands for the operators of the rule base that have it")
     share = outcome.trials / outcome.generated if outcome.generated else None
-    report = RuleReport(rule.name, "table", rule.span, r.TESTED, method, assumptions, outcome.trials, len(outcome.pairs), share)
+    report = RuleReport(
+        rule.name, "table", rule.span, r.TESTED, method, assumptions, outcome.trials, len(outcome.pairs), share
+    )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
         return replace(report, verdict=r.FAILED, counterexample=Counterexample(outcome.failure, lines, ""))
@@ -205,7 +231,9 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget) -> 
 def _layout(rule: ast.Block, seed: int, budget: Budget) -> RuleReport:
     outcome = test_layouts(rule, seed, budget.trials)
     method = "every element of packed tensors found again where kernels look for it"
-    report = RuleReport(rule.name, "layout", rule.span, r.TESTED, method, (_SMALL,), outcome.trials, outcome.trials, 1.0)
+    report = RuleReport(
+        rule.name, "layout", rule.span, r.TESTED, method, (_SMALL,), outcome.trials, outcome.trials, 1.0
+    )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
         return replace(report, verdict=r.FAILED, counterexample=Counterexample(outcome.failure, lines, ""))

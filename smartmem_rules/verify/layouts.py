@@ -63,8 +63,8 @@ def _weights(block: Block) -> str | None:
 def _layouts(shape: tuple[int, ...], source: random.Random) -> Iterator[Layout]:
     rank = len(shape)
     order = list(range(rank))
-    for last in order or [None]:
-        own = tuple([a for a in order if a != last] + ([last] if last is not None else []))
+    for last in order or [-1]:
+        own = tuple([a for a in order if a != last] + [a for a in order if a == last])
         yield Layout("buffer", own)
         for rows in sorted({0, max(0, rank - 1), source.randint(0, max(0, rank - 1))}):
             yield Layout("image", own, rows)

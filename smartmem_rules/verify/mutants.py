@@ -21,7 +21,9 @@ from smartmem_rules.verify.rewrites import Budget
 from smartmem_rules.verify.run import _alarm
 
 SECONDS = 8.0
-TRIALS = 160
+FEW, MANY = 48, 240
+"""Trials at which nearly all errors show, and trials that a mutant must pass to survive."""
+HOPELESS = 24
 
 
 @dataclass(frozen=True)
@@ -137,21 +139,33 @@ class _Changed:
 
 def fate_of(mutant: Mutant, base: RuleBase, seed: int) -> tuple[str, str]:
     """Whether a mutant is caught, and if not why."""
+    outcome = "survived", ""
+    for trials in (FEW, MANY):
+        outcome = _fate(mutant, base, seed, trials)
+        if outcome[0] != "survived":
+            break
+    return outcome
+
+
+def _fate(mutant: Mutant, base: RuleBase, seed: int, trials: int) -> tuple[str, str]:
     rule, definitions = mutant.rule, _definitions(mutant, base)
     if isinstance(rule, ast.Rewrite) and mutant.targeted is not None:
         # only what the guard kept out can tell the mutant from the rule
         refused = ast.Unary(mutant.targeted.span, "not", mutant.targeted)
-        report = judge(replace(rule, guards=(*rule.guards, refused)), definitions, seed, Budget(TRIALS, SECONDS))
+        targeted = replace(rule, guards=(*rule.guards, refused))
+        report = judge(targeted, definitions, seed, Budget(trials, SECONDS / 2, HOPELESS))
         if report.verdict == FAILED:
             return "caught", ""
         if report.trials == 0:
             return "discarded", "the other guards and the types of both sides imply the guard"
-        return "survived", f"both sides are equal at {report.trials} instances that the guard refuses: it says where the rule pays"
+        equal = f"both sides are equal at {report.trials} instances that the guard refuses"
+        return "survived", f"{equal}: it says where the rule pays"
     prove = isinstance(rule, ast.IndexRule)
-    report = judge(rule, definitions, seed, Budget(TRIALS, SECONDS), prove=prove)
+    report = judge(rule, definitions, seed, Budget(trials, SECONDS, HOPELESS), prove=prove)
     if report.verdict in (FAILED, VACUOUS):
         return "caught", ""
-    return "survived", f"equal at {report.trials} instances" if report.verdict != "proved" else "proved by z3: a true rule"
+    equal = f"equal at {report.trials} instances"
+    return "survived", "proved by z3: a true rule" if report.verdict == "proved" else equal
 
 
 def _definitions(mutant: Mutant, base: RuleBase) -> Definitions:

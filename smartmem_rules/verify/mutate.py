@@ -1,7 +1,7 @@
 """Plants one error in a rule: a guard weakened, operands swapped, a number changed, a table cell flipped.
 
-Only changes that can make a rule wrong are made.  Guards that speak of constants and uses alone say where a rule pays, not
-where it is right, and a guard `c > 0` of an index rule repeats what the language says of divisors.
+Only changes that can make a rule wrong are made.  Guards that speak of constants and uses alone say where a rule pays,
+not where it is right, and a guard `c > 0` of an index rule repeats what the language says of divisors.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def mutants_of(base: RuleBase) -> Iterator[Mutant]:
 def variants(node: N, changes: Changes) -> Iterator[tuple[N, str]]:
     """All copies of a node in which one node at or below it is changed."""
     for changed, text in changes(node):
-        if isinstance(changed, type(node)) or isinstance(changed, ast.Expression | ast.Pattern):
+        if isinstance(changed, (type(node), ast.Expression, ast.Pattern)):
             yield changed, text  # type: ignore[misc]
     for field in fields(node):
         value = getattr(node, field.name)
@@ -67,12 +67,13 @@ def variants(node: N, changes: Changes) -> Iterator[tuple[N, str]]:
             continue
         if isinstance(value, ast.Syntax):
             for changed, text in variants(value, changes):
-                yield replace(node, **{field.name: changed}), text
+                yield replace(node, **{field.name: changed}), text  # type: ignore[arg-type]
         elif isinstance(value, tuple):
             for place, member in enumerate(value):
                 if isinstance(member, ast.Syntax):
                     for changed, text in variants(member, changes):
-                        yield replace(node, **{field.name: (*value[:place], changed, *value[place + 1 :])}), text
+                        members = (*value[:place], changed, *value[place + 1 :])
+                        yield replace(node, **{field.name: members}), text  # type: ignore[arg-type]
 
 
 # --- rewrites ------------------------------------------------------------------------------------------
@@ -94,7 +95,11 @@ def _rewrite(rule: ast.Rewrite, base: RuleBase) -> Iterator[Mutant]:
         yield Mutant(rule.name, f"left side: {text}", replace(rule, left=side))
     for word in rule.relaxes:
         if word != "reassociation" and "reassociation" not in rule.relaxes:
-            yield Mutant(rule.name, f"`relaxes {word}` dropped", replace(rule, relaxes=tuple(w for w in rule.relaxes if w != word)))
+            yield Mutant(
+                rule.name,
+                f"`relaxes {word}` dropped",
+                replace(rule, relaxes=tuple(w for w in rule.relaxes if w != word)),
+            )
 
 
 def _says_where_it_pays(guard: ast.Expression) -> bool:
@@ -157,9 +162,15 @@ def _operator_changes(node: ast.PatternOperator, base: RuleBase) -> Iterator[tup
     commutes = any(o.commutative for o in overloads)
     arguments = node.arguments
     if len(arguments) >= 2 and not commutes and arguments[0] != arguments[1]:
-        yield replace(node, arguments=(arguments[1], arguments[0], *arguments[2:])), f"operands of {node.operator} swapped"
+        yield (
+            replace(node, arguments=(arguments[1], arguments[0], *arguments[2:])),
+            f"operands of {node.operator} swapped",
+        )
     if len(arguments) >= 3 and arguments[-1] != arguments[-2]:
-        yield replace(node, arguments=(*arguments[:-2], arguments[-1], arguments[-2])), f"last operands of {node.operator} swapped"
+        yield (
+            replace(node, arguments=(*arguments[:-2], arguments[-1], arguments[-2])),
+            f"last operands of {node.operator} swapped",
+        )
     if len(arguments) == 1 and node.output is None:
         yield arguments[0], f"{node.operator} left out"
     if len(arguments) == 2 and arguments[0] != arguments[1]:
@@ -193,8 +204,14 @@ def _eliminate(rule: ast.Eliminate, base: RuleBase) -> Iterator[Mutant]:
             continue  # its definition is the only source of what it means
         for place, equation in enumerate(overload.equations):
             for body, text in variants(equation.body, _definition_changes):
-                equations = (*overload.equations[:place], replace(equation, body=body), *overload.equations[place + 1 :])
-                yield Mutant(rule.name, f"definition: {text}", rule, None, (overload, replace(overload, equations=equations)))
+                equations = (
+                    *overload.equations[:place],
+                    replace(equation, body=body),
+                    *overload.equations[place + 1 :],
+                )
+                yield Mutant(
+                    rule.name, f"definition: {text}", rule, None, (overload, replace(overload, equations=equations))
+                )
         for place, let in enumerate(overload.lets):
             for value, text in variants(let.value, _definition_changes):
                 lets = (*overload.lets[:place], replace(let, value=value), *overload.lets[place + 1 :])

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import numpy as np
 
 from smartmem_rules.tensor.instantiate import FLOATS
-from smartmem_rules.verify.cases import Case
+from smartmem_rules.verify.case import Case
 from smartmem_rules.verify.domains import Array, Bounded, Domain, PrimeField, Rationals, Value
 from smartmem_rules.verify.terms import Leaf, leaves
 

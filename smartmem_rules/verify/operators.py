@@ -96,7 +96,10 @@ def reference_outputs(
         graph = onnx.helper.make_graph(
             [node],
             "one",
-            [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()],
+            [
+                onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+                for n, v in feeds.items()
+            ],
             [onnx.helper.make_empty_tensor_value_info(n) for n in results],
         )
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)])

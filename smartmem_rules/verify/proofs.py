@@ -1,8 +1,8 @@
 """Proofs by z3 beyond index rules: elementwise algebra over the reals, views of fixed rank for all extents.
 
-An elementwise rewrite is proved for one scalar of each operand: operands that broadcast reach every element of the result as
-some scalar, and both sides have one shape, because the engine refuses all else.  A view is proved to stay inside its operand
-and to give each element a definite place, for every extent at once.
+An elementwise rewrite is proved for one scalar of each operand: operands that broadcast reach every element of the
+result as some scalar, and both sides have one shape, because the engine refuses all else.  A view is proved to stay
+inside its operand, for every extent at once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,37 @@ from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, TensorType, reads
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.instantiate import FLOATS
-from smartmem_rules.verify.cases import Case, Search
+from smartmem_rules.verify.case import Case
+from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.rewrites import directions
 from smartmem_rules.verify.terms import Leaf, Term
 
 MILLISECONDS = 3000
 _CASES = 12
-_ARITHMETIC = frozenset("add sub mul neg div recip abs min max select lt le gt ge eq ne and or not sign".split())
+_ARITHMETIC = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "neg",
+        "div",
+        "recip",
+        "abs",
+        "min",
+        "max",
+        "select",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+        "sign",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +67,7 @@ class Unprovable(Exception):
 def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
     """Whether an elementwise rewrite holds for all real numbers."""
     try:
-        import z3
+        import z3  # type: ignore[import-untyped]
     except ImportError:
         return Proof("unknown", reason="z3-solver is not installed")
     try:
@@ -125,7 +149,9 @@ class Formulas:
                 return self.z3.RealVal(repr(value)) if not isinstance(value, bool) else self.z3.BoolVal(value)
             case Read(tensor=tensor) if tensor in operands:
                 return operands[tensor]
-            case Apply(function="cast", arguments=(argument,), dtype=dtype) if dtype in FLOATS and argument.dtype in FLOATS:
+            case Apply(function="cast", arguments=(argument,), dtype=dtype) if (
+                dtype in FLOATS and argument.dtype in FLOATS
+            ):
                 return self.expression(argument, operands)
             case Apply(function=function, arguments=arguments) if function in _ARITHMETIC:
                 return self._apply(function, [self.expression(a, operands) for a in arguments])
@@ -136,7 +162,7 @@ class Formulas:
 
     def _apply(self, function: str, values: list[Any]) -> Any:
         z3 = self.z3
-        a, b = values[0], values[1] if len(values) > 1 else None
+        a, b = values[0], values[-1]
         if function in ("div", "recip"):
             divisor = b if function == "div" else a
             self.nonzero.append(divisor != 0)
@@ -161,8 +187,10 @@ def prove_eliminate(rule: ast.Eliminate, instances: Instances) -> Proof:
     except ImportError:
         return Proof("unknown", reason="z3-solver is not installed")
     overloads = instances.base.operators.get(rule.operator, ())
-    if len(overloads) != 1 or any(f.required for f in overloads[0].attributes) or any(
-        i.constant is not None for i in overloads[0].inputs
+    if (
+        len(overloads) != 1
+        or any(f.required for f in overloads[0].attributes)
+        or any(i.constant is not None for i in overloads[0].inputs)
     ):
         return Proof("unknown", reason="its index map depends on attributes: tested at every index")
     try:

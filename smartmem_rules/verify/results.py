@@ -42,7 +42,7 @@ class RuleReport:
         cases: the different shapes and attributes among them.
         satisfied: the share of generated instances that satisfied the guards; nothing else was counted.
         refused: instances that satisfied the guards, but that the engine turns down because the types of both sides differ.
-        rounding: the greatest relative difference of both sides in float32, None where it was not measured.
+        rounding: the greatest difference of both sides in float32 relative to the largest element, None if not measured.
         reason: why a verdict is no better than it is.
     """
 
@@ -82,7 +82,12 @@ class RuleReport:
             "reason": self.reason,
             "counterexample": None
             if found is None
-            else {"summary": found.summary, "lines": list(found.lines), "snippet": found.snippet, "data": dict(found.data)},
+            else {
+                "summary": found.summary,
+                "lines": list(found.lines),
+                "snippet": found.snippet,
+                "data": dict(found.data),
+            },
         }
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.instantiate import FLOATS
-from smartmem_rules.verify.cases import Case, Search
+from smartmem_rules.verify.case import Case
+from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.domains import (
     FIELD,
     ORDERED,
@@ -33,7 +34,31 @@ VALUES_PER_CASE = 4
 ATTEMPTS_PER_TRIAL = 4
 SAFETY = 4.0
 """By how much a difference may exceed the error bounds, which are of first order."""
-ROUNDED_ONCE = frozenset("add sub mul div recip neg abs min max sqrt select cast lt le gt ge eq ne and or not".split())
+ROUNDED_ONCE = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "recip",
+        "neg",
+        "abs",
+        "min",
+        "max",
+        "sqrt",
+        "select",
+        "cast",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+    ]
+)
 """Primitives of which every device gives the float nearest to the exact value."""
 FLOOR = 20
 """Fewer satisfied trials than this make a rule vacuous."""
@@ -45,6 +70,8 @@ class Budget:
 
     trials: int = TRIALS
     seconds: float = 10.0
+    hopeless: int = 120
+    """Instances without a satisfied one after which a rule is given up."""
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -130,6 +157,8 @@ def _test_direction(
             break
         if budget.spent:
             outcome.timed_out = True
+            break
+        if search.statistics.generated >= budget.hopeless and outcome.cases == 0:
             break
     outcome.generated += search.statistics.generated
     outcome.satisfied += search.statistics.satisfied

@@ -77,7 +77,9 @@ def _use(name: str, node: ast.Expression, functions: Mapping[str, ast.Function],
     match node:
         case ast.Call(function=function, arguments=arguments):
             return _argument(name, function, arguments, functions, depth)
-        case ast.Subscript(base=ast.Name(id=base), items=items) if base != name and any(isinstance(i, ast.Name) and i.id == name for i in items):
+        case ast.Subscript(base=ast.Name(id=base), items=items) if base != name and any(
+            isinstance(i, ast.Name) and i.id == name for i in items
+        ):
             return Role(AXES)
         case ast.Binary(operator="==" | "!=", left=left, right=right):
             for one, other in ((left, right), (right, left)):
@@ -186,9 +188,9 @@ def _read_guard(guard: ast.Expression, holds: bool, hints: Hints) -> None:
         case ast.Call(function="constant", arguments=(ast.Name(id=name),)):
             (hints.constant if holds else hints.variable).add(name)
         case ast.Call(function="present", arguments=(subject,)):
-            name = _subject(subject)
-            if name is not None:
-                (hints.present if holds else hints.absent).add(name)
+            asked = _subject(subject)
+            if asked is not None:
+                (hints.present if holds else hints.absent).add(asked)
         case ast.Call(function="near", arguments=(subject, ast.Number(value=value))):
             _note(subject, value, hints)
             hints.near.append(float(value))

@@ -88,7 +88,9 @@ def choose(base: RuleBase, files: Sequence[str], name: str | None) -> list[int]:
     ]
     if name is not None and not chosen:
         fix = did_you_mean(name, {rule.name for rule in rules})
-        raise LanguageError([Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {})
+        raise LanguageError(
+            [Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {}
+        )
     return chosen
 
 
@@ -104,7 +106,9 @@ def _judge_one(place: int) -> RuleReport:
 
 
 def _timed_out(rule: Rule, seconds: float) -> RuleReport:
-    kind = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}.get(type(rule).__name__, "layout")
+    kind = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}.get(
+        type(rule).__name__, "layout"
+    )
     reason = f"one instance took longer than the {seconds:.0f} s of the budget"
     return RuleReport(rule.name, kind, rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
 
@@ -177,7 +181,13 @@ def save(report: RuleReport, folder: Path) -> Path | None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"test_{report.name}.py"
-    lines = [f'"""{found.summary}"""', "", *(f"# {line}" for line in found.lines), "", *_as_test(found.snippet, report.name)]
+    lines = [
+        f'"""{found.summary}"""',
+        "",
+        *(f"# {line}" for line in found.lines),
+        "",
+        *_as_test(found.snippet, report.name),
+    ]
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -186,7 +196,11 @@ def _as_test(snippet: str, name: str) -> list[str]:
     lines = snippet.rstrip().splitlines()
     imports = [line for line in lines if line.startswith(("import ", "from "))]
     rest = [line for line in lines if line not in imports and line and not line.startswith("print(")]
-    check = ["    np.testing.assert_allclose(left.astype(float), right.astype(float), rtol=1e-4)"] if "left, right" in snippet else []
+    check = (
+        ["    np.testing.assert_allclose(left.astype(float), right.astype(float), rtol=1e-4)"]
+        if "left, right" in snippet
+        else []
+    )
     shown = [line.replace("print(", "", 1) for line in lines if line.startswith("print(")]
     if not check:
         rest += [f"_ = ({line}" for line in shown]

@@ -29,13 +29,14 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.index import variable
-from smartmem_rules.verify.cases import Case, Search
+from smartmem_rules.verify.case import Case
+from smartmem_rules.verify.cases import Search
+from smartmem_rules.verify.counterexample import term_text
 from smartmem_rules.verify.domains import Undefined
 from smartmem_rules.verify.evaluate import TooLarge, evaluate
 from smartmem_rules.verify.operands import draw_values
 from smartmem_rules.verify.operators import application, names_of, run_time_formals, single
 from smartmem_rules.verify.rewrites import Budget, Trial
-from smartmem_rules.verify.counterexample import term_text
 from smartmem_rules.verify.terms import Application, flatten, leaves
 
 PAIRS_PER_CELL = 14
@@ -66,7 +67,9 @@ def test_table(table: ast.Table, instances: Instances, seed: int, budget: Budget
     for cell, words in table.cells.items():
         expected = layout_cell(*cell) if by_layout else mapping_cell(*cell)
         if tuple(words) != expected:
-            outcome.failure = f"{cell[0]} before {cell[1]} is {'/'.join(words)}; what these classes allow is {'/'.join(expected)}"
+            outcome.failure = (
+                f"{cell[0]} before {cell[1]} is {'/'.join(words)}; what these classes allow is {'/'.join(expected)}"
+            )
             return outcome
     operators = _by_class(instances, by_layout, seed)
     budget.started = time.perf_counter()
@@ -157,7 +160,11 @@ def _classes(case: Case, by_layout: bool) -> tuple[str | None, str | None]:
 
 
 def _pairs(
-    firsts: Sequence[ast.Operator], seconds: Sequence[ast.Operator], instances: Instances, seed: int, outcome: TableOutcome
+    firsts: Sequence[ast.Operator],
+    seconds: Sequence[ast.Operator],
+    instances: Instances,
+    seed: int,
+    outcome: TableOutcome,
 ) -> Iterator[Case]:
     source = random.Random(seed)
     if not firsts or not seconds:
@@ -178,20 +185,27 @@ def _pairs(
 
 
 def _compare(case: Case, words: Sequence[str]) -> str | None:
-    """"" where fusing or eliminating is right, what is wrong, or None where the pair cannot be compared."""
+    """ "" where fusing or eliminating is right, what is wrong, or None where the pair cannot be compared."""
     second = case.left
     assert isinstance(second, Application)
     first = second.operands[0]
     assert isinstance(first, Application)
-    for word, one in (("eliminate1", first), ("eliminate2", second), ("eliminate_both", first), ("eliminate_both", second)):
+    for word, one in (
+        ("eliminate1", first),
+        ("eliminate2", second),
+        ("eliminate_both", first),
+        ("eliminate_both", second),
+    ):
         if words[0] == word and not all(moves_only(e.body) for e in one.instance.equations):
             return f"{one.operator} computes and cannot be eliminated"
     separate = flatten(second, "pair")
     fused = _fuse(flatten(first, "pair"), separate)
     if fused is None:
         return None
-    trial = Trial(ast.Rewrite(second.instance.operator.span, "pair", "", *_nothing(second), False, (), ("reassociation",), None, ""),
-                  _NO_SEARCH)  # fmt: skip
+    span = second.instance.operator.span
+    nothing = ast.PatternVariable(span, "x")
+    pair = ast.Rewrite(span, "pair", "", nothing, nothing, False, (), ("reassociation",), None, "")
+    trial = Trial(pair, _NO_SEARCH)
     domain = trial.domains(case)[0]
     try:
         values = draw_values(case, domain, random.Random(1))
@@ -202,7 +216,8 @@ def _compare(case: Case, words: Sequence[str]) -> str | None:
         return None
     wrong = trial._wrong(apart, together, domain, second.type.dtype)
     if np.any(wrong):
-        return f"{term_text(second)} on {', '.join(str(v.type) for v in leaves(second).values())}: fused differs from apart"
+        types = ", ".join(str(leaf.type) for leaf in leaves(second).values())
+        return f"{term_text(second)} on {types}: fused differs from apart"
     return ""
 
 
@@ -221,19 +236,18 @@ def _fuse(first: Sequence[Equation], both: Sequence[Equation]) -> list[Equation]
         def replace(read: Read) -> Expr:
             return inline(produced, read.indices, names) if read.tensor == produced.tensor else read
 
-        fused.append(Equation(equation.tensor, equation.variables, substitute_reads(equation.body, replace), equation.type))
+        fused.append(
+            Equation(equation.tensor, equation.variables, substitute_reads(equation.body, replace), equation.type)
+        )
     return fused
 
 
 def _renamed(equation: Equation, names: FreshNames) -> Equation:
     variables = tuple(names.var(v.extent) for v in equation.variables)
     values = {old: variable(new) for old, new in zip(equation.variables, variables, strict=True)}
-    return Equation(equation.tensor, variables, refresh(substitute_variables(equation.body, values), names), equation.type)
-
-
-def _nothing(term: Application) -> tuple[ast.Pattern, ast.Pattern]:
-    pattern = ast.PatternVariable(term.instance.operator.span, "x")
-    return pattern, pattern
+    return Equation(
+        equation.tensor, variables, refresh(substitute_variables(equation.body, values), names), equation.type
+    )
 
 
 class _NoSearch:

@@ -177,7 +177,7 @@ def apply_operator(
 
 
 def reads_inside(term: Application) -> bool:
-    """Whether intervals show that no unconditional read leaves its operand and no loop is empty: else operands do not fit."""
+    """Whether no unconditional read leaves its operand and no loop is empty: else the operands do not fit."""
     shapes = {operand_name(i): o.type.shape for i, o in enumerate(term.operands) if o is not None}
     loops = [v for e in term.instance.equations for n in walk(e.body) if isinstance(n, Reduce) for v in n.variables]
     loops += [v for e in term.instance.equations for v in e.variables]

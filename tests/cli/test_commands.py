@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import select
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,8 @@ from click.testing import CliRunner, Result
 
 from smartmem_rules.cli import main
 from tests.cli import models
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def smartmem(*arguments: object) -> Result:
@@ -153,7 +160,7 @@ def test_a_profile_can_be_the_device(model: Path) -> None:
 def test_check_accepts_good_rules_and_names_all_errors(tmp_path: Path) -> None:
     good = tmp_path / "good.smr"
     good.write_text("operator Twice(x: T[*S]) -> y: T[*S] {\n    y[*i < S] = x[*i] * 2\n}\n")
-    assert data_of("check", good) == {"files": [str(good)], "errors": 0, "warnings": 0, "diagnostics": []}
+    assert data_of("check", good)["runs"][0]["results"] == []
     first, second = tmp_path / "first.smr", tmp_path / "second.smr"
     first.write_text("rewrite broken in\n")
     second.write_text("rewrite unknown in algebra\n    Nonsense(x) => x\n")
@@ -163,11 +170,64 @@ def test_check_accepts_good_rules_and_names_all_errors(tmp_path: Path) -> None:
     assert "`Nonsense`" in result.stdout
     assert result.stdout.rstrip().endswith("errors")
     found = json.loads(smartmem("check", first, second, "--json").stdout)
-    assert found["errors"] == len(found["diagnostics"]) >= 2
-    assert {"code", "message", "file", "line", "column"} <= set(found["diagnostics"][0])
+    results = found["runs"][0]["results"]
+    assert found["version"] == "2.1.0" and len(results) >= 2
+    assert results[0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
 
 
 def test_built_in_rules_pass_their_own_check() -> None:
     from smartmem_rules.resources import rules_path
 
-    assert data_of("check", rules_path())["errors"] == 0
+    assert data_of("check", rules_path())["runs"][0]["results"] == []
+
+
+def test_check_watches(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+    path = tmp_path / "mine.smr"
+    path.write_text("let A = 1\n")
+    call = [sys.executable, "-u", "-m", "smartmem_rules.cli", "check", "--watch", path]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "found 0 errors\n"
+        for _ in range(20):  # until the watcher has begun
+            path.write_text("let a = 1\n")
+            if select.select([process.stdout], [], [], 0.5)[0]:
+                break
+        assert "SMR0108" in process.stdout.readline()
+        process.terminate()
+
+
+def test_fmt_lays_out_and_checks(tmp_path: Path) -> None:
+    path = tmp_path / "mine.smr"
+    path.write_text("function  f( a )=a+1 # one more\n")
+    assert smartmem("fmt", "--check", tmp_path).exit_code == 1
+    assert path.read_text().startswith("function  f")
+    assert smartmem("fmt", tmp_path).exit_code == 0
+    assert path.read_text() == "function f(a) = a + 1 # one more\n"
+    assert smartmem("fmt", "--check", path).exit_code == 0
+    path.write_text("function f(\n")
+    result = smartmem("fmt", path)
+    assert result.exit_code == 2
+    assert path.read_text() == "function f(\n"
+
+
+def test_docs_are_pages_that_lead_to_one_another(tmp_path: Path) -> None:
+    verdicts = tmp_path / "verdicts.json"
+    verdicts.write_text('{"rules": [{"name": "add_zero", "verdict": "proved", "method": "smt"}]}')
+    files = data_of("docs", "-o", tmp_path / "site", "--verdicts", verdicts)["files"]
+    texts = {Path(file).name: Path(file).read_text() for file in files}
+    assert {"index.html", "operators.html", "rewrites.html", "tables.html", "devices.html", "language.html"} <= set(texts)
+    assert "proved (smt)" in texts["rewrites.html"]
+    assert "ILD.Variable: it reduces over" in texts["operators.html"]
+    for text in texts.values():
+        for target, anchor in re.findall(r'href="([\w.]+)#([\w.-]+)"', text):
+            assert f'id="{anchor}"' in texts[target], (target, anchor)
+
+
+def test_explain_a_rule(model: Path) -> None:
+    rule = next(one["rule"] for one in data_of("optimize", model, "--rule-stats", "--no-check")["rules"] if one["fired"])
+    data = data_of("explain", "--rule", rule, model)
+    assert data["fired"] > 0 and data["nodes"] and data["file"].endswith(".smr")
+    refused = smartmem("explain", "--rule", "no_such_rule", model)
+    assert refused.exit_code == 2 and "no rule 'no_such_rule'" in refused.stderr
+    assert smartmem("explain", model).exit_code == 2

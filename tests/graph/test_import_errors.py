@@ -131,9 +131,10 @@ def test_data_of_the_wrong_size(base: RuleBase, build: Build) -> None:
 
 
 def test_control_flow_says_so(base: RuleBase, build: Build) -> None:
-    branch = helper.make_graph([NODE("Relu", ["x"], ["r"])], "b", [], [helper.make_tensor_value_info("r", 1, [2])])
-    nodes = [NODE("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
-    assert "ai.onnx::If (If_0): control flow" in message(build(nodes, {"x": [2], "c": []}, ["y"]), base)
+    body = helper.make_graph([NODE("Relu", ["x"], ["r"])], "b", [], [helper.make_tensor_value_info("r", 1, [2])])
+    nodes = [NODE("SequenceMap", ["c"], ["y"], body=body)]
+    text = message(build(nodes, {"x": [2], "c": []}, ["y"]), base)
+    assert "ai.onnx::SequenceMap (SequenceMap_0): an operator with subgraphs that cannot be unrolled" in text
 
 
 def test_inputs_are_checked_together(base: RuleBase, build: Build) -> None:

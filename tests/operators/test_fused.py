@@ -57,13 +57,18 @@ CASES = [
     Case("FusedGemm", ((3, 4), (6, 4), (6,)), {"activation": "Relu", "transB": 1}),
     Case(
         "EmbedLayerNormalization",
-        (ints([1, 2, 0], [3, 3, 1]), ints([0, 0, 1], [0, 1, 1]), (5, 8), (4, 8), (2, 8), (8,), (8,), ints([1, 1, 0], [1, 1, 1])),
+        (
+            ints([1, 2, 0], [3, 3, 1]), ints([0, 0, 1], [0, 1, 1]), (5, 8), (4, 8), (2, 8), (8,), (8,),
+            ints([1, 1, 0], [1, 1, 1]),
+        ),
         {"epsilon": 1e-6},
         ("o0", "o1"),
     ),
     Case("MultiHeadAttention", ((2, 4, 8), (2, 5, 8), (2, 5, 8)), {"num_heads": 2}),
     Case("MultiHeadAttention", ((2, 4, 8), (2, 5, 8), (2, 5, 6), (22,), MASK), {"num_heads": 2}),
-    Case("MultiHeadAttention", ((2, 4, 8), (2, 4, 8), (2, 4, 8), None, None, (1, 2, 4, 4)), {"num_heads": 2, "scale": 0.3}),
+    Case(
+        "MultiHeadAttention", ((2, 4, 8), (2, 4, 8), (2, 4, 8), None, None, (1, 2, 4, 4)), {"num_heads": 2, "scale": 0.3}
+    ),
     Case("Attention", ((2, 4, 8), (8, 24), (24,)), {"num_heads": 2}),
     Case("Attention", ((2, 5, 8), (8, 24), (24,), MASK), {"num_heads": 2}),
     Case("Attention", ((2, 5, 8), (8, 24), (24,)), {"num_heads": 4, "unidirectional": 1}),

@@ -11,8 +11,8 @@ from onnx import helper
 
 pytest.importorskip("pyopencl")
 
-from bench import backend_suite  # noqa: E402 - needs OpenCL
-from smartmem_rules import onnx_backend  # noqa: E402
+from bench import backend_suite
+from smartmem_rules import onnx_backend
 
 CASES = (
     "test_add_bcast", "test_attention_4d_causal", "test_basic_deform_conv_with_padding", "test_bitshift_right_uint8",
