@@ -60,6 +60,9 @@ def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 
                 return Trial(tuple(probes), failure, str(failure))
             reason = str(failure)
             continue
+        except Exception as failure:  # an author's definition may break anything; that must not end the check
+            reason = repr(failure)
+            continue
         probes.append(Probe(tuple(operands), attributes, instance))
         if len(probes) == wanted:
             break

@@ -119,7 +119,7 @@ def optimize_options(function: F) -> F:
         click.option("--memory", type=click.Choice(["auto", "image", "buffer"]), default="auto", show_default=True),
         click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable."),
         click.option(
-            "--disable", multiple=True, metavar="RULE", help="Leave a rule out; repeatable, or separated by commas."
+            "--disable", multiple=True, metavar="RULE", help="Leave out a rule, a family or tag:WORD; repeatable."
         ),
         click.option(
             "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=N", help="A symbolic dimension's extent."

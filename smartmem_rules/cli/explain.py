@@ -59,8 +59,12 @@ def _show_node(data: Mapping[str, Any]) -> None:
     for rule in data["rules"]:
         screen.print(f"  {_placed(rule, data['rule_places'].get(rule, {}))}", markup=False)
     for place, miss in enumerate(data["near_misses"]):
-        screen.print(f"\nnearest rule that did not apply: {_placed(miss['rule'], miss)}" if not place else
-                     f"did not apply: {_placed(miss['rule'], miss)}", markup=False)
+        screen.print(
+            f"\nnearest rule that did not apply: {_placed(miss['rule'], miss)}"
+            if not place
+            else f"did not apply: {_placed(miss['rule'], miss)}",
+            markup=False,
+        )
         screen.print(f"  the guard that failed: {miss['reason']}", markup=False)
         for name, value in miss.get("values", {}).items():
             screen.print(f"    {name} is {value}", markup=False)

@@ -11,6 +11,8 @@ import hashlib
 import json
 import os
 import pickle
+import re
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any
 
 _ENGINE = ("language", "analysis", "tensor")
 _MOST_FILES = 512
+_MOST_ENGINES = 3
 
 
 def folder() -> Path | None:
@@ -25,7 +28,14 @@ def folder() -> Path | None:
     given = os.environ.get("SMARTMEM_CACHE")
     if given == "off":
         return None
-    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smartmem-rules"
+    try:
+        base = (
+            Path(given)
+            if given
+            else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smartmem-rules"
+        )
+    except RuntimeError:  # a user without a home
+        return None
     return base / engine_digest()
 
 
@@ -104,7 +114,18 @@ class Findings:
 
 
 def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _forget_old_engines(path.parent)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
     os.replace(file.name, path)
+
+
+def _forget_old_engines(current: Path) -> None:
+    """Only the last few versions of the engine keep what they know."""
+    folders = [one for one in current.parent.iterdir() if one.is_dir() and re.fullmatch(r"[0-9a-f]{16}", one.name)]
+    others = [one for one in folders if one != current]
+    others.sort(key=lambda one: one.stat().st_mtime_ns, reverse=True)
+    for one in others[_MOST_ENGINES - 1 :]:
+        shutil.rmtree(one, ignore_errors=True)

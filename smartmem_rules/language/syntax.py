@@ -6,175 +6,84 @@ the line that caused it.  The tree is immutable; `language.parser` builds it, `l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from smartmem_rules.language.expressions import (
+    NOWHERE,
+    Binary,
+    Binder,
+    Broadcast,
+    Call,
+    Comprehension,
+    Conditional,
+    Declaration,
+    Expression,
+    ListOf,
+    Name,
+    Number,
+    Reduction,
+    Slice,
+    Span,
+    Splat,
+    Subscript,
+    Syntax,
+    Text,
+    Truth,
+    Unary,
+)
 
-class Span(NamedTuple):
-    """A range of source text: 1-based lines and columns, the end exclusive."""
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
-
-
-NOWHERE = Span("<engine>", 0, 0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Syntax:
-    """Base of all nodes; the span takes no part in equality."""
-
-    span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration(Syntax):
-    """A node with words worth pointing at one by one.
-
-    `places` gives the spans of its parts: `name` always, others by the name of the field that holds the word, or by
-    `field:word` where the field holds several.
-    """
-
-    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
-
-    def place(self, key: str) -> Span:
-        """The span of a part, or of the whole node where the part has none of its own."""
-        return self.places.get(key, self.span)
-
-
-# --- expressions: shapes, attributes, guards and operator definitions share one grammar ---------------
-
-
-@dataclass(frozen=True, slots=True)
-class Expression(Syntax):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Expression):
-    value: int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Text(Expression):
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Truth(Expression):
-    value: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Name(Expression):
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Expression):
-    """`f(a, b)`: a builtin, a user function or an elementwise primitive."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unary(Expression):
-    operator: str  # "-" | "not"
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Binary(Expression):
-    operator: str  # + - * / // % ** < <= > >= == != and or
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Conditional(Expression):
-    """`if c then a else b`."""
-
-    condition: Expression
-    then: Expression
-    otherwise: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Splat(Expression):
-    """`*e` inside brackets: the elements of a list in place."""
-
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Broadcast(Expression):
-    """`~e` inside a tensor read: the list aligned at the right, 0 where the tensor's extent is 1."""
-
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Slice(Expression):
-    """`lo:hi` inside a list subscript."""
-
-    low: Expression | None
-    high: Expression | None
-
-
-@dataclass(frozen=True, slots=True)
-class Subscript(Expression):
-    """`base[items] else default`: an element of a tensor or of a list.
-
-    With `default` the read gives that value where an index is out of range or the optional tensor is absent.
-    """
-
-    base: Expression
-    items: tuple[Expression, ...]
-    default: Expression | None
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf(Expression):
-    """`[a, *b, c]`."""
-
-    items: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Binder(Declaration):
-    """`k < K` (a loop), `*k < KS` (a list of loops) or `j in N` (unrolled when the operator is instantiated)."""
-
-    name: str
-    kind: str  # "loop" | "loops" | "unrolled"
-    bound: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Comprehension(Expression):
-    """`[e for j in N]`, `[e for j in N for k in M if c]`: a list made when the operator is instantiated."""
-
-    body: Expression
-    binders: tuple[Binder, ...]
-    condition: Expression | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reduction(Expression):
-    """`sum(k < K) body`; `first(j in N, condition) body` picks the first j whose condition holds."""
-
-    kind: str  # sum | max | min | prod | any | all | first
-    binders: tuple[Binder, ...]
-    condition: Expression | None
-    body: Expression
-
+__all__ = [
+    "NOWHERE",
+    "Attribute",
+    "Binary",
+    "Binder",
+    "Block",
+    "Broadcast",
+    "Call",
+    "Comprehension",
+    "Conditional",
+    "Constant",
+    "Declaration",
+    "DtypeVariable",
+    "Eliminate",
+    "Entry",
+    "EquationSyntax",
+    "Expression",
+    "Family",
+    "Function",
+    "Import",
+    "IndexRule",
+    "Input",
+    "Item",
+    "Let",
+    "ListOf",
+    "Module",
+    "Name",
+    "Number",
+    "OnnxBinding",
+    "Operator",
+    "Output",
+    "Pattern",
+    "PatternAttribute",
+    "PatternNumber",
+    "PatternOperator",
+    "PatternVariable",
+    "Predicate",
+    "Reduction",
+    "Rewrite",
+    "Rule",
+    "Ruleset",
+    "Slice",
+    "Span",
+    "Splat",
+    "Subscript",
+    "Syntax",
+    "Table",
+    "TensorType",
+    "Text",
+    "Truth",
+    "Unary",
+]
 
 # --- operators ---------------------------------------------------------------------------------------
 

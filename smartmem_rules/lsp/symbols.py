@@ -59,11 +59,12 @@ def _item(item: s.Item, outer: Mapping[str, Symbol]) -> Iterator[Occurrence]:
             inner = {name: Symbol("local", name, scope) for name in item.variables}
             for name in item.variables:
                 yield Occurrence(inner[name], item.place(f"variables:{name}"), item)
+            made = {one.name: one for one in item.items if isinstance(one, s.Operator)}
             for member in item.members:
-                for word in member:
+                for variable, word in zip(item.variables, member, strict=False):
                     if isinstance(word, s.Name):
                         kind = "operator" if word.id[:1].isupper() else "function"
-                        yield Occurrence(Symbol(kind, word.id), word.span)
+                        yield Occurrence(Symbol(kind, word.id), word.span, made.get(variable))
             for one in item.items:
                 yield from _item(one, inner)
         case s.Ruleset():

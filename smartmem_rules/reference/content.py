@@ -124,7 +124,11 @@ def _rule(rule: s.Rule, verdicts: Verdicts) -> Entry:
 
 
 def _functions(base: RuleBase) -> list[Entry]:
-    items = [*base.functions.values(), *base.predicates.values(), *base.constants.values()]
+    items: list[s.Function | s.Predicate | s.Constant] = [
+        *base.functions.values(),
+        *base.predicates.values(),
+        *base.constants.values(),
+    ]
     return [_plain(item, getattr(item, "comment", "")) for item in sorted(items, key=lambda item: item.name)]
 
 
@@ -132,9 +136,7 @@ def _plain(item: s.Function | s.Predicate | s.Constant | s.Table | s.Block, summ
     return _entry(item, item.name, item.name, print_item(item), summary, [])
 
 
-def _entry(
-    item: s.Declaration, name: str, anchor: str, code: str, summary: str, facts: list[tuple[str, str]]
-) -> Entry:
+def _entry(item: s.Declaration, name: str, anchor: str, code: str, summary: str, facts: list[tuple[str, str]]) -> Entry:
     file = Path(item.span.file)
     shown = file.relative_to(rules_path()) if file.is_relative_to(rules_path()) else Path(file.name)
     words = " ".join([name, summary, code, *(value for _, value in facts)]).lower()

@@ -30,6 +30,8 @@ class ConstantTensor:
     dtype: str = "float32"
 
 
+MOST_ELEMENTS = 1 << 24
+
 Scalar = int | float | str | bool | None | Index
 Value = Scalar | tuple["Value", ...] | ConstantTensor
 
@@ -124,6 +126,13 @@ def _integer(value: Value) -> int:
     return int(number)
 
 
+def _power(a: int | float, b: int | float) -> int | float:
+    if isinstance(a, int) and abs(b) > 1024:
+        raise DefinitionError(f"the exponent {b} is too large")
+    result: int | float = a**b
+    return result
+
+
 ARITHMETIC: dict[str, Callable[[Value, Value], Value]] = {
     "+": _add,
     "-": _subtract,
@@ -131,7 +140,7 @@ ARITHMETIC: dict[str, Callable[[Value, Value], Value]] = {
     "//": _floor_divide,
     "%": _modulo,
     "/": _divide,
-    "**": lambda a, b: _number(a) ** _number(b),
+    "**": lambda a, b: _power(_number(a), _number(b)),
 }
 
 
@@ -196,6 +205,8 @@ def _insert(items: Value, axes: Value, values: Value) -> Value:
     placed = dict(zip(integers(axes), as_list(values), strict=True))
     rest = iter(as_list(items))
     length = len(as_list(items)) + len(placed)
+    if any(not 0 <= place < length for place in placed) or len(placed) != len(integers(axes)):
+        raise DefinitionError(f"positions {list(integers(axes))} of an insertion into {length} elements")
     return tuple(placed[i] if i in placed else next(rest) for i in range(length))
 
 
@@ -235,7 +246,17 @@ def _fail(message: Value) -> Value:
 
 
 def _range(*bounds: Value) -> Value:
-    return tuple(range(*(_integer(b) for b in bounds)))
+    numbers = range(*(_integer(b) for b in bounds))
+    _length(len(numbers))
+    return tuple(numbers)
+
+
+def _length(count: Value) -> int:
+    """The length of a list that is made; a slip of the pen must not take all memory."""
+    length = _integer(count)
+    if length > MOST_ELEMENTS:
+        raise DefinitionError(f"a list of {length} elements is longer than {MOST_ELEMENTS}")
+    return length
 
 
 def element_at(items: Value, position: Value) -> Value:
@@ -283,9 +304,9 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "prod": _product,
     "sum_of": lambda s: sum(_number(v) for v in as_list(s)),
     "range": _range,
-    "ones": lambda n: (1,) * _integer(n),
-    "zeros": lambda n: (0,) * _integer(n),
-    "full": lambda n, v: (v,) * _integer(n),
+    "ones": lambda n: (1,) * _length(n),
+    "zeros": lambda n: (0,) * _length(n),
+    "full": lambda n, v: (v,) * _length(n),
     "reverse": lambda s: tuple(reversed(as_list(s))),
     "concat": lambda *lists: tuple(v for s in lists for v in as_list(s)),
     "take": lambda s, axes: tuple(as_list(s)[a] for a in integers(axes)),

@@ -179,9 +179,8 @@ class _Instantiation:
                 self._bind(formal, operand)
                 self.scope.tensors[formal.name] = TensorName(operand_name(position), operand)
             position += 1
-        for formal in formals:
-            if self.scope.tensors.get(formal.name) is None and formal.type is not None:
-                self._bind_variadic_shape(formal, ())
+        for formal in (formal for formal in formals if self.scope.tensors.get(formal.name) is None):
+            self._bind_variadic_shape(formal, ())
         if any(o is not None for o in self.operands[position:]):
             raise Unsupported(f"{self.operator.name} takes {len(formals)} run-time operands, not {len(self.operands)}")
 
@@ -350,7 +349,7 @@ class _Instantiation:
     def _declare(self, equation: ast.EquationSyntax) -> None:
         """A scan reads itself: its type is known before its body.  It has the dtype of the first operand."""
         shape = tuple(e for binder in equation.indices for e in integers(evaluate(binder.bound, self.scope)))
-        dtype = next((operand.dtype for operand in self.operands if operand is not None), "float32")
+        dtype = next((operand.dtype for operand in self.operands if operand), "float32")
         self.scope.tensors[equation.tensor] = TensorName(equation.tensor, TensorType(dtype, shape))
 
     def _index_scope(self, equation: ast.EquationSyntax, variables: tuple[Var, ...], scope: Scope) -> Scope:

@@ -48,6 +48,8 @@ class Discovery:
     derivable: int = 0
     refuted: int = 0
     reorderings: int = 0
+    working: list[ast.Rewrite] = field(default_factory=list)
+    """All that was found, with the reorderings that are not printed."""
     seconds: float = 0.0
 
 
@@ -82,28 +84,48 @@ def discover(
         for p in pairs
         if leaves(p[1]).keys() <= {*leaves(p[0]), *(n for n, v in leaves(p[1]).items() if v.number is not None)}
     ]
-    working = replace(base, rewrites=list(base.rewrites))
-    total = len(pairs)
+    search = _Search(replace(base, rewrites=list(base.rewrites)), instances, seed, discovery)
+    total, dropped = len(pairs), []
     while pairs and time.perf_counter() - began < seconds:
         if progress is not None:
             progress(total - len(pairs), total)
-        open_pairs = underivable(pairs, working)
-        discovery.derivable += len(pairs) - len(open_pairs)
+        open_pairs = underivable(pairs, search.working)
+        dropped += [p for p in pairs if p not in open_pairs]
         pairs = open_pairs
-        while pairs:
-            left, right = pairs.pop(0)
-            rule = _verified(left, right, len(working.rewrites), instances, seed)
-            if rule is None:
-                discovery.refuted += 1
-                continue
-            if reorders(left, right):
-                discovery.reorderings += 1
-            else:
-                discovery.rules.append(rule)
-            working.rewrites.append(replace(rule.rule, ruleset=RULESET))
-            break
+        while pairs and not search.accept(*pairs.pop(0)):
+            pass
+    for pair in dropped:
+        # beside all the others a pair may follow by way of terms that no user's model has
+        if time.perf_counter() - began < 1.5 * seconds and underivable([pair], search.working):
+            search.accept(*pair)
+        else:
+            discovery.derivable += 1
     discovery.seconds = time.perf_counter() - began
     return discovery
+
+
+@dataclass
+class _Search:
+    """The rules so far, with those that were there before."""
+
+    working: RuleBase
+    instances: Instances
+    seed: int
+    discovery: Discovery
+
+    def accept(self, left: Term, right: Term) -> bool:
+        """Add a pair as a rule where it holds."""
+        rule = _verified(left, right, len(self.working.rewrites), self.instances, self.seed)
+        if rule is None:
+            self.discovery.refuted += 1
+            return False
+        if reorders(left, right):
+            self.discovery.reorderings += 1
+        else:
+            self.discovery.rules.append(rule)
+        self.discovery.working.append(replace(rule.rule, ruleset=RULESET))
+        self.working.rewrites.append(self.discovery.working[-1])
+        return True
 
 
 def _oriented(pair: tuple[Term, Term]) -> tuple[Term, Term]:
@@ -128,12 +150,24 @@ def underivable(pairs: Sequence[tuple[Term, Term]], base: RuleBase) -> list[tupl
     writer = _GraphWriter()
     names = [(writer.write(left), writer.write(right)) for left, right in pairs]
     writer.graph.outputs.extend(dict.fromkeys(n for pair in names for n in pair))
-    rulesets = list(dict.fromkeys(rule.ruleset for rule in base.rewrites))
+    used = {t.operator for pair in pairs for side in pair for t in subterms(side) if isinstance(t, Application)}
+    either = replace(base, rewrites=[*base.rewrites, *_either_order(base, sorted(used))])
+    rulesets = list(dict.fromkeys(rule.ruleset for rule in either.rewrites))
     saturation = saturate(
-        writer.graph, base, rulesets * 2, bounds=replace(_BOUNDS, enodes=_BOUNDS.enodes + 40 * len(pairs))
+        writer.graph, either, rulesets * 2, bounds=replace(_BOUNDS, enodes=_BOUNDS.enodes + 40 * len(pairs))
     )
     tensor_class = saturation.tensor_class
     return [p for p, (a, b) in zip(pairs, names, strict=True) if tensor_class[a] != tensor_class[b]]
+
+
+def _either_order(base: RuleBase, operators: Sequence[str]) -> list[ast.Rewrite]:
+    """What `commutative` says of operators, as rewrites: the engine matches both orders, but does not unite them."""
+    texts = [
+        f"rewrite either_order_{place} in {RULESET}  # both orders\n    {name}(a, b) => {name}(b, a)"
+        for place, name in enumerate(operators)
+        if any(overload.commutative for overload in base.operators[name])
+    ]
+    return [item for item in parse_text("\n".join(texts), "either.smr").items if isinstance(item, ast.Rewrite)]
 
 
 class _GraphWriter:

@@ -74,7 +74,11 @@ def _compare(rule: ast.Eliminate, term: Application, instances: Instances, outco
     if all(map_ is None for map_ in maps.values()):
         outcome.no_view += 1
         return
-    computed = evaluate(term.instance.equations, named, Domain())
+    try:
+        computed = evaluate(term.instance.equations, named, Domain())
+    except IndexError as error:
+        outcome.failure = term, f"the definition reads outside of its operand: {error}"
+        return
     for place, map_ in maps.items():
         read = equations[output_name(place)].view
         if map_ is None or read is None:

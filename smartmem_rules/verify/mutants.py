@@ -126,6 +126,9 @@ def _judge_one(place: int) -> Fate:
             outcome, reason = fate_of(mutant, base, seed)
     except TimeoutError:
         outcome, reason = "survived", "the time was over"
+    except (ValueError, IndexError, ZeroDivisionError, OverflowError) as failure:
+        # a definition that no longer computes anything is found by whoever loads it
+        outcome, reason = "caught", str(failure)
     return Fate(mutant.name, mutant.change, outcome, reason, time.perf_counter() - began)
 
 

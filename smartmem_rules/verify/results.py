@@ -41,8 +41,8 @@ class RuleReport:
         trials: instances with values at which both sides were compared; all satisfied the rule's guards.
         cases: the different shapes and attributes among them.
         satisfied: the share of generated instances that satisfied the guards; nothing else was counted.
-        refused: instances that satisfied the guards, but that the engine turns down because the types of both sides differ.
-        rounding: the greatest difference of both sides in float32 relative to the largest element, None if not measured.
+        refused: instances that satisfied the guards, but that the engine turns down: the types of both sides differ.
+        rounding: the greatest difference of both sides in float32 relative to the largest element, None if unmeasured.
         reason: why a verdict is no better than it is.
     """
 

@@ -219,10 +219,20 @@ class Trial:
     def compare(self, case: Case, domain: Domain, tensors: Mapping[str, Value]) -> Difference | None:
         """The first element at which both sides differ more than the domain allows."""
         assert case.right is not None
-        left = compute(case.left, tensors, domain)
-        right = compute(case.right, _with_numbers(case, tensors, domain), domain)
-        wrong = self._wrong(left, right, domain, case.left.type.dtype)
         shape = case.left.type.shape
+        try:
+            left = compute(case.left, tensors, domain)
+        except IndexError as error:
+            raise Undefined("the left side reads outside of an operand") from error
+        try:
+            right = compute(case.right, _with_numbers(case, tensors, domain), domain)
+        except IndexError as error:
+            shown, first = {n: v[0] for n, v in tensors.items()}, np.broadcast_to(left[0], shape)
+            nothing = np.full(shape, np.nan)
+            return Difference(
+                (0,) * len(shape), first.flat[0], f"undefined ({error})", domain.name, shown, first, nothing
+            )
+        wrong = self._wrong(left, right, domain, case.left.type.dtype)
         wrong = np.broadcast_to(wrong, shape)
         if not np.any(wrong):
             return None
@@ -254,8 +264,11 @@ class Trial:
         assert case.right is not None
         domain = Domain()
         tensors = special_values(case, self.relaxes, self.random)
-        left = compute(case.left, tensors, domain)[0]
-        right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
+        try:
+            left = compute(case.left, tensors, domain)[0]
+            right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
+        except (IndexError, TooLarge):
+            return None  # ordinary values show it too
         left, right = (np.broadcast_to(np.asarray(v, np.float64), case.left.type.shape) for v in (left, right))
         outcome.special += 1
         exact = (functions_used(case.left) | functions_used(case.right)) <= ROUNDED_ONCE
@@ -293,7 +306,7 @@ class Trial:
             tensors = draw_values(case, domain, self.random)
             left = compute(case.left, tensors, domain)[0]
             right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
-        except (Undefined, ValueError, OverflowError, TooLarge):
+        except (Undefined, ValueError, OverflowError, IndexError, TooLarge):
             return
         with np.errstate(all="ignore"):
             scale = np.nanmax(np.where(np.isfinite(left), np.abs(left), 0.0), initial=0.0)

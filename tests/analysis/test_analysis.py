@@ -152,4 +152,5 @@ def test_a_user_base_is_enough() -> None:
     (operator,) = parse_text("operator Twice(x: T[*S]) -> y: T[*S] { y[*i] = 2 * x[*i] }").items
     assert isinstance(operator, s.Operator)
     derived = derive(base, operator)
-    assert derived is not None and derived.mapping == "one_to_one"
+    assert derived is not None
+    assert derived.mapping == "one_to_one"

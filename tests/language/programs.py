@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from smartmem_rules.language import syntax as s
@@ -24,7 +26,12 @@ def _leaf() -> st.SearchStrategy[s.Expression]:
 
 
 def _binders(inner: st.SearchStrategy[s.Expression]) -> st.SearchStrategy[s.Binder]:
-    return st.builds(lambda name, kind, bound: s.Binder(AT, name, kind, bound), NAMES, st.sampled_from(["loop", "loops", "unrolled"]), inner)
+    return st.builds(
+        lambda name, kind, bound: s.Binder(AT, name, kind, bound),
+        NAMES,
+        st.sampled_from(["loop", "loops", "unrolled"]),
+        inner,
+    )
 
 
 def _grown(inner: st.SearchStrategy[s.Expression]) -> st.SearchStrategy[s.Expression]:
@@ -40,15 +47,23 @@ def _grown(inner: st.SearchStrategy[s.Expression]) -> st.SearchStrategy[s.Expres
         st.builds(lambda a: s.ListOf(AT, a), arguments),
         st.builds(lambda c, a, b: s.Conditional(AT, c, a, b), inner, inner, inner),
         st.builds(lambda b, i, d: s.Subscript(AT, b, i, d), inner, items, st.none() | inner),
-        st.builds(lambda b, l, c: s.Comprehension(AT, b, tuple(l), c), inner, st.lists(loop, min_size=1, max_size=2), st.none() | inner),
         st.builds(
-            lambda k, l, b: s.Reduction(AT, k, tuple(l), None, b),
+            lambda b, loops, c: s.Comprehension(AT, b, tuple(loops), c),
+            inner,
+            st.lists(loop, min_size=1, max_size=2),
+            st.none() | inner,
+        ),
+        st.builds(
+            lambda k, loops, b: s.Reduction(AT, k, tuple(loops), None, b),
             st.sampled_from(["sum", "max", "min", "prod", "any", "all"]),
             st.lists(loop, min_size=1, max_size=2),
             inner,
         ),
         st.builds(
-            lambda l, c, b: s.Reduction(AT, "first", (s.Binder(AT, l.name, "unrolled", l.bound),), c, b), loop, inner, inner
+            lambda loop, c, b: s.Reduction(AT, "first", (replace(loop, kind="unrolled"),), c, b),
+            loop,
+            inner,
+            inner,
         ),
     )
 
@@ -89,7 +104,9 @@ def _items() -> st.SearchStrategy[s.Item]:
     parameters = st.lists(st.sampled_from(["a", "b", "n"]), max_size=2, unique=True).map(tuple)
     guards = st.lists(small, max_size=2).map(tuple)
     equation = st.builds(
-        lambda name, kind, body: s.EquationSyntax(AT, "y", None, (s.Binder(AT, name, kind, s.Name(AT, "_")),), body, False),
+        lambda name, kind, body: s.EquationSyntax(
+            AT, "y", None, (s.Binder(AT, name, kind, s.Name(AT, "_")),), body, False
+        ),
         WORDS,
         st.sampled_from(["loop", "loops"]),
         small,
@@ -104,23 +121,53 @@ def _items() -> st.SearchStrategy[s.Item]:
             lambda name, left, right, both, guards, relaxes, unsound, explores, tags: s.Rewrite(
                 AT, name, "algebra", left, right, both, guards, relaxes, unsound, "", explores, tags
             ),
-            WORDS, patterns(), patterns(), st.booleans(), guards,
-            st.sampled_from([(), ("nan",), ("nan", "infinities")]), st.none() | STRINGS, st.booleans(), words,
+            WORDS,
+            patterns(),
+            patterns(),
+            st.booleans(),
+            guards,
+            st.sampled_from([(), ("nan",), ("nan", "infinities")]),
+            st.none() | STRINGS,
+            st.booleans(),
+            words,
         ),
-        st.builds(lambda name, guards, tags: s.Eliminate(AT, name, "eliminate", "Add", guards, "", tags), WORDS, guards, words),
-        st.builds(lambda name, left, right, guards: s.IndexRule(AT, name, left, right, guards, ""), WORDS, small, small, guards),
+        st.builds(
+            lambda name, guards, tags: s.Eliminate(AT, name, "eliminate", "Add", guards, "", tags), WORDS, guards, words
+        ),
+        st.builds(
+            lambda name, left, right, guards: s.IndexRule(AT, name, left, right, guards, ""),
+            WORDS,
+            small,
+            small,
+            guards,
+        ),
         st.builds(
             lambda equations, requires, commutative: s.Operator(
-                AT, "Twice", (), (s.Input(AT, "x", type_, None, False, False, None),), (), (s.Output(AT, "y", type_, None),),
-                commutative, True, None, (), tuple(requires), (), tuple(equations), None, None,
+                AT,
+                "Twice",
+                (),
+                (s.Input(AT, "x", type_, None, False, False, None),),
+                (),
+                (s.Output(AT, "y", type_, None),),
+                commutative,
+                True,
+                None,
+                (),
+                tuple(requires),
+                (),
+                tuple(equations),
+                None,
+                None,
             ),
-            st.lists(equation, min_size=1, max_size=2), st.lists(small, max_size=1), st.booleans(),
+            st.lists(equation, min_size=1, max_size=2),
+            st.lists(small, max_size=1),
+            st.booleans(),
         ),
         st.builds(
             lambda values: s.Block(AT, "fuse", "rows", None, (s.Entry(AT, "scratch", tuple(values)),), ""),
             st.lists(st.integers(-9, 9) | STRINGS, max_size=3),
         ),
-    )  # fmt: skip
+    )
 
 
 def modules() -> st.SearchStrategy[s.Module]:

@@ -44,6 +44,14 @@ def test_every_shipped_rule_has_its_equation_as_a_comment() -> None:
     assert [rule.name for rule in load_rules().rules() if not rule.comment] == []
 
 
+@pytest.mark.parametrize("name", ["elementwise", "reduction", "view"])
+def test_an_operator_takes_ten_lines_or_fewer(name: str) -> None:
+    path = rules_path() / "operators" / f"{name}.smr"
+    operators = [o for overloads in load_rules().operators.values() for o in overloads if o.span.file == str(path)]
+    assert operators
+    assert [o.name for o in operators if o.span.end_line - o.span.line >= 10] == []
+
+
 def test_the_vocabulary_is_what_the_engine_knows() -> None:
     assert vocabulary.LIST_FUNCTIONS.keys() >= FUNCTIONS.keys()
     assert vocabulary.ALL_FUNCTIONS.keys() >= FUNCTIONS.keys() | ELEMENT_FUNCTIONS
@@ -98,7 +106,9 @@ def test_any_bytes_give_a_tree_or_messages(tmp_path: Path, content: bytes) -> No
     try:
         module = parse_file(path)
     except LanguageError as error:
-        assert error.diagnostics
+        found = list(error.diagnostics)
+        text = render(found, error.sources)
     else:
         found = check([module])
-        assert render(found, {module.span.file: module.text})
+        text = render(found, {module.span.file: module.text})
+    assert text.splitlines()[-1].startswith("found ")

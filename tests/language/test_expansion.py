@@ -58,9 +58,7 @@ def test_predicates_and_constants_are_written_out(tmp_path: Path) -> None:
     )
     rule = next(rule for rule in base.rewrites if rule.name == "made_up")
     assert print_equation(rule) == "Mul(Mul(x, 0.5), c) => Mul(x, c)"
-    assert print_guards(rule) == (
-        "constant(c) and rank(c) == 0 and near(value(c), 0.5), extent(x, 0) == 0.5 + 0.5"
-    )
+    assert print_guards(rule) == ("constant(c) and rank(c) == 0 and near(value(c), 0.5), extent(x, 0) == 0.5 + 0.5")
     # a near miss shows what the author wrote
     assert (rule.guards[0].span.column, rule.guards[0].span.end_column) == (11, 18)
 

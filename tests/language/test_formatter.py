@@ -80,8 +80,14 @@ def test_any_text_can_be_laid_out(text: str) -> None:
     ("rough", "made"),
     [
         ("function f( a,b )=a+b*-c", "function f(a, b) = a + b * -c\n"),
-        ("operator F <T:float>( x : T [*S] )->y:T[* S]{\ny[*i]=- x[ *i ]\n}", "operator F<T: float>(x: T[*S]) -> y: T[*S] {\n    y[*i] = -x[*i]\n}\n"),
-        ("rewrite a in b#c\nF( x;axis=1 , @r )=>x\nwhere  rank(x)==2,x>1", "rewrite a in b #c\n    F(x; axis = 1, @r) => x\n    where rank(x) == 2, x > 1\n"),
+        (
+            "operator F <T:float>( x : T [*S] )->y:T[* S]{\ny[*i]=- x[ *i ]\n}",
+            "operator F<T: float>(x: T[*S]) -> y: T[*S] {\n    y[*i] = -x[*i]\n}\n",
+        ),
+        (
+            "rewrite a in b#c\nF( x;axis=1 , @r )=>x\nwhere  rank(x)==2,x>1",
+            "rewrite a in b #c\n    F(x; axis = 1, @r) => x\n    where rank(x) == 2, x > 1\n",
+        ),
         ("let A = 1\n\n\n\nlet B = A [ 1 : 2 ]\n\n", "let A = 1\n\nlet B = A[1:2]\n"),
         ("fuse a{first reduction ;second window;}", "fuse a { first reduction; second window; }\n"),
         ("for Op in A,B{\nindex i\na+0=>a\n}", "for Op in A, B {\n    index i\n        a + 0 => a\n}\n"),

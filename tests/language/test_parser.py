@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.checking import check_files
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.parser import parse_file, parse_text
@@ -125,9 +126,12 @@ def test_comment_of_the_header_line() -> None:
         'rewrite a in b   # x + 0 = x\n    F(x) => x  # not this\nlevel l { s "#"; } # full\nindex i\n    a => b # no\n'
     )
     rewrite, level, index = parse_text(text).items
-    assert isinstance(rewrite, s.Rewrite) and rewrite.comment == "x + 0 = x"
-    assert isinstance(level, s.Block) and level.comment == "full"
-    assert isinstance(index, s.IndexRule) and index.comment == ""
+    assert isinstance(rewrite, s.Rewrite)
+    assert rewrite.comment == "x + 0 = x"
+    assert isinstance(level, s.Block)
+    assert level.comment == "full"
+    assert isinstance(index, s.IndexRule)
+    assert index.comment == ""
 
 
 def test_block_values() -> None:
@@ -146,12 +150,32 @@ def test_spans_cover_the_text() -> None:
     assert function.span == s.Span("f.smr", 1, 1, 2, 24)
 
 
-def test_the_examples_of_the_description_parse() -> None:
-    blocks = re.findall(r"```smr\n(.*?)```", (rules_path() / "README.md").read_text("utf-8"), re.DOTALL)
+DESCRIPTIONS = [rules_path() / "README.md", Path(__file__).parents[2] / "docs" / "language.md"]
+
+
+@pytest.mark.parametrize("path", DESCRIPTIONS, ids=lambda path: path.stem)
+def test_the_examples_of_the_descriptions_parse(path: Path) -> None:
+    blocks = re.findall(r"```smr\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
     assert blocks
     for block in blocks:
-        # The dots of the description stand for what it leaves out.
-        assert parse_text(block.replace("{ ... }", "{ }")).items
+        assert parse_text(block).items
+
+
+def test_what_the_contract_calls_best_gives_no_message_and_what_it_calls_bad_does(tmp_path: Path) -> None:
+    blocks = re.findall(r"```smr\n(.*?)```", DESCRIPTIONS[0].read_text("utf-8"), re.DOTALL)
+    path = tmp_path / "example.smr"
+    judged: dict[str, list[bool]] = {"# bad": [], "# best": []}
+    for block in blocks:
+        path.write_text(block.replace("add_zero", "add_nothing").replace("_as_printed", "_wrong"))
+        # some of the examples are shipped rules
+        found = [one for one in check_files([path])[0] if one.code != Code.DUPLICATE_REWRITE]
+        for word, messages in judged.items():
+            if word in block:
+                messages.append(bool(found))
+        if not any(word in block for word in ("# bad", "# best", "# better")):
+            assert found == [], block
+    assert judged["# best"] == [False, False, False]
+    assert judged["# bad"][1:] == [True, True]
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
@@ -176,7 +200,8 @@ def test_any_text_gives_a_module_or_a_language_error(text: str) -> None:
     try:
         module = parse_text(text)
     except LanguageError as error:
-        assert error.diagnostics
-        assert str(error)
+        messages = error.diagnostics
     else:
         assert module.text == text
+        messages = ()
+    assert all(one.message for one in messages)

@@ -86,7 +86,9 @@ class Client:
         self._versions[uri] += 1
         place = {"start": position(*begin), "end": position(*end)}
         document = {"uri": uri, "version": self._versions[uri]}
-        self.tell("textDocument/didChange", {"textDocument": document, "contentChanges": [{"range": place, "text": text}]})
+        self.tell(
+            "textDocument/didChange", {"textDocument": document, "contentChanges": [{"range": place, "text": text}]}
+        )
 
     def at(self, method: str, uri: str, line: int, column: int, **more: Any) -> Any:
         """A request about a place, line and column from 0."""

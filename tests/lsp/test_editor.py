@@ -36,8 +36,11 @@ def scope_of(line: str, column: int) -> str:
     """The scope of what stands at a column of a line."""
     place = 0
     while place < len(line):
-        matches = [(match.start(), number, name, match) for number, (name, pattern) in enumerate(patterns())
-                   if (match := pattern.search(line, place))]
+        matches = [
+            (match.start(), number, name, match)
+            for number, (name, pattern) in enumerate(patterns())
+            if (match := pattern.search(line, place))
+        ]
         if not matches:
             return ""
         _, _, name, match = min(matches, key=lambda one: one[:2])
@@ -61,7 +64,9 @@ def test_the_grammar_knows_every_keyword(word: str) -> None:
 
 
 def test_the_grammar_knows_the_dtypes_and_signs() -> None:
-    assert all(scope_of(f"x: {dtype}[]", 4) == "storage.type.smr" for dtype in ("float32", "int64", "uint8") if dtype in DTYPES)
+    assert all(
+        scope_of(f"x: {dtype}[]", 4) == "storage.type.smr" for dtype in ("float32", "int64", "uint8") if dtype in DTYPES
+    )
     assert scope_of("    Add(x, 0) => x", 4) == "entity.name.type.operator.smr"
     assert scope_of("    Add(x, 0) => x", 14) == "keyword.operator.smr"
     assert scope_of("let A = 1   # note", 12) == "comment.line.number-sign.smr"

@@ -65,7 +65,8 @@ def test_hover_tells_signature_class_and_equation(client: Client, uri: str) -> N
     text = client.at("hover", uri, 7, 18)["contents"]["value"]
     assert "Halve<T: float>(x: T[*S]) -> y: T[*S]" in text
     assert "y[*i] = x[*i] * HALF" in text or "y[*i] = x[*i] * 0.5" in text
-    assert "ILI.Variable" in text and "one_to_one" in text
+    assert "ILI.Variable" in text
+    assert "one_to_one" in text
     assert "commutative" not in text
     assert "a[~i] * b[~i]" in client.at("hover", uri, 7, 5)["contents"]["value"]
     assert "Mul(x, c) => Halve(x)" in client.at("hover", uri, 6, 10)["contents"]["value"]
@@ -82,6 +83,17 @@ def test_definitions(client: Client, uri: str) -> None:
     assert spots(client.at("definition", uri, 7, 23)) == [(7, 8)]
     (elsewhere,) = client.at("definition", uri, 7, 5)
     assert elsewhere["uri"].endswith("rules/operators/elementwise.smr")
+
+
+def test_the_members_of_a_family_are_definitions(client: Client) -> None:
+    text = "    operator Op<T: float>(x: T[*S]) -> y: T[*S] { y[*i] = f(x[*i]) }\n}\n"
+    family = f"for Op, f in (MySin, sin), (MyCos, cos) {{\n{text}"
+    uri = client.open("family.smr", f"{family}rewrite even in algebra\n    MyCos(Neg(x)) => MyCos(x)\n")
+    assert client.diagnostics() == []
+    assert spots(client.at("definition", uri, 4, 6)) == [(0, 28)]
+    assert "cos(x[*i])" in client.at("hover", uri, 4, 6)["contents"]["value"]
+    edit = client.at("rename", uri, 4, 6, newName="Cosine")
+    assert spots(edit["changes"][uri]) == [(0, 28), (4, 4), (4, 21)]
 
 
 def test_references(client: Client, uri: str) -> None:
@@ -132,7 +144,8 @@ def test_formatting_and_symbols(client: Client, uri: str) -> None:
 
 
 def test_messages_come_quickly_in_a_long_file(client: Client) -> None:
-    rule = "rewrite rule_{0} in algebra   # made up\n    Mul(Add(x, {0}), {0}) => Add(Mul(x, {0}), {0})\n    where rank(x) > 2\n    explores\n\n"
+    head = "rewrite rule_{0} in algebra   # made up\n    Mul(Add(x, {0}), {0}) => Add(Mul(x, {0}), {0})\n"
+    rule = f"{head}    where rank(x) > 2\n    explores\n\n"
     uri = client.open("long.smr", "".join(rule.format(number) for number in range(2, 102)))
     client.diagnostics()
     seconds = []

@@ -67,7 +67,9 @@ CASES = [
     Case("MultiHeadAttention", ((2, 4, 8), (2, 5, 8), (2, 5, 8)), {"num_heads": 2}),
     Case("MultiHeadAttention", ((2, 4, 8), (2, 5, 8), (2, 5, 6), (22,), MASK), {"num_heads": 2}),
     Case(
-        "MultiHeadAttention", ((2, 4, 8), (2, 4, 8), (2, 4, 8), None, None, (1, 2, 4, 4)), {"num_heads": 2, "scale": 0.3}
+        "MultiHeadAttention",
+        ((2, 4, 8), (2, 4, 8), (2, 4, 8), None, None, (1, 2, 4, 4)),
+        {"num_heads": 2, "scale": 0.3},
     ),
     Case("Attention", ((2, 4, 8), (8, 24), (24,)), {"num_heads": 2}),
     Case("Attention", ((2, 5, 8), (8, 24), (24,), MASK), {"num_heads": 2}),

@@ -1,0 +1,57 @@
+"""What is kept on disk: by content, never needed, never stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smartmem_rules.language import cache
+from smartmem_rules.language.parser import parse_file
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def test_a_parsed_file_comes_from_the_cache(kept: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.smr"
+    path.write_text("let A = 1\n")
+    first = parse_file(path)
+    (found,) = kept.rglob("*.pickle")
+    assert parse_file(path) == first
+    assert parse_file(path).items[0].span == first.items[0].span
+    found.write_bytes(b"damaged")
+    assert parse_file(path) == first
+
+
+def test_findings_are_kept(kept: Path) -> None:
+    findings = cache.Findings("findings")
+    findings.put("key", {"agreed": 3})
+    findings.save()
+    assert cache.Findings("findings").get("key") == {"agreed": 3}
+    next(kept.rglob("findings.json")).write_text("[")
+    assert cache.Findings("findings").get("key") is None
+
+
+def test_nothing_is_kept_where_that_is_switched_off_or_impossible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mine.smr"
+    path.write_text("let A = 1\n")
+    monkeypatch.setenv("SMARTMEM_CACHE", "off")
+    assert cache.folder() is None
+    assert parse_file(path).items
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "file"))
+    assert parse_file(path).items
+
+
+def test_old_engines_are_forgotten(kept: Path) -> None:
+    for number in range(6):
+        (kept / f"{number:016x}").mkdir(parents=True)
+    cache.write_pickle("key", 1)
+    assert len(list(kept.iterdir())) == 3
+    assert cache.read_pickle("key") == 1
