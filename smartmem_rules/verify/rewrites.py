@@ -271,7 +271,9 @@ class Trial:
             return None  # ordinary values show it too
         left, right = (np.broadcast_to(np.asarray(v, np.float64), case.left.type.shape) for v in (left, right))
         outcome.special += 1
-        exact = (functions_used(case.left) | functions_used(case.right)) <= ROUNDED_ONCE
+        # halves are rounded where an operator ends, and the two sides end theirs at different places
+        whole = case.left.type.dtype in ("float32", "float64")
+        exact = whole and (functions_used(case.left) | functions_used(case.right)) <= ROUNDED_ONCE
         wrong = self._wrong_special(left, right, exact)
         if not np.any(wrong):
             return None
@@ -286,7 +288,7 @@ class Trial:
         zero = (left == 0) & (right == 0) & (np.signbit(left) != np.signbit(right))
         with np.errstate(all="ignore"):
             # a rule that does not say that it reassociates gives the very same floats
-            near = left == right if exact else np.isclose(left, right, rtol=1e-3, atol=1e-30)
+            near = left == right if exact else np.isclose(left, right, rtol=2e-3, atol=1e-30)
             near |= ~np.isfinite(left) | ~np.isfinite(right)
         excluded = np.zeros(left.shape, bool)
         if "nan" in self.relaxes:

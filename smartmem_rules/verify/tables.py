@@ -127,6 +127,9 @@ def _by_class(instances: Instances, by_layout: bool, seed: int) -> dict[str, lis
         for overload in instances.base.operators[name]:
             if not 1 <= len(run_time_formals(overload)) <= 3:
                 continue
+            if any(equation.scan for equation in overload.equations):
+                # a scan's values depend on its own earlier steps: it is no element-by-element neighbour of anything
+                continue
             for case in _take(single(overload, instances, seed), _SAMPLES):
                 assert isinstance(case.left, Application)
                 own = _class(case.left, by_layout)

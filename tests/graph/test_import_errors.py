@@ -11,9 +11,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.runtime.feeds import check_feeds
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.rulebase import RuleBase
+from smartmem_rules.runtime.feeds import check_feeds
 
 Build = Callable[..., onnx.ModelProto]
 

@@ -20,7 +20,8 @@ def test_all_shipped_rules(fresh_seeds: bool) -> None:
     wrong = ["\n".join(r.counterexample.lines) for r in found.rules if r.counterexample is not None]
     assert not wrong, f"seed {seed}\n" + "\n\n".join(wrong)
     for report in found.rules:
-        assert report.verdict == "tested", (report.name, report.reason, seed)
+        undecided = report.verdict == "unknown" and report.reason is not None
+        assert report.verdict == "tested" or undecided, (report.name, report.reason, seed)
         assert report.trials >= TRIALS or report.reason, report.name
 
 
