@@ -181,17 +181,17 @@ def page(listed: Sequence[Row], tests: Sequence[dict[str, object]]) -> str:
         "",
         f"{len(own)} operators of ai.onnx and {len(listed) - len(own)} of other domains are defined in "
         "`rules/operators`, besides the control flow that is unrolled at import. Their classes are derived from the "
-        "definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's (does the speed "
-        "depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types. Where an operator's "
-        "class depends on its operands or attributes, all that occur are listed, the simplest first.",
+        "definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's (does the "
+        "speed depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types. Where an "
+        "operator's class depends on its operands or attributes, all that occur are listed, the simplest first.",
         "",
     ]
     if tests:
         share = 100 * total["passed"] / len(tests)
         lines += [
-            f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional values "
-            f"or random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a reason, "
-            f"{total['wrong']} are wrong, {total['failed']} fail (`python bench/backend_suite.py`).",
+            f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional "
+            f"values or random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a "
+            f"reason, {total['wrong']} are wrong, {total['failed']} fail (`python bench/backend_suite.py`).",
             "",
         ]
     lines += ["| operator | opsets | overloads | SmartMem class | DNNFusion mapping | node tests passed |"]

@@ -81,14 +81,16 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
 
 
 def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
-    """Where a rule fired on a model and where it nearly did: {rule, file, line, equation, tried, fired, nodes, near_misses}.
+    """Where a rule fired on a model and where it nearly did.
+
+    Returns {rule, file, line, equation, tried, fired, nodes, near_misses}.
 
     Raises:
         GraphError: no rule of this name took part.
     """
     statistics = {one["rule"]: one for one in plan.statistics.get("rules", [])}
     if rule not in statistics:
-        hint = did_you_mean(rule, statistics) or "the level runs no rule of this name, or none of its operators is there"
+        hint = did_you_mean(rule, statistics) or "the level runs no such rule, or none of its operators is there"
         raise GraphError(f"no rule {rule!r} took part in optimizing {plan.model}; {hint}")
     nodes: dict[str, str] = plan.statistics.get("nodes", {})
     sites = plan.statistics.get("rule_sites", {}).get(rule, [])

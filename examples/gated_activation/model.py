@@ -1,4 +1,5 @@
-"""A feed-forward block with a gated activation: three products, a scale of the gate, one operator of a custom domain."""
+"""A feed-forward block with a gated activation: three products, a scale of the gate,
+one operator of a custom domain."""
 
 from __future__ import annotations
 

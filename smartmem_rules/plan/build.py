@@ -128,7 +128,8 @@ def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, St
         else:
             role = "input"
         border = role in ("input", "output")
-        storage = dtype if type_.dtype in ("float32", "float16", "bfloat16") and not border else device_dtype(type_.dtype)
+        free = type_.dtype in ("float32", "float16", "bfloat16") and not border
+        storage = dtype if free else device_dtype(type_.dtype)
         shown = program.shown.get(name)
         tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage, shown=shown)
     return tensors

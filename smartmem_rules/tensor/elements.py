@@ -35,7 +35,33 @@ WEAK = "number"
 """The dtype of a literal that has not met a typed neighbour yet."""
 
 UNARY = frozenset(
-    ["exp", "log", "sqrt", "rsqrt", "recip", "abs", "neg", "sign", "floor", "ceil", "round", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf", "sigmoid", "asinh", "acosh", "atanh"]
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "recip",
+        "abs",
+        "neg",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "erf",
+        "sigmoid",
+        "asinh",
+        "acosh",
+        "atanh",
+    ]
 )
 BINARY = frozenset(["min", "max", "pow", "mod", "fmod", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"])
 TESTS = frozenset({"isnan", "isinf"})

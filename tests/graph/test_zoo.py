@@ -42,7 +42,10 @@ def test_interpreted_models_agree_with_onnxruntime(rules: RuleBase, name: str) -
     path = MODELS / f"{name}.onnx"
     graph = import_model(path, rules)
     rng = np.random.default_rng(1)
-    feeds = check_feeds({n: graph.types[n] for n in graph.inputs}, {n: rng.standard_normal(graph.types[n].shape).astype(np.float32) for n in graph.inputs})
+    feeds = check_feeds(
+        {n: graph.types[n] for n in graph.inputs},
+        {n: rng.standard_normal(graph.types[n].shape).astype(np.float32) for n in graph.inputs},
+    )
     values = {**graph.constants, **feeds}
     for node in graph.nodes:
         values.update(evaluate_equations(node.equations, values))
