@@ -182,7 +182,7 @@ class Assembly:
         values = dict(self.values)
         given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
-        if not reads_inside(term):
+        if self.search.strict and not reads_inside(term):
             raise Unsupported("an operand is smaller than what is read of it")
         self._bind(pattern, term, given, values)
         self.values.update(values)

@@ -82,12 +82,12 @@ class AttributeDraws:
     def _open(self, names: Sequence[str]) -> dict[str, Value]:
         """Attributes that the pattern does not mention: it matches whatever they are."""
         random = self.draws.random
-        if self.earlier and random.random() < 0.7:
+        if self.earlier and random.random() < 0.6:
             return {n: self.earlier[-1].get(n) for n in names}
         found: dict[str, Value] = {}
         for name in names:
             formal = self.formals[name]
-            if _is_required(formal) or random.random() < 0.35:
+            if _is_required(formal) or random.random() < 0.45:
                 found[name] = _in_type(self._draw(formal, self.roles[name]), formal, self.operands)
         return found
 

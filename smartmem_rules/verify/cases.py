@@ -16,8 +16,10 @@ from smartmem_rules.verify.roles import hints_of
 
 _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10)
 _PROBES = 4
+_INDIFFERENT = ("uses:", "one:", "overload:")
+"""Choices that hardly change what is compared."""
 _REPAIRS = 60
-_HARD = 8
+HARD = 8
 """Repairs for each satisfied instance from which on a rule is hard to satisfy."""
 
 
@@ -59,6 +61,8 @@ class Search:
         self.built: set[str] = set()
         self.steps = 0
         self.repairs = repairs
+        self.strict = True
+        """Whether instances in which an operator reads outside of an operand count as none."""
 
     def cases(self, most_attempts: int) -> Iterator[Case | None]:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""
@@ -66,13 +70,13 @@ class Search:
         previous: Case | None = None
         while self.statistics.generated < most_attempts:
             start: Choices = {}
-            hard = self.steps > _HARD * max(1, self.statistics.satisfied)
+            hard = self.steps > HARD * max(1, self.statistics.satisfied)
             if previous is not None and self.random.random() < (0.93 if hard else 0.7):
                 # where new instances are hard to find, most are changed ones
                 start = dict(previous.choices)
-                for slot in self.random.sample(
-                    sorted(start), min(len(start), self.random.randint(1, 2 if hard else 3))
-                ):
+                telling = sorted(slot for slot in start if not slot.startswith(_INDIFFERENT))
+                count = min(len(telling), self.random.randint(1, 2 if hard else 3))
+                for slot in self.random.sample(telling, count):
                     del start[slot]
             found = self._satisfy(start)
             if found is not None:

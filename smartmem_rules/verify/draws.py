@@ -72,13 +72,13 @@ class Draws:
 
     def extent(self, near: Sequence[int] = ()) -> int:
         """An extent; some equal one that is there."""
-        if near and self.random.random() < 0.5:
+        if near and self.random.random() < 0.55:
             return self.random.choice(list(near))
         return self.random.choices(EXTENTS, _EXTENT_WEIGHTS)[0]
 
     def extents(self, rank: int) -> Shape:
         """A list of extents of a bounded product; equal ones hide no axis that is mistaken for another."""
-        if rank > 1 and self.random.random() < 0.15:
+        if rank > 1 and self.random.random() < 0.22:
             return (self.random.choice((2, 2, 3) if rank < 5 else (2,)),) * rank
         while True:
             shape = tuple(self.extent() for _ in range(rank))
@@ -98,6 +98,7 @@ class Draws:
                 return shape
         shape = ()
         near = [n for v in known.values() for n in (v if isinstance(v, tuple) else (v,)) if isinstance(n, int)]
+        near += [n for s in seen for n in s if n > 1]
         for item in items:
             if isinstance(item, ast.Splat):
                 shape += self._list(item.operand, known, len(items) - 1)

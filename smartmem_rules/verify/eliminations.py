@@ -20,8 +20,10 @@ from smartmem_rules.verify.operators import NoReference, reference_outputs, sing
 from smartmem_rules.verify.rewrites import ATTEMPTS_PER_TRIAL, Budget
 from smartmem_rules.verify.terms import Application
 
-REFERENCES = 80
+REFERENCES = 200
 """Instances of one rule that are compared with ONNX's evaluator."""
+REFUSALS = 0.5
+"""The share of instances that ONNX's evaluator may refuse."""
 
 
 @dataclass
@@ -33,6 +35,8 @@ class EliminationOutcome:
     satisfied: int = 0
     no_view: int = 0
     references: int = 0
+    refusals: int = 0
+    last: Application | None = None
     failure: tuple[Application, str] | None = None
     domains: set[str] = field(default_factory=set)
 
@@ -48,7 +52,7 @@ def test_eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget:
             continue
         before = outcome.trials
         wanted = budget.trials if again else before + budget.trials // len(overloads) + 1
-        search = single(overload, instances, seed + place)
+        search = single(overload, instances, seed + place, strict=False)
         for number, case in enumerate(search.cases(budget.trials * ATTEMPTS_PER_TRIAL)):
             if case is not None:
                 assert isinstance(case.left, Application)
@@ -61,6 +65,12 @@ def test_eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget:
             viewed.append(overload)
         outcome.generated += search.statistics.generated
         outcome.satisfied += search.statistics.satisfied
+    asked = outcome.references + outcome.refusals
+    if outcome.references and outcome.refusals > REFUSALS * asked and outcome.last is not None:
+        outcome.failure = (
+            outcome.last,
+            f"ONNX's evaluator refuses {outcome.refusals} of {asked} instances that the definition takes",
+        )
     return outcome
 
 
@@ -76,8 +86,10 @@ def _compare(rule: ast.Eliminate, term: Application, instances: Instances, outco
         return
     try:
         computed = evaluate(term.instance.equations, named, Domain())
-    except IndexError as error:
-        outcome.failure = term, f"the definition reads outside of its operand: {error}"
+    except (IndexError, ValueError) as error:
+        # what no model has may read anywhere; what ONNX computes may not
+        if _reference(term, operands, outcome) is not None:
+            outcome.failure = term, f"the definition reads outside of its operand: {error}"
         return
     for place, map_ in maps.items():
         read = equations[output_name(place)].view
@@ -90,6 +102,7 @@ def _compare(rule: ast.Eliminate, term: Application, instances: Instances, outco
             outcome.failure = term, failure
             return
     outcome.trials += 1
+    outcome.last = term
     if outcome.references < REFERENCES:
         _compare_reference(term, operands, computed, outcome)
 
@@ -148,12 +161,9 @@ def _compare_reference(
     term: Application, operands: list[Array], computed: Mapping[str, tuple[Array, ...]], outcome: EliminationOutcome
 ) -> None:
     count = len(term.instance.outputs)
-    given: dict[str, Value] = dict(term.attributes)
-    try:
-        expected = reference_outputs(term.instance.operator, operands, given, count)
-    except NoReference:
+    expected = _reference(term, operands, outcome)
+    if expected is None:
         return
-    outcome.references += 1
     for place, reference in enumerate(expected[:1] if len(expected) != count else expected):
         actual = np.asarray(computed[output_name(place)][0])
         if reference.shape != actual.shape:
@@ -167,3 +177,15 @@ def _compare_reference(
                 term,
                 f"element {list(at)} is {reference[at]} by ONNX's evaluator and {actual[at]} by the definition",
             )
+
+
+def _reference(term: Application, operands: list[Array], outcome: EliminationOutcome) -> list[Array] | None:
+    """What ONNX's evaluator computes, None where it computes nothing."""
+    given: dict[str, Value] = dict(term.attributes)
+    try:
+        expected = reference_outputs(term.instance.operator, operands, given, len(term.instance.outputs))
+    except NoReference:
+        outcome.refusals += 1
+        return None
+    outcome.references += 1
+    return expected

@@ -203,6 +203,8 @@ def _eliminate(rule: ast.Eliminate, base: RuleBase) -> Iterator[Mutant]:
         if overload.internal or (overload.onnx is not None and overload.onnx.until is not None):
             continue  # its definition is the only source of what it means
         for place, equation in enumerate(overload.equations):
+            if not (equation.view or (isinstance(equation.body, ast.Subscript) and equation.body.default is not None)):
+                continue  # never a view
             for body, text in variants(equation.body, _definition_changes):
                 equations = (
                     *overload.equations[:place],

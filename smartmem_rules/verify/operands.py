@@ -77,8 +77,12 @@ def special_values(case: Case, relaxes: Collection[str], source: random.Random) 
             found[name] = (np.full(leaf.type.shape, _in_dtype(number, dtype), _plain(dtype)),)
         elif dtype in FLOATS:
             ordinary = _floats(generator, leaf.type.shape, False)
-            drawn = generator.choice(allowed, leaf.type.shape)
-            found[name] = (np.where(generator.random(leaf.type.shape) < 0.6, drawn, ordinary).astype(_plain(dtype)),)
+            drawn = generator.choice(allowed, leaf.type.shape if source.random() < 0.7 else ())
+            found[name] = (
+                np.where(generator.random(leaf.type.shape) < source.choice((0.4, 0.6, 1.0)), drawn, ordinary).astype(
+                    _plain(dtype)
+                ),
+            )
         else:
             found[name] = _draw(leaf, case, Domain(), generator, False)
     return found

@@ -41,13 +41,15 @@ def run_time_formals(operator: ast.Operator, variadic: int = 1) -> list[ast.Inpu
     return formals
 
 
-def single(operator: ast.Operator, instances: Instances, seed: int, variadic: int = 1) -> Search:
-    """A search for instances of one operator."""
+def single(operator: ast.Operator, instances: Instances, seed: int, variadic: int = 1, strict: bool = True) -> Search:
+    """A search for instances of one operator; `strict` leaves out those in which it reads outside of an operand."""
     span = operator.span
     names = names_of(run_time_formals(operator, variadic))
     pattern = application(operator.name, [ast.PatternVariable(span, n) for n in names], "all", span)
     rule = ast.Rewrite(span, operator.name, "", pattern, pattern, False, (), (), None, "")
-    return Search(rule, pattern, pattern, instances, seed)
+    search = Search(rule, pattern, pattern, instances, seed)
+    search.strict = strict
+    return search
 
 
 def reference_outputs(

@@ -13,7 +13,7 @@ from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.instantiate import FLOATS
 from smartmem_rules.verify.case import Case
-from smartmem_rules.verify.cases import Search
+from smartmem_rules.verify.cases import HARD, Search
 from smartmem_rules.verify.domains import (
     FIELD,
     ORDERED,
@@ -30,7 +30,8 @@ from smartmem_rules.verify.operands import draw_values, special_values
 from smartmem_rules.verify.terms import Application, compute, functions_used, leaves, subterms
 
 TRIALS = 200
-VALUES_PER_CASE = 4
+VALUES_PER_CASE = (2, 4)
+"""Draws of elements for one instance, and for one that was hard to find."""
 ATTEMPTS_PER_TRIAL = 4
 SAFETY = 4.0
 """By how much a difference may exceed the error bounds, which are of first order."""
@@ -171,6 +172,7 @@ class Trial:
     def __init__(self, rule: ast.Rewrite, search: Search) -> None:
         self.rule = rule
         self.near = tuple(search.hints.near)
+        self.search = search
         self.random = random.Random(search.random.random())
         self.relaxes = set(rule.relaxes)
 
@@ -178,8 +180,9 @@ class Trial:
         """Some draws of values for one instance."""
         assert case.right is not None
         domains = self.domains(case)
-        for number in range(VALUES_PER_CASE):
-            domain = domains[number % len(domains)]
+        hard = self.search.steps > HARD * max(1, self.search.statistics.satisfied)
+        for number in range(VALUES_PER_CASE[hard]):
+            domain = domains[(outcome.cases + number) % len(domains)]
             try:
                 tensors = draw_values(case, domain, self.random)
                 difference = self.compare(case, domain, tensors)
