@@ -112,6 +112,5 @@ def _show_mutants(measured: MutantReport) -> None:
     for survivor in measured.survivors:
         click.echo(f"survived: {survivor.rule}: {survivor.change} ({survivor.reason})")
     share = measured.caught / measured.total if measured.total else 1.0
-    click.echo(
-        f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {measured.discarded} say nothing new"
-    )
+    click.echo(f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {len(measured.survivors)} survived")
+    click.echo(f"{measured.equivalent} more are true rules, {measured.discarded} never apply where they would be wrong")

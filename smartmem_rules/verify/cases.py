@@ -61,12 +61,15 @@ class Search:
         self.built: set[str] = set()
         self.steps = 0
         self.repairs = repairs
+        self.probes = repairs == _REPAIRS
+        """Whether every element type is tried; not where a search is for one or two instances only."""
         self.strict = True
         """Whether instances in which an operator reads outside of an operand count as none."""
 
     def cases(self, most_attempts: int) -> Iterator[Case | None]:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""
-        yield from self._every_dtype()
+        if self.probes:
+            yield from self._every_dtype()
         previous: Case | None = None
         while self.statistics.generated < most_attempts:
             start: Choices = {}

@@ -229,9 +229,8 @@ class Draws:
 
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
-        match self.random.choices(
-            ("factors", "small", "offset", "offsets", "partner", "parts", "one"), (20, 15, 25, 8, 10, 14, 8)
-        )[0]:
+        kinds = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
+        match self.random.choices(kinds, (20, 15, 22, 8, 12, 8, 12, 8))[0]:
             case "factors":
                 return self.factors(elements)
             case "small":
@@ -243,6 +242,9 @@ class Draws:
                 return (self.random.randint(-extent, extent),)
             case "offsets":
                 return tuple(self.random.randint(-n, n) for n in shape)
+            case "margins":
+                margins = [self.random.choice((0, 0, 1, 2, 3, -1)) for _ in range(2 * len(shape))]
+                return tuple(max(m, 1 - shape[i % len(shape)]) for i, m in enumerate(margins))
             case "partner":
                 other = self.partner(shape)
                 return tuple(max(n, m) for n, m in zip(other, shape, strict=False)) if some() < 0.7 else other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +12,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.judge import judge
 from smartmem_rules.verify.mutate import Mutant, mutants_of
 from smartmem_rules.verify.results import FAILED, VACUOUS
@@ -23,12 +26,18 @@ from smartmem_rules.verify.run import _alarm
 SECONDS = 8.0
 FEW, MANY = 48, 240
 """Trials at which nearly all errors show, and trials that a mutant must pass to survive."""
-HOPELESS = 24
+HOPELESS = 40
+CASES = 40
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of one mutant: caught, survived or discarded (it accepts nothing that the rule does not)."""
+    """What became of one mutant.
+
+    Attributes:
+        outcome: caught, survived, equivalent (a true rule: proved, or equal wherever only it applies), or discarded (it
+            accepts nothing that the rule refuses, or the engine refuses it where it would be wrong).
+    """
 
     rule: str
     change: str
@@ -39,7 +48,7 @@ class Fate:
 
 @dataclass(frozen=True)
 class MutantReport:
-    """How many mutants were caught; what accepts nothing new is counted apart."""
+    """How many mutants were caught; those that are no wrong rules are counted apart."""
 
     fates: Sequence[Fate] = field(default_factory=tuple)
     seconds: float = 0.0
@@ -56,12 +65,17 @@ class MutantReport:
 
     @property
     def total(self) -> int:
-        """Mutants that differ from their rules."""
+        """Mutants that may be wrong rules."""
         return self.caught + len(self.survivors)
 
     @property
+    def equivalent(self) -> int:
+        """Mutants that are true rules."""
+        return sum(f.outcome == "equivalent" for f in self.fates)
+
+    @property
     def discarded(self) -> int:
-        """Mutants that accept nothing that their rules refuse."""
+        """Mutants that never apply where they would be wrong."""
         return sum(f.outcome == "discarded" for f in self.fates)
 
     def data(self) -> dict[str, Any]:
@@ -70,6 +84,11 @@ class MutantReport:
             "total": self.total,
             "caught": self.caught,
             "survivors": [{"rule": f.rule, "change": f.change, "reason": f.reason} for f in self.survivors],
+            "equivalent": [
+                {"rule": f.rule, "change": f.change, "reason": f.reason}
+                for f in self.fates
+                if f.outcome == "equivalent"
+            ],
             "discarded": self.discarded,
             "seconds": round(self.seconds, 2),
         }
@@ -142,12 +161,12 @@ class _Changed:
 
 def fate_of(mutant: Mutant, base: RuleBase, seed: int) -> tuple[str, str]:
     """Whether a mutant is caught, and if not why."""
-    outcome = "survived", ""
+    fate = "survived", ""
     for trials in (FEW, MANY):
-        outcome = _fate(mutant, base, seed, trials)
-        if outcome[0] != "survived":
-            break
-    return outcome
+        fate = _fate(mutant, base, seed, trials)
+        if fate[0] != "survived":
+            return fate
+    return fate if mutant.targeted is not None else _with_refusals(mutant, base, seed, fate)
 
 
 def _fate(mutant: Mutant, base: RuleBase, seed: int, trials: int) -> tuple[str, str]:
@@ -162,13 +181,33 @@ def _fate(mutant: Mutant, base: RuleBase, seed: int, trials: int) -> tuple[str, 
         if report.trials == 0:
             return "discarded", "the other guards and the types of both sides imply the guard"
         equal = f"both sides are equal at {report.trials} instances that the guard refuses"
-        return "survived", f"{equal}: it says where the rule pays"
+        return ("survived" if trials < MANY else "equivalent"), f"{equal}: it says where the rule pays"
     prove = isinstance(rule, ast.IndexRule)
     report = judge(rule, definitions, seed, Budget(trials, SECONDS, HOPELESS), prove=prove)
     if report.verdict in (FAILED, VACUOUS):
         return "caught", ""
-    equal = f"equal at {report.trials} instances"
-    return "survived", "proved by z3: a true rule" if report.verdict == "proved" else equal
+    if report.verdict == "proved":
+        return "equivalent", "proved by z3: a true rule"
+    return "survived", f"equal at {report.trials} instances"
+
+
+def _with_refusals(mutant: Mutant, base: RuleBase, seed: int, fate: tuple[str, str]) -> tuple[str, str]:
+    """A survivor whose change the engine itself turns down wherever it would show is no wrong rule."""
+    rule = mutant.rule
+    if not isinstance(rule, ast.Rewrite):
+        return fate
+    original = next(r for r in base.rewrites if r.name == mutant.name)
+    instances = Instances(base)
+    search = Search(original, original.left, original.right, instances, seed)
+    changed = Search(rule, rule.left, rule.right, instances, seed)
+    refused = 0
+    for case in itertools.islice(search.cases(CASES), CASES):
+        if case is not None:
+            other = changed.build(dict(case.choices))
+            refused += other is not None and other.satisfied and other.right is None
+    if refused:
+        return "discarded", f"{fate[1]}; at {refused} others the engine refuses it, because the sides differ in type"
+    return fate
 
 
 def _definitions(mutant: Mutant, base: RuleBase) -> Definitions:

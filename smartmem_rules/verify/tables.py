@@ -130,7 +130,9 @@ def _by_class(instances: Instances, by_layout: bool, seed: int) -> dict[str, lis
             if any(equation.scan for equation in overload.equations):
                 # a scan's values depend on its own earlier steps: it is no element-by-element neighbour of anything
                 continue
-            for case in _take(single(overload, instances, seed), _SAMPLES):
+            search = single(overload, instances, seed)
+            search.probes = False
+            for case in _take(search, _SAMPLES):
                 assert isinstance(case.left, Application)
                 own = _class(case.left, by_layout)
                 if own is not None and overload not in found.setdefault(own, []):
