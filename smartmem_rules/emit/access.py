@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from smartmem_rules.plan.model import Stored
-from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.substitution import substitute
 
 C_TYPES = {
     "float32": "float", "float16": "half", "float64": "double",

@@ -10,7 +10,8 @@ from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.reduction import write_texel
 from smartmem_rules.plan.model import ACCUMULATOR, Contraction, Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 LANES = 4
 
