@@ -42,9 +42,9 @@ from smartmem_rules.tensor.index import (
     Var,
     add,
     scale,
-    substitute,
     variable,
 )
+from smartmem_rules.tensor.substitution import substitute
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import Contraction, Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import unravel
 
 PADDING_LEFT = 4
 PADDING_RIGHT = 8

@@ -16,7 +16,8 @@ from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, Stored
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 CPU_ITEMS = 64
 TEAM_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
