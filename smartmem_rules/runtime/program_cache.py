@@ -5,7 +5,8 @@ binary behind its checksum, is written beside its place and moved there, so that
 damaged one is like none.  The least recently used files go when all together exceed the bound.
 
 PoCL keeps compiled kernels itself, by source, device and version, and would compile everything once more to give
-binaries away: its cache is put into the same folder (`pocl`) and kept within a bound.  `$POCL_CACHE_DIR` puts it elsewhere.
+binaries away: its cache is put into the same folder (`pocl`) and kept within a bound; `$POCL_CACHE_DIR` puts it
+elsewhere.
 """
 
 from __future__ import annotations
