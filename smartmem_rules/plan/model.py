@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.tensor.expr import Expr, TensorType
-from smartmem_rules.tensor.index import Index, Var
+if TYPE_CHECKING:  # a plan from a file holds no expressions
+    from smartmem_rules.tensor.expr import Expr
+    from smartmem_rules.tensor.index import Index, Var
+    from smartmem_rules.tensor.types import TensorType
 
 ACCUMULATOR = "@acc"
 """The name by which an epilogue reads the result of its kernel's contraction."""
