@@ -18,7 +18,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import storage_dtype
 
 FORMAT = "smartmem-plan"
-VERSION = 1
+VERSION = 2
 _DOCUMENT = "plan.json"
 _CHUNK = 1 << 24
 
@@ -97,6 +97,7 @@ def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
         **_sources_data(plan.sources),
         "slots": [asdict(slot) for slot in plan.slots],
         "placement": plan.placement,
+        "sizes": plan.sizes,
         "statistics": plan.statistics,
     }
 
@@ -177,6 +178,7 @@ def _plan(data: Mapping[str, Any], archive: zipfile.ZipFile) -> Plan:
         [_source(one, data["texts"]) for one in data["sources"]],
         [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
         dict(data["placement"]),
+        {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
         dict(data["statistics"]),
     )
     used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs
