@@ -24,7 +24,7 @@ from smartmem_rules.graph.loading import (
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import Graph, GraphError, Node
-from smartmem_rules.graph.sizes import sizes_through
+from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
@@ -223,7 +223,10 @@ class _Import:
         for place, operand in enumerate(match.operands):
             if operand is not None:
                 names[operand_name(place)] = operand
+        sizes = {o: self.sizes[o] for o in match.operands if o in self.sizes}
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
+        if known and sizes:
+            raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
         if known and self.computed.isdisjoint(outputs):
             self._known(instance, names, outputs)
             return
@@ -234,8 +237,7 @@ class _Import:
             replace(equation, tensor=names[equation.tensor], body=rename_reads(equation.body, names))
             for equation in instance.equations
         )
-        operands = {o: self.sizes[o] for o in match.operands if o in self.sizes}
-        self.sizes.update(sizes_through(equations, outputs, operands))
+        self.sizes.update(sizes_through(equations, outputs, sizes))
         for size in instance.sizes:
             self.sizes.setdefault(outputs[size.output], {})[size.axis] = outputs[size.count]
         self.types.update(zip(outputs, instance.outputs, strict=True))

@@ -36,8 +36,13 @@ def sizes_through(equations: Sequence[Equation], outputs: Collection[str], sizes
             known[equation.tensor] = found
     for output in outputs:
         if not known.get(output):
-            raise _refusal(next(iter(sizes)))
+            raise unknown_size(next(iter(sizes)))
     return {output: known[output] for output in outputs}
+
+
+def unknown_size(tensor: str) -> Unsupported:
+    """The refusal of a node that needs the extent of a tensor, which depends on data."""
+    return Unsupported(f"the size of {tensor!r} depends on data, and this operator needs to know it")
 
 
 def _sizes_of(equation: Equation, known: Mapping[str, Mapping[int, str]]) -> dict[int, str]:
@@ -50,18 +55,14 @@ def _sizes_of(equation: Equation, known: Mapping[str, Mapping[int, str]]) -> dic
         for axis, count in known.get(tensor, {}).items():
             var = _alone(indices[axis])
             if var not in axes or found.setdefault(axes[var], count) != count or equation.scan:
-                raise _refusal(tensor)
+                raise unknown_size(tensor)
     # an operand of the full extent beside one of a part of it: broadcasting would depend on the extent
     for tensor, indices in accesses:
         for axis, index in enumerate(indices):
             var = _alone(index)
             if var in axes and axes[var] in found and axis not in known.get(tensor, {}):
-                raise _refusal(next(name for name in known if name != tensor))
+                raise unknown_size(next(name for name in known if name != tensor))
     return found
-
-
-def _refusal(tensor: str) -> Unsupported:
-    return Unsupported(f"the size of {tensor!r} depends on data, and this operator needs to know it")
 
 
 def _alone(index: Index) -> Var | None:
