@@ -102,7 +102,7 @@ def build(
     slots, placement = assign_slots(tensors, kernels)
     return Plan(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement,
+        tensors, kernels, sources, slots, placement, graph.sizes,
     )  # fmt: skip
 
 

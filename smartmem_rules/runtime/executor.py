@@ -265,7 +265,13 @@ class Executor:
             if host.size:
                 cl.enqueue_copy(self._queue, host, self._memory[name], is_blocking=False)
         self._queue.finish()
-        return {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        results = {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
+        counts = {name: int(results.pop(name)) for name in names}
+        for name, axes in self.plan.sizes.items():
+            for axis, count in axes.items():
+                results[name] = results[name].take(range(counts[count]), axis)
+        return results
 
     @staticmethod
     def _shown(stored: Stored, host: Array) -> Array:
