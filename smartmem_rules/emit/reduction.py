@@ -16,7 +16,8 @@ CPU_ITEMS = 64
 
 
 def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    if _lanes_across_rows(kernel, target, tensors):
+    block_rows = kernel.schedule.get("block_rows")
+    if block_rows is None and _lanes_across_rows(kernel, target, tensors):
         return emit_pointwise(kernel, target, tensors)
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
@@ -25,7 +26,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     if packed is not None:
         return _texel_rows(emission, kernel, rows, packed, target, tensors)
     count = math.prod(v.extent for v in rows)
-    chunk = max(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1
+    chunk = block_rows or (max(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1)
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)

@@ -1,0 +1,18 @@
+{# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
+{% macro entry(inside, parameters, tables) %}
+{% if inside %}
+{% for name, values in tables %}
+__constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
+{% endfor %}
+static void smr_part(
+    {{ parameters }},
+    const int item) {
+{%- else %}
+__kernel void smr_kernel(
+    {{ parameters }}) {
+{% for name, values in tables %}
+    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
+{% endfor %}
+    const int item = (int)get_global_id(0);
+{%- endif %}
+{% endmacro %}
