@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -29,12 +29,14 @@ class Target:
         width: the lanes of its vectors.
         local_memory: bytes of a work-group.
         matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
+        inside: kernels are written as functions that a launch of several kernels calls.
     """
 
     kind: str
     width: int
     local_memory: int = 32768
     matrix: str = ""
+    inside: bool = False
 
     @property
     def is_cpu(self) -> bool:
@@ -52,6 +54,14 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
+def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
+    """A kernel's text with all that it relies on before it."""
+    defines = ["#define SMR_CPU"] if target.is_cpu else []
+    if any(a.stored.storage == "float64" for a in accesses):
+        defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    return "\n".join([*defines, render("prelude.cl"), text])
+
+
 @dataclass
 class Emission:
     """One kernel being written."""
@@ -67,6 +77,8 @@ class Emission:
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width)
+        if self.target.inside:
+            self.expressions.table_name = "smr_part_table"
 
     def parameters(self) -> str:
         written = set(self.kernel.writes)
@@ -80,18 +92,19 @@ class Emission:
         text = render(
             template,
             parameters=self.parameters(),
+            inside=self.target.inside,
             body=self.writer.text(),
             tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
             shared=self.shared,
             **values,
         )
-        defines = ["#define SMR_CPU"] if self.target.is_cpu else []
-        if any(a.stored.storage == "float64" for a in self.accesses.values()):
-            defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-        prelude = render("prelude.cl")
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
-        return Source("smr_kernel", "\n".join([*defines, prelude, text]), arguments, global_size, local_size)
+        if self.target.inside:
+            return Source("smr_part", text, arguments, global_size, local_size)
+        return Source(
+            "smr_kernel", program(text, self.target, self.accesses.values()), arguments, global_size, local_size
+        )
 
     # --- stages: tensors of one row ---
 

@@ -20,7 +20,8 @@ GROUP_ITEMS = 256
 
 
 def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    if _lanes_across_rows(kernel, target, tensors):
+    block_rows = kernel.schedule.get("block_rows")
+    if block_rows is None and _lanes_across_rows(kernel, target, tensors):
         return emit_pointwise(kernel, target, tensors)
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
@@ -31,7 +32,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     if not target.is_cpu:
         return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
-    chunk = max(1, -(-count // CPU_ITEMS))
+    chunk = block_rows or max(1, -(-count // CPU_ITEMS))
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)

@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "any")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
@@ -60,6 +60,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
+        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
@@ -115,6 +116,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("recompute", "scalar operations that one saved access may cost"),
         _number("scratch", "bytes of one row that are kept on chip"),
         _number("columns", "bytes of a right factor that are kept beside it"),
+        _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
     ),
 }
 

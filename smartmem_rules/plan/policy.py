@@ -18,6 +18,7 @@ class FusionRule:
         recompute: scalar operations that one saved memory access may cost.
         scratch: bytes of one row that may be kept on chip.
         columns: bytes of a right factor that may be kept on chip beside it.
+        tolerance: percent of the modelled time that one launch fewer may cost.
     """
 
     name: str
@@ -26,6 +27,7 @@ class FusionRule:
     recompute: int
     scratch: int
     columns: int
+    tolerance: int
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("recompute", (0,))[0]),
             int(entries.get("scratch", (0,))[0]),
             int(entries.get("columns", (0,))[0]),
+            int(entries.get("tolerance", (0,))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing
