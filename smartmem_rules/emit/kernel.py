@@ -14,6 +14,7 @@ from smartmem_rules.emit.expressions import Expressions, Internal, Team, Value, 
 from smartmem_rules.emit.primitives import compute_type, is_float
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, Stored
+from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
@@ -62,9 +63,27 @@ def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
     return "\n".join([*defines, render("prelude.cl"), text])
 
 
+@dataclass(frozen=True)
+class RowArray:
+    """An array in local memory that holds `size` elements for each row of a work-group."""
+
+    name: str
+    size: int
+
+    def row(self, number: str) -> str:
+        """C text of a pointer to a row."""
+        return f"{self.name} + {number} * {self.size}"
+
+
 @dataclass
 class Emission:
-    """One kernel being written."""
+    """One kernel being written.
+
+    Attributes:
+        shared: declarations of local memory.
+        storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
+        arrays: the arrays of the rows by stage.
+    """
 
     kernel: Kernel
     target: Target
@@ -72,6 +91,8 @@ class Emission:
     width: int
     writer: Writer = field(default_factory=Writer)
     shared: list[str] = field(default_factory=list)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    arrays: dict[str, RowArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
@@ -125,13 +146,23 @@ class Emission:
             self._fill(stage, name, "")
             self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype)
             return
-        padded = -(-size // 4) * 4
-        self.shared.append(f"{compute_type(stage.dtype)} {name}_rows[{team.rows * padded}]")
-        pointer = f"{name}_rows + ({team.thread} / {team.size}) * {padded}"
-        self.writer.line(f"__local {compute_type(stage.dtype)}* {name} = {pointer};")
+        home = self.storage.get(stage.name, stage.name)
+        array = self.arrays.get(home) or self.row_array(home, stage.dtype, array_size(stage.axes))
+        self.arrays[stage.name] = array
+        self.writer.line(
+            f"__local {compute_type(stage.dtype)}* {name} = {array.row(f'({team.thread} / {team.size})')};"
+        )
         self._fill(stage, name, "__local ")
         self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
         self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype, "__local ")
+
+    def row_array(self, name: str, dtype: str, size: int) -> RowArray:
+        """A new array in local memory with a row for each team."""
+        team = self.expressions.team
+        assert team is not None
+        array = self.arrays[name] = RowArray(f"rows{len(self.arrays)}", size)
+        self.shared.append(f"{compute_type(dtype)} {array.name}[{team.rows * size}]")
+        return array
 
     def scratch_reader(self, name: str, extents: list[int], dtype: str, space: str = "") -> Any:
         def read(node: Read, lane: Var | None) -> Value:

@@ -9,6 +9,7 @@ from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
+from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
@@ -47,7 +48,9 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     count = math.prod(v.extent for v in rows)
     longest = max((math.prod(v.extent for v in axes) for axes in row_axes(kernel)), default=1)
     size = next((s for s in TEAM_SIZES if s * emission.width * 2 >= longest), TEAM_SIZES[-1])
-    arrays = 4 * sum(-(-math.prod(v.extent for v in s.axes) // 4) * 4 for s in kernel.stages if s.axes)
+    emission.storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
+    homes = {emission.storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
+    arrays = 4 * sum(homes.values())
     teams = max(1, min(GROUP_ITEMS // size, target.local_memory // (2 * max(arrays, 1))))
     if arrays * teams + 4 * size * teams > target.local_memory:
         raise PlanError(

@@ -85,13 +85,14 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
         _number("units", "multiprocessors that work-groups are spread over"),
+        _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
             "tile",
             "number",
             "sizes of a work-group to choose from: rows, columns, step of the reduction, slices of the step, "
-            "rows and columns of each sub-group of 32 work-items",
-            least=6,
-            most=6,
+            "rows and columns of each sub-group of 32 work-items, steps in local memory at once (1 or 2)",
+            least=7,
+            most=7,
             repeats=True,
         ),
     ),
@@ -115,7 +116,10 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
         _number("recompute", "scalar operations that one saved access may cost"),
         _number("scratch", "bytes of one row that are kept on chip"),
-        _number("columns", "bytes of a right factor that are kept beside it"),
+        _number("columns", "bytes of a right factor that are kept beside it; any number where absent"),
+        Key(
+            "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
+        ),
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -87,12 +87,11 @@ def build(
     policy = policy_of(base.levels[level], base.tables, base.fuses)
     if memory == "auto":
         memory = profile.prefers if policy.prefers_device_memory else "buffer"
-    if memory == "image" or profile.kind != "cpu" or not policy.tuned:
-        policy = without_row_prologue(policy)
+    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
+    policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = realise(program, fuse(program, policy))
     kernels = [k for k in kernels if not _is_empty(k, program)]
-    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     tensors = _stored(leaves, program, dtype)
@@ -100,7 +99,7 @@ def build(
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
     choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
-    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
+    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits, profile.local_memory)
     for leaf in leaves:
         scheduler.schedule(leaf)
     for kernel in kernels:
@@ -117,14 +116,6 @@ def build(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, slots, placement, graph.sizes,
     )  # fmt: skip
-
-
-def without_row_prologue(policy: Policy) -> Policy:
-    """Only the panel template computes rows, or several right factors, for a contraction."""
-    into_rows = {"reduction", "window", "contraction"}
-    rules = (r for r in policy.rules if r.second not in ("rows", "batch"))
-    rules = (r for r in rules if r.second != "contraction" or r.first not in into_rows)
-    return replace(policy, rules=tuple(rules))
 
 
 def _chained(

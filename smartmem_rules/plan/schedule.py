@@ -9,10 +9,12 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, choose_group
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
-from smartmem_rules.plan.sizing import ContractionSchedule, GroupTile, count, most_rows, panel_columns, right_factors
+from smartmem_rules.plan.row_arrays import row_bytes
+from smartmem_rules.plan.sizing import ContractionSchedule, count, most_rows, panel_columns, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -63,12 +65,14 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        local_memory: int = 0,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.local_memory = local_memory
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
@@ -165,19 +169,36 @@ class Scheduler:
 
     def _group(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
         """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
-        if kernel.stages or c.scores is not None or any(stage.axes for stage in c.stages):
+        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
             return False
-        if (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
+        columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+        inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+        demand = Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
+        choice = choose_group(s.tiles, s.splits, demand, s.units, self.local_memory)
+        if choice is None:
             return False
-        columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
-        sizes = (count(c.batch), count(c.m), columns, count(c.k))
-        tile = min(s.tiles, key=lambda t: group_cost(t, s.units, *sizes))
-        packed = self._pack_columns(kernel, c, tile.columns) if constant else None
-        kernel.schedule = {"template": "group", "name": s.name, **asdict(tile), "packed": packed}
+        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **asdict(choice.tile), "splits": choice.splits}
+        kernel.schedule["packed"] = packed
         if packed is not None:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, choice, demand)
         return True
+
+    def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = choice.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * choice.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule |= {"partials": partials, "arrivals": arrivals}
+        kernel.writes = (*kernel.writes, partials, arrivals)
 
     def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
         """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
@@ -236,24 +257,6 @@ class Scheduler:
         packed = pack(values, layout, self.storage)
         self.tensors[name] = Stored(name, type_, layout, "constant", self.storage, packed)
         return name
-
-
-def group_cost(tile: GroupTile, units: int, batch: int, m: int, columns: list[int], k: int) -> float:
-    """Relative time of a contraction: the waves of work-groups, each the sums of its tile or the wait for its loads.
-
-    Args:
-        units: multiprocessors of the device.
-        columns: the extents of all right factors.
-    """
-    groups = batch * -(-m // tile.rows) * sum(-(-n // tile.columns) for n in columns)
-    warps = tile.slices * (tile.rows // tile.warp_rows) * (tile.columns // tile.warp_columns)
-    resident = max(1, min(16 // warps, -(-groups // units)))
-    turns = -(-k // tile.step)
-    sums = tile.rows * tile.columns * tile.step / 200
-    loads = (tile.rows + tile.columns) * tile.step / 12
-    latency = 500
-    one = turns * max(resident * max(sums, loads), latency) + 2500 + tile.slices * tile.rows * tile.columns / 20
-    return -(-groups // (units * resident)) * one
 
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:

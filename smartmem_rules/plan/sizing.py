@@ -7,21 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
-
-
-@dataclass(frozen=True)
-class GroupTile:
-    """One choice of sizes for the work-groups of a GPU: see `tile` in the schedule blocks."""
-
-    rows: int
-    columns: int
-    step: int
-    slices: int
-    warp_rows: int
-    warp_columns: int
 
 
 @dataclass(frozen=True)
@@ -41,6 +30,7 @@ class ContractionSchedule:
     step_overhead: float
     smallest_block: int
     units: int
+    splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
 
     @staticmethod
@@ -61,6 +51,7 @@ class ContractionSchedule:
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
             numbers.get("units", 1),
+            tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
         )
 
