@@ -70,6 +70,7 @@ def instantiate(
     attributes: Mapping[str, Value],
     outputs: int = 1,
     opset: int | None = None,
+    types_only: bool = False,
 ) -> Instance:
     """The first overload of the operator that accepts the operands.
 
@@ -78,6 +79,7 @@ def instantiate(
         attributes: given attributes and compile-time operands by name.
         outputs: how many outputs are wanted.
         opset: where given, overloads outside their ONNX range are passed over.
+        types_only: leave the equations out, which takes most of the time.
 
     Raises:
         Unsupported: no overload accepts the operands; the message gives each one's reason.
@@ -92,7 +94,7 @@ def instantiate(
             if opset < since or (until is not None and opset > until):
                 continue
         try:
-            return _Instantiation(base, operator, operands, attributes, outputs).run()
+            return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             if str(reason) not in reasons:
                 reasons.append(str(reason))
@@ -105,9 +107,10 @@ def instantiate_overload(
     operands: Sequence[TensorType | None],
     attributes: Mapping[str, Value],
     outputs: int = 1,
+    types_only: bool = False,
 ) -> Instance:
     """One overload of an operator; arguments as for `instantiate`. Raises Unsupported where it does not fit."""
-    return _Instantiation(base, operator, operands, attributes, outputs).run()
+    return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
 
 
 class _Instantiation:
@@ -126,7 +129,7 @@ class _Instantiation:
         self.scope = Scope(functions=base.functions)
         self.dtypes: dict[str, str] = {}
 
-    def run(self) -> Instance:
+    def run(self, types_only: bool) -> Instance:
         self._bind_operands()
         self._bind_attributes()
         for output in self.operator.outputs:
@@ -143,7 +146,8 @@ class _Instantiation:
             if self._needs_let(requirement):
                 self._require(requirement)
         outputs = self._output_types()
-        return Instance(self.operator, tuple(outputs.values()), self._equations(outputs), dict(self.scope.values))
+        equations = () if types_only else self._equations(outputs)
+        return Instance(self.operator, tuple(outputs.values()), equations, dict(self.scope.values))
 
     def _needs_let(self, requirement: ast.Expression) -> bool:
         lets = {let.name for let in self.operator.lets}
