@@ -62,6 +62,8 @@ class Environment:
         """From now on nothing is assumed."""
         self.is_fixed = True
         self.free = set()
+        # no unknown of these is bound any more
+        self.facts = {self._resolved(fact) for fact in self.facts}
 
     def fresh(self, name: str) -> Atom:
         """An unknown of its own."""
@@ -216,8 +218,13 @@ class Environment:
         fact = self._resolved(fact)
         if not self.is_fixed:
             self.facts.add(fact)
-        elif fact not in {self._resolved(one) for one in self.facts}:
+        elif fact not in self.facts:
             raise Unproven
+
+    def holds(self, fact: object) -> bool:
+        """Whether a condition is known to hold."""
+        fact = self._resolved(fact)
+        return fact in self.facts or (not self.is_fixed and any(self._resolved(one) == fact for one in self.facts))
 
     # --- dtypes ---
 

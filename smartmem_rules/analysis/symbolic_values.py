@@ -164,7 +164,7 @@ class Evaluator:
 
     def _conditional(self, expr: s.Conditional, names: Names) -> Symbolic:
         condition = self.value(expr.condition, names)
-        if not isinstance(condition, bool) and _has_fact(self.environment, condition):
+        if not isinstance(condition, bool) and self.environment.holds(condition):
             condition = True
         if isinstance(condition, bool):
             return self.value(expr.then if condition else expr.otherwise, names)
@@ -267,11 +267,6 @@ class Evaluator:
 
 
 _NOT_A_QUERY = object()
-
-
-def _has_fact(environment: Environment, condition: object) -> bool:
-    resolved = environment.resolved(condition)
-    return any(environment.resolved(fact) == resolved for fact in environment.facts)
 
 
 def _makes_texts(expr: s.Expression) -> bool:

@@ -17,7 +17,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
-ATTEMPTS = 60
+ATTEMPTS = 48
 WANTED = 12
 ABSENT = "_"
 
@@ -51,8 +51,10 @@ class _NoUse(Exception):
     """This attempt cannot be completed."""
 
 
-def check_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...]) -> Typing:
-    """Try a directed rewrite at several operand types."""
+def check_types(
+    base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...], wanted: int = WANTED
+) -> Typing:
+    """Try a directed rewrite at several operand types, until both sides agreed at `wanted` of them."""
     facts = _Facts.of(guards)
     agreed, matched = 0, 0
     found = Typing(0)
@@ -77,7 +79,7 @@ def check_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: tu
             agreed += 1
         elif found.differing is None and _is_computable(base, left, number, facts, parts):
             found = Typing(0, solver.shown(), str(expected), actual)
-        if agreed >= WANTED:
+        if agreed >= wanted:
             break
     return Typing(agreed, found.differing, found.left, found.right, matched, refused)
 

@@ -164,13 +164,15 @@ def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
     """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
     from smartmem_rules.analysis.satisfiability import satisfiable
     from smartmem_rules.analysis.symbolic import prove_types
-    from smartmem_rules.analysis.typing import check_types
+    from smartmem_rules.analysis.typing import ATTEMPTS, WANTED, check_types
 
     proof = prove_types(base, rule.left, rule.right, rule.guards)
     if proof is not None and proof.holds:
         vacuous = satisfiable(rule.guards) is False
         return {"agreed": 0, "proved": True} | ({"vacuous": True} if vacuous else {})
-    result = check_types(base, rule.left, rule.right, rule.guards)
+    # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
+    wanted = ATTEMPTS if proof is not None else WANTED
+    result = check_types(base, rule.left, rule.right, rule.guards, wanted)
     found: dict[str, Any] = {"agreed": result.agreed}
     if result.differing is not None:
         found |= {"differs": result.differing, "left": result.left, "right": result.right}

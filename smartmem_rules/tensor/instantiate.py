@@ -151,7 +151,7 @@ class _Instantiation:
 
     def _needs_let(self, requirement: ast.Expression) -> bool:
         lets = {let.name for let in self.operator.lets}
-        return bool(lets & names_in(requirement))
+        return bool(lets and lets & names_in(requirement))
 
     def _require(self, requirement: ast.Expression) -> None:
         if not truth(requirement, self.scope):
