@@ -96,29 +96,36 @@ class _Typist:
             atom = start.environment.fresh(name)
             dtype = start.environment.new_dtype(_ANY)
             start.tensors[name] = Type(dtype, Shape((Rest(atom),)))
-        sides = [self._side(expected, match, right) for expected, match in self._matches(left, start)]
-        # where no right side can be made the rule does not fire
-        proofs = [proof for proof in sides if proof is not None]
-        if not proofs:
-            return None
-        return next((proof for proof in proofs if not proof.holds), proofs[0])
+        proofs = []
+        for expected, match in self._typed(left, start):
+            proof = self._attempt(expected, match.copy(), right)
+            if proof is None or not proof.holds:
+                proof = self._second_look(left, right, start, match)
+            # where no right side can be made the rule does not fire
+            if proof is not None:
+                proofs.append(proof)
+        return next((proof for proof in proofs if not proof.holds), proofs[0] if proofs else None)
 
-    def _matches(self, left: s.Pattern, start: _Match) -> Iterator[tuple[Type, _Match]]:
-        """The ways to match; what a first look finds out (ranks, mostly) makes the second more exact."""
-        for expected, first in self._typed(left, start):
-            if not first.environment.shapes and not first.environment.dims:
-                yield expected, first
-                continue
-            again = start.copy()
-            again.overloads = first.overloads
-            environment = again.environment
-            learned = first.environment
-            environment.made = learned.made
-            environment.shapes, environment.dims = dict(learned.shapes), dict(learned.dims)
-            environment.dtypes, environment.allowed = dict(learned.dtypes), dict(learned.allowed)
-            environment.free, environment.within = set(learned.free), list(learned.within)
-            again.values = dict(first.values)
-            yield from self._typed(left, again)
+    def _attempt(self, expected: Type, match: _Match, right: s.Pattern) -> Proof | None:
+        try:
+            return self._side(expected, match, right)
+        except Unproven:
+            return None
+
+    def _second_look(self, left: s.Pattern, right: s.Pattern, start: _Match, first: _Match) -> Proof | None:
+        """What the first look at a way to match finds out (ranks, mostly) makes the second one more exact."""
+        again = start.copy()
+        environment, learned = again.environment, first.environment
+        environment.made = learned.made
+        environment.shapes, environment.dims = dict(learned.shapes), dict(learned.dims)
+        environment.dtypes, environment.allowed = dict(learned.dtypes), dict(learned.allowed)
+        environment.free, environment.within = set(learned.free), list(learned.within)
+        again.values = dict(first.values)
+        again.overloads = first.overloads
+        proof = None
+        for expected, match in self._typed(left, again):
+            proof = self._side(expected, match, right)
+        return proof
 
     def _typed(self, left: s.Pattern, start: _Match) -> Iterator[tuple[Type, _Match]]:
         for expected, match in self._left(left, start.copy()):
