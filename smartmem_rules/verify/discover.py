@@ -78,7 +78,8 @@ def discover(
     instances = Instances(base)
     found = Enumerator(operators, size, instances, seed).run()
     discovery = Discovery(terms=found.terms, pairs=len(found.pairs))
-    pairs = sorted(dict.fromkeys(_oriented(p) for p in found.pairs), key=lambda p: (_cost(p[0]) + _cost(p[1]), str(p)))
+    # of two candidates of one size the one with more names is more general: the other may follow from it
+    pairs = sorted(dict.fromkeys(_oriented(p) for p in found.pairs), key=_generality)
     pairs = [
         p
         for p in pairs
@@ -130,6 +131,11 @@ class _Search:
 
 def _oriented(pair: tuple[Term, Term]) -> tuple[Term, Term]:
     return pair if _cost(pair[0]) >= _cost(pair[1]) and isinstance(pair[0], Application) else (pair[1], pair[0])
+
+
+def _generality(pair: tuple[Term, Term]) -> tuple[int, int, str]:
+    names = sum(leaf.number is None for leaf in leaves(pair[0]).values())
+    return _cost(pair[0]) + _cost(pair[1]), -names, str(pair)
 
 
 def reorders(left: Term, right: Term) -> bool:

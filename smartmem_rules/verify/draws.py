@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.instantiate import DTYPE_CLASSES
 from smartmem_rules.tensor.values import Scope, evaluate
-from smartmem_rules.verify.roles import AXES, BOUND, PERMUTATION, Role
+from smartmem_rules.verify.roles import AXES, BOUND, PERMUTATION, Role, nodes
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16)
 _EXTENT_WEIGHTS = (50, 60, 60, 25, 35, 20, 10, 5, 5)
@@ -62,6 +62,25 @@ def bind_extents(formal: ast.Input, shape: Shape, known: Extents) -> None:
             if isinstance(item, ast.Name) and axis < len(shape):
                 known.setdefault(item.id, shape[axis])
             axis += 1
+
+
+def divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope: Scope) -> Iterator[tuple[str, int]]:
+    """The extents that a requirement `N % e == 0` wants to be multiples of e, where they are not."""
+    known = scope.with_values(**values)
+    for requirement in operator.requires:
+        for node in nodes(requirement):
+            match node:
+                case ast.Binary(
+                    operator="==",
+                    left=ast.Binary(operator="%", left=ast.Name(id=name), right=divisor),
+                    right=ast.Number(value=0),
+                ):
+                    try:
+                        wanted, actual = evaluate(divisor, known), values.get(name)
+                    except (DefinitionError, Unsupported):
+                        continue
+                    if isinstance(wanted, int) and isinstance(actual, int) and 1 < wanted <= 16 and actual % wanted:
+                        yield name, wanted
 
 
 @dataclass

@@ -138,7 +138,7 @@ def _start(state: tuple[RuleBase, list[Mutant], int]) -> None:
 def _judge_one(place: int) -> Fate:
     assert _state is not None
     base, mutants, seed = _state
-    began = time.perf_counter()
+    began = time.process_time()
     mutant = mutants[place]
     try:
         with _alarm(3 * SECONDS):
@@ -148,7 +148,7 @@ def _judge_one(place: int) -> Fate:
     except (ValueError, IndexError, ZeroDivisionError, OverflowError) as failure:
         # a definition that no longer computes anything is found by whoever loads it
         outcome, reason = "caught", str(failure)
-    return Fate(mutant.name, mutant.change, outcome, reason, time.perf_counter() - began)
+    return Fate(mutant.name, mutant.change, outcome, reason, time.process_time() - began)
 
 
 @dataclass
@@ -179,8 +179,8 @@ def _fate(mutant: Mutant, base: RuleBase, seed: int, trials: int) -> tuple[str, 
         if report.verdict == FAILED:
             return "caught", ""
         if report.trials == 0:
-            return "discarded", "the other guards and the types of both sides imply the guard"
-        equal = f"both sides are equal at {report.trials} instances that the guard refuses"
+            return "discarded", "the rest of the rule and the types of both sides imply it"
+        equal = f"both sides are equal at all {report.trials} instances that only the mutant takes"
         return ("survived" if trials < MANY else "equivalent"), f"{equal}: it says where the rule pays"
     prove = isinstance(rule, ast.IndexRule)
     report = judge(rule, definitions, seed, Budget(trials, SECONDS, HOPELESS), prove=prove)
