@@ -127,9 +127,13 @@ class Assembly:
         for attempt in range(LOCAL_TRIES):
             if attempt:
                 for slot in set(self.choices) - before:
-                    del self.choices[slot]
+                    # which attributes are there stays: those that are easily wrong would hardly ever be
+                    if attempt > LOCAL_TRIES // 2 or not slot.startswith("present:"):
+                        del self.choices[slot]
                 if attempt > LOCAL_TRIES // 2:
-                    for slot in [s for s in before if s.startswith(("given:" + path, "shape:#" + path))]:
+                    for slot in [
+                        s for s in before if s.startswith(("given:" + path, "present:" + path, "shape:#" + path))
+                    ]:
                         self.choices.pop(slot, None)
             try:
                 return self._try(pattern, path, dtype, overload, formals, dict(operands), outputs)
@@ -149,7 +153,7 @@ class Assembly:
         def draw() -> int:
             if same and same[0] >= least and self.random.random() < 0.8:
                 return same[0]
-            return usual + self.random.choice((0, 0, 0, 1))
+            return usual + self.random.choice((0, 0, 1, 1))
 
         return int(self.choose(f"outputs:{path}", draw))
 

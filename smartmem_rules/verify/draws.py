@@ -232,6 +232,9 @@ class Draws:
             return tuple(self.random.sample(range(rank), rank))
         if role.use == AXES:
             number = min(rank, self.random.choice((1, 1, 1, 2, 2, 3)))
+            single = [a for s in shapes if len(s) == rank for a, n in enumerate(s) if n == 1]
+            if single and self.random.random() < 0.3:
+                return tuple(a - rank if self.random.random() < 0.35 else a for a in dict.fromkeys(single[:number]))
             axes = self.random.sample(range(rank), number)
             if self.random.random() < 0.3:
                 axes = list(range(rank - number, rank))
@@ -249,7 +252,8 @@ class Draws:
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
         kinds = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
-        match self.random.choices(kinds, (20, 15, 22, 8, 12, 8, 12, 8))[0]:
+        weights = (20, 15, 22, 8, 12, 8, 12, 8) if count <= 1 else (2, 2, 2, 1, 1, 1, 30, 1)
+        match self.random.choices(kinds, weights)[0]:
             case "factors":
                 return self.factors(elements)
             case "small":
