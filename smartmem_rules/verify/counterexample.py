@@ -213,7 +213,19 @@ def describe(rule: ast.Rewrite, case: Case, difference: Difference, seed: int, f
     kept = {k: v for k, v in case.choices.items()}
     tensors = {name: array_text(difference.tensors[name]) for name in used if used[name].number is None}
     data = {"rule": rule.name, "choices": repr(kept), "tensors": tensors, "domain": difference.domain, "seed": seed}
+    data["tolerance"] = tolerance(difference)
     return Counterexample(summary, tuple(lines), _snippet(rule, kept, tensors, files), data)
+
+
+def tolerance(difference: Difference) -> float:
+    """Half of the relative difference of the first elements that differ; 0 where they differ in kind."""
+    try:
+        a, b = float(difference.left), float(difference.right)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    if not math.isfinite(a) or not math.isfinite(b) or a == b:
+        return 0.0
+    return min(abs(a - b) / max(abs(a), abs(b)) / 2, 0.25)
 
 
 def _snippet(rule: ast.Rewrite, choices: Choices, tensors: Mapping[str, str], files: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_y
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
 from smartmem_rules.verify.judge import Rule, judge
-from smartmem_rules.verify.results import FAILED, UNKNOWN, RuleReport, Verification
+from smartmem_rules.verify.results import UNKNOWN, RuleReport, Verification
 from smartmem_rules.verify.rewrites import TRIALS, Budget
 
 SECONDS = 60.0
@@ -174,36 +174,3 @@ def _weight(rule: Rule) -> int:
     span = rule.span
     table = 100 if not isinstance(rule, Rewrite) and hasattr(rule, "cells") else 0
     return span.end_line - span.line + table
-
-
-def save(report: RuleReport, folder: Path) -> Path | None:
-    """Keep a counterexample as a test file; gives its path."""
-    found = report.counterexample
-    if report.verdict != FAILED or found is None or not found.snippet:
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"test_{report.name}.py"
-    lines = [
-        f'"""{found.summary}"""',
-        "",
-        *(f"# {line}" for line in found.lines),
-        "",
-        *_as_test(found.snippet, report.name),
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def _as_test(snippet: str, name: str) -> list[str]:
-    lines = snippet.rstrip().splitlines()
-    imports = [line for line in lines if line.startswith(("import ", "from "))]
-    rest = [line for line in lines if line not in imports and line and not line.startswith("print(")]
-    check = (
-        ["    np.testing.assert_allclose(left.astype(float), right.astype(float), rtol=1e-4)"]
-        if "left, right" in snippet
-        else []
-    )
-    shown = [line.replace("print(", "", 1) for line in lines if line.startswith("print(")]
-    if not check:
-        rest += [f"_ = ({line}" for line in shown]
-    return [*imports, "", "", f"def test_{name}() -> None:", *(f"    {line}" for line in rest), *check]
