@@ -168,7 +168,7 @@ class _Instantiation:
             if self._needs_let(requirement):
                 self._require(requirement)
         outputs = self._output_types()
-        sizes = () if types_only else self._counts(outputs)
+        sizes = self._counts(outputs)
         equations = () if types_only else self._equations(outputs)
         return Instance(self.operator, tuple(outputs.values()), equations, dict(self.scope.values), sizes)
 
