@@ -10,9 +10,10 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
-from smartmem_rules.plan.groups import operations
+from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -27,8 +28,8 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
 
-STAGING_SHARE = 20
-"""Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
+Choice = Mapping[str, int]
+"""Tuned sizes of one kernel, by the names that its template gives them."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ContractionSchedule:
     template: str
     tuned: bool
     rows: tuple[int, ...]
-    columns: int
+    columns: tuple[int, ...]
     panel_bytes: int
     scratch_bytes: int
     items: int
@@ -61,6 +62,9 @@ class ContractionSchedule:
     smallest_block: int
     units: int
     tiles: tuple[GroupTile, ...]
+    column_overhead: float
+    most_sums: int
+    spaces: Mapping[str, tuple[int, ...]]
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
@@ -73,7 +77,7 @@ class ContractionSchedule:
             str(entries["template"][0]),
             entries["tuned"][0] in ("yes", True),
             tuple(int(r) for r in entries.get("rows", (1,))),
-            numbers.get("columns", 4),
+            tuple(int(c) for c in entries.get("columns", (4,))),
             numbers.get("panel_bytes", 0),
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
@@ -81,6 +85,9 @@ class ContractionSchedule:
             numbers.get("smallest_block", 1),
             numbers.get("units", 1),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
+            float(entries.get("column_overhead", (0.0,))[0]),
+            numbers.get("most_sums", 1 << 20),
+            {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
         )
 
 
@@ -107,6 +114,7 @@ class Scheduler:
     Args:
         constants: values of the constant tensors.
         tensors: the stored tensors; packed factors are added.
+        choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
     """
 
     def __init__(
@@ -116,32 +124,58 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        choices: Mapping[str, Choice] | None = None,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.choices = choices or {}
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
         c = kernel.contraction
         if c is None:
             return
+        choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
         constant = all(name in self.constants for name in tensors_read(c.b)) and bool(tensors_read(c.b))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
             if schedule.template == "panel":
-                if self._panel(kernel, c, schedule, constant):
+                if self._panel(kernel, c, schedule, constant, choice):
                     return
             elif schedule.template == "group":
-                if self._group(kernel, c, schedule, constant):
+                if self._group(kernel, c, schedule, constant, choice):
                     return
             elif not (c.stages or kernel.parts or kernel.stages):
                 self._tile(kernel, c, schedule, constant)
                 return
         raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+
+    def space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
+        """The choices that tuning has for a kernel: the cost model's own first, then the others by their estimate.
+
+        Args:
+            units: cores or multiprocessors of the device.
+        """
+        own = replace(kernel)
+        self.schedule(own)
+        c = own.contraction
+        schedule = next((s for s in self.schedules if s.name == own.schedule.get("name")), None)
+        if c is None or schedule is None:
+            return []
+        if schedule.template == "panel":
+            problem = PanelProblem(own, c, schedule, own.schedule["packed"] != [None])
+            found = [sizes.choice() for sizes in ranked(problem, units)]
+        else:
+            columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
+            sizes = (_count(c.batch), _count(c.m), columns, _count(c.k))
+            tiles = sorted(schedule.tiles, key=lambda tile: group_cost(tile, units, *sizes))
+            found = [asdict(tile) for tile in tiles]
+        first = {name: own.schedule[name] for name in found[0]} if found else {}
+        return [first, *(choice for choice in found if choice != first)] if found else []
 
     # --- order of the reduction ---
 
@@ -159,49 +193,25 @@ class Scheduler:
 
     # --- the panel template ---
 
-    def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
-        m, k = _count(c.m), _count(c.k)
+    def _panel(
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, choice: Choice | None
+    ) -> bool:
+        problem = PanelProblem(kernel, c, s, constant)
+        sizes = problem.default()
+        if sizes is None:
+            return False
+        if choice is not None:
+            sizes = problem.legal(choice) or sizes
         factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        columns = 8 if all(n.extent <= 8 for n, _ in factors) else s.columns
-        tiles = [-(-n.extent // columns) for n, _ in factors]
-        if k * 4 * s.smallest_block > 4 * s.panel_bytes:
-            return False
-        fixed, row = _scratch(c, columns, constant)
-        if kernel.stages:
-            row += 4 * tiles[0] * columns
-            fixed += sum(4 * _count(stage.axes) for stage in kernel.stages)
-        if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
-            return False
-        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
-        most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        several = m * _count(c.batch) > s.smallest_block
-        costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
-        smallest = rows if costly else s.smallest_block
-        block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
-        row_blocks = -(-m // block_rows) * _count(c.batch)
-        tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant and not costly and not kernel.stages:
-            wanted = -(-s.items // row_blocks)
-            tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
+        columns = sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
-            "template": "rows" if kernel.stages else "panel", "name": s.name, "rows": rows, "columns": columns,
-            "block_rows": block_rows, "tiles_per_block": tiles_per_block, "packed": packed,
+            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(), "packed": packed,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
         return True
-
-    @staticmethod
-    def _block_rows(
-        s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
-    ) -> int:
-        if not constant and _count(c.batch) * 2 >= s.items:
-            return min(most, -(-m // rows) * rows)
-        wanted = -(-m * _count(c.batch) // s.items)
-        block = max(wanted, smallest, rows)
-        return min(most, -(-min(block, m) // rows) * rows)
 
     def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -220,7 +230,9 @@ class Scheduler:
 
     # --- the template of work-groups ---
 
-    def _group(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
+    def _group(
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, choice: Choice | None
+    ) -> bool:
         """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
         if kernel.stages or c.scores is not None or any(stage.axes for stage in c.stages):
             return False
@@ -229,6 +241,8 @@ class Scheduler:
         columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
         sizes = (_count(c.batch), _count(c.m), columns, _count(c.k))
         tile = min(s.tiles, key=lambda t: group_cost(t, s.units, *sizes))
+        if choice is not None:
+            tile = next((t for t in s.tiles if asdict(t) == dict(choice)), tile)
         packed = self._pack_columns(kernel, c, tile.columns) if constant else None
         kernel.schedule = {"template": "group", "name": s.name, **asdict(tile), "packed": packed}
         if packed is not None:
@@ -327,26 +341,6 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     rest = -ordered.shape[-1] % 4
     padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
-
-
-def _staging(c: Contraction) -> int:
-    """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(_count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + _count(c.k) * operations(c.a)
-
-
-def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
-    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = _count(c.k)
-    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
-    row = 4 * k
-    if c.scores is not None:
-        padded = -(-c.scores.n.extent // columns) * columns
-        fixed += padded * _count(c.scores.k) * 4
-        row += 4 * padded + 4 * _count(c.scores.k)
-    for stage in c.stages:
-        fixed += 4 * _count(stage.axes)
-    return fixed, row
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
