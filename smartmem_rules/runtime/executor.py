@@ -276,10 +276,13 @@ class Executor:
 
 def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:
     """Milliseconds of runs as the table that every benchmark gives."""
+    quartiles = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
     return {
         "median_ms": statistics.median(times),
         "min_ms": min(times),
         "max_ms": max(times),
+        "quartile_1_ms": quartiles[0],
+        "quartile_3_ms": quartiles[2],
         "runs": len(times),
         "kernels": kernels,
         "device": device,

@@ -21,7 +21,7 @@ from smartmem_rules.tuning.search import Evolution
 from smartmem_rules.tuning.workers import Workers
 
 Progress = Callable[[float, float, str], None]
-"""Called with the share of the budget that is used, the milliseconds of all kernels at their best so far, and a shape."""
+"""Called with the share of the budget that is used, the best milliseconds of all kernels so far, and a shape."""
 _PROFILES = 3
 _RUNS = 7
 
