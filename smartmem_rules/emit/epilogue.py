@@ -7,7 +7,8 @@ from smartmem_rules.emit.kernel import Emission
 from smartmem_rules.emit.reduction import write_texel
 from smartmem_rules.plan.model import ACCUMULATOR, Store
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.substitution import substitute
 
 LANES = 4
 

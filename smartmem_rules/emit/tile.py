@@ -9,7 +9,8 @@ from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Contraction, Kernel, Source, Stored
 from smartmem_rules.tensor.expr import Expr, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import unravel
 
 
 class _Tile:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Contraction, Kernel
-from smartmem_rules.tensor.index import Var
-
-if TYPE_CHECKING:
-    from smartmem_rules.plan.schedule import ContractionSchedule
+from smartmem_rules.plan.sizing import ContractionSchedule, count, most_rows, panel_columns
 
 STAGING_SHARE = 20
 """Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
-_INNER_COLUMNS = 16
-"""Columns of the register block that computes scores."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +32,7 @@ class PanelProblem:
     """A contraction that the panel template is to realise.
 
     Args:
+        kernel: in a chain, its schedule says how many rows a work-item has (`block_rows`).
         constant: whether the right factors are constants, which are packed in the plan.
     """
 
@@ -47,8 +41,9 @@ class PanelProblem:
         self.c = c
         self.s = s
         self.constant = constant
-        self.m, self.k, self.batch = _count(c.m), _count(c.k), _count(c.batch)
+        self.m, self.k, self.batch = count(c.m), count(c.k), count(c.batch)
         self.extents = [c.n.extent, *(part.n.extent for part in kernel.parts)]
+        self.given: int | None = kernel.schedule.get("block_rows")
         several = self.m * self.batch > s.smallest_block
         self.costly = several and _staging(c) * STAGING_SHARE > 2 * self.k * sum(self.extents)
 
@@ -58,26 +53,19 @@ class PanelProblem:
 
     def most_rows(self, rows: int, columns: int) -> int:
         """The most rows of a work-item, a multiple of `rows`; 0 where the scratch memory holds not even those."""
-        fixed, row = _scratch(self.c, columns, self.constant)
-        if self.kernel.stages:
-            row += 4 * self.tiles(columns)[0] * columns
-            fixed += sum(4 * _count(stage.axes) for stage in self.kernel.stages)
-        return min(self.s.panel_bytes // (4 * self.k), (self.s.scratch_bytes - fixed) // max(row, 1)) // rows * rows
+        capacity = most_rows(self.kernel, self.c, self.s, self.constant, columns)
+        return max(1, capacity // rows) * rows if capacity else 0
 
     def default(self) -> PanelSizes | None:
         """The sizes that the schedule block leads to; None where the template cannot realise the contraction."""
         s = self.s
-        columns = min(s.columns, key=lambda c: (sum(self.tiles(c)) * (c + s.column_overhead), -c))
-        fixed, row = _scratch(self.c, columns, self.constant)
-        if self.kernel.stages:
-            row += 4 * self.tiles(columns)[0] * columns
-            fixed += sum(4 * _count(stage.axes) for stage in self.kernel.stages)
-        if self.k * s.smallest_block > s.panel_bytes or fixed + row * min(self.m, s.smallest_block) > s.scratch_bytes:
+        columns = panel_columns(self.kernel, s)
+        if not self.most_rows(1, columns):
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
-        rows = min(choices, key=lambda r: (-(-self.m // r) * (r + s.step_overhead), -r))
-        most = max(rows, self.most_rows(rows, columns))
-        block_rows = self._block_rows(rows, most)
+        height = self.given or self.m
+        rows = min(choices, key=lambda r: (-(-height // r) * (r + s.step_overhead), -r))
+        block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
         row_blocks = -(-self.m // block_rows) * self.batch
@@ -87,7 +75,7 @@ class PanelProblem:
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""
-        return self.constant and not self.kernel.stages
+        return self.constant and not self.kernel.stages and self.given is None
 
     def _block_rows(self, rows: int, most: int) -> int:
         if not self.constant and self.batch * 2 >= self.s.items:
@@ -102,9 +90,9 @@ class PanelProblem:
         if rows < 1 or columns % 8 or columns < 8:
             return None
         most = self.most_rows(rows, columns)
-        if most < rows:
+        if not most:
             return None
-        block_rows = min(most, -(-min(choice["block_rows"], self.m) // rows) * rows)
+        block_rows = self.given or min(most, -(-min(choice["block_rows"], self.m) // rows) * rows)
         total = sum(self.tiles(columns))
         tiles = max(1, min(choice["tiles_per_block"], total)) if self._may_split() else total
         return PanelSizes(rows, columns, block_rows, tiles)
@@ -149,23 +137,5 @@ def ranked(problem: PanelProblem, units: int) -> Iterator[PanelSizes]:
 
 def _staging(c: Contraction) -> int:
     """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(_count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + _count(c.k) * operations(c.a)
-
-
-def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
-    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = _count(c.k)
-    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
-    row = 4 * k
-    if c.scores is not None:
-        padded = -(-c.scores.n.extent // _INNER_COLUMNS) * _INNER_COLUMNS
-        fixed += padded * _count(c.scores.k) * 4
-        row += 4 * padded + 4 * _count(c.scores.k)
-    for stage in c.stages:
-        fixed += 4 * _count(stage.axes)
-    return fixed, row
-
-
-def _count(variables: tuple[Var, ...]) -> int:
-    return math.prod(v.extent for v in variables)
+    stages = sum(count(stage.axes) * operations(stage.body) for stage in c.stages)
+    return stages + count(c.k) * operations(c.a)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
+from smartmem_rules.plan.row_arrays import row_bytes
+from smartmem_rules.plan.sizing import ContractionSchedule, count, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -30,65 +32,6 @@ from smartmem_rules.tensor.primitives import storage_dtype
 
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
-
-
-@dataclass(frozen=True)
-class GroupTile:
-    """One choice of sizes for the work-groups of a GPU: see `tile` in the schedule blocks."""
-
-    rows: int
-    columns: int
-    step: int
-    slices: int
-    warp_rows: int
-    warp_columns: int
-
-
-@dataclass(frozen=True)
-class ContractionSchedule:
-    """A `schedule NAME for contraction` block."""
-
-    name: str
-    kind: str
-    memory: str
-    template: str
-    tuned: bool
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    panel_bytes: int
-    scratch_bytes: int
-    items: int
-    step_overhead: float
-    smallest_block: int
-    units: int
-    tiles: tuple[GroupTile, ...]
-    column_overhead: float
-    most_sums: int
-    spaces: Mapping[str, tuple[int, ...]]
-
-    @staticmethod
-    def of(block: Block) -> ContractionSchedule:
-        entries = {e.key: e.values for e in block.entries}
-        numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
-        return ContractionSchedule(
-            block.name,
-            str(entries["kind"][0]),
-            str(entries["memory"][0]),
-            str(entries["template"][0]),
-            entries["tuned"][0] in ("yes", True),
-            tuple(int(r) for r in entries.get("rows", (1,))),
-            tuple(int(c) for c in entries.get("columns", (4,))),
-            numbers.get("panel_bytes", 0),
-            numbers.get("scratch_bytes", 0),
-            numbers.get("items", 1),
-            float(entries.get("step_overhead", (0.0,))[0]),
-            numbers.get("smallest_block", 1),
-            numbers.get("units", 1),
-            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
-            float(entries.get("column_overhead", (0.0,))[0]),
-            numbers.get("most_sums", 1 << 20),
-            {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
-        )
 
 
 def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
@@ -114,6 +57,7 @@ class Scheduler:
     Args:
         constants: values of the constant tensors.
         tensors: the stored tensors; packed factors are added.
+        local_memory: bytes of a work-group.
         choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
     """
 
@@ -124,6 +68,7 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        local_memory: int = 0,
         choices: Mapping[str, Choice] | None = None,
     ) -> None:
         self.schedules = schedules
@@ -131,6 +76,7 @@ class Scheduler:
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.local_memory = local_memory
         self.choices = choices or {}
         self._packed: dict[tuple[object, ...], str] = {}
 
@@ -160,6 +106,8 @@ class Scheduler:
         Args:
             units: cores or multiprocessors of the device.
         """
+        if kernel.steps:
+            return []
         own = replace(kernel)
         self.schedule(own)
         c = own.contraction
@@ -167,13 +115,13 @@ class Scheduler:
         if c is None or schedule is None:
             return []
         if schedule.template == "panel":
-            problem = PanelProblem(own, c, schedule, own.schedule["packed"] != [None])
+            problem = PanelProblem(replace(own, schedule={}), c, schedule, own.schedule["packed"] != [None])
             found = [sizes.choice() for sizes in ranked(problem, units)]
+        elif schedule.template == "group":
+            groups = rank_groups(schedule.tiles, schedule.splits, _demand(own, c), units, self.local_memory)
+            found = [choice.sizes() for choice in groups]
         else:
-            columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
-            sizes = (_count(c.batch), _count(c.m), columns, _count(c.k))
-            tiles = sorted(schedule.tiles, key=lambda tile: group_cost(tile, units, *sizes))
-            found = [asdict(tile) for tile in tiles]
+            return []
         first = {name: own.schedule[name] for name in found[0]} if found else {}
         return [first, *(choice for choice in found if choice != first)] if found else []
 
@@ -202,8 +150,7 @@ class Scheduler:
             return False
         if choice is not None:
             sizes = problem.legal(choice) or sizes
-        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        columns = sizes.columns
+        factors, columns = right_factors(kernel), sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
             "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(), "packed": packed,
@@ -221,7 +168,7 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(factor, (*batch, n, *c.k))
-            flat = values.reshape(_count(batch), n.extent, _count(c.k))
+            flat = values.reshape(count(batch), n.extent, count(c.k))
             padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
             padded[:, : n.extent] = flat
             packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
@@ -231,24 +178,37 @@ class Scheduler:
     # --- the template of work-groups ---
 
     def _group(
-        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, choice: Choice | None
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, wanted: Choice | None
     ) -> bool:
         """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
-        if kernel.stages or c.scores is not None or any(stage.axes for stage in c.stages):
+        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
             return False
-        if (kernel.parts and not constant) or _count(c.k) < min(t.step for t in s.tiles) // 2:
+        demand = _demand(kernel, c)
+        choices = rank_groups(s.tiles, s.splits, demand, s.units, self.local_memory)
+        if not choices:
             return False
-        columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
-        sizes = (_count(c.batch), _count(c.m), columns, _count(c.k))
-        tile = min(s.tiles, key=lambda t: group_cost(t, s.units, *sizes))
-        if choice is not None:
-            tile = next((t for t in s.tiles if asdict(t) == dict(choice)), tile)
-        packed = self._pack_columns(kernel, c, tile.columns) if constant else None
-        kernel.schedule = {"template": "group", "name": s.name, **asdict(tile), "packed": packed}
+        choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
+        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **choice.sizes(), "packed": packed}
         if packed is not None:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, choice, demand)
         return True
+
+    def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = choice.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * choice.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule |= {"partials": partials, "arrivals": arrivals}
+        kernel.writes = (*kernel.writes, partials, arrivals)
 
     def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
         """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
@@ -268,7 +228,7 @@ class Scheduler:
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _count(c.m))}
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], count(c.m))}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -277,7 +237,7 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(c.b, axes)
-            flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
+            flat = values.reshape(count((*batch, *c.k)), c.n.extent)
             name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
         position = Index(0)
         for var in axes[:-1]:
@@ -309,24 +269,6 @@ class Scheduler:
         return name
 
 
-def group_cost(tile: GroupTile, units: int, batch: int, m: int, columns: list[int], k: int) -> float:
-    """Relative time of a contraction: the waves of work-groups, each the sums of its tile or the wait for its loads.
-
-    Args:
-        units: multiprocessors of the device.
-        columns: the extents of all right factors.
-    """
-    groups = batch * -(-m // tile.rows) * sum(-(-n // tile.columns) for n in columns)
-    warps = tile.slices * (tile.rows // tile.warp_rows) * (tile.columns // tile.warp_columns)
-    resident = max(1, min(16 // warps, -(-groups // units)))
-    turns = -(-k // tile.step)
-    sums = tile.rows * tile.columns * tile.step / 200
-    loads = (tile.rows + tile.columns) * tile.step / 12
-    latency = 500
-    one = turns * max(resident * max(sums, loads), latency) + 2500 + tile.slices * tile.rows * tile.columns / 20
-    return -(-groups // (units * resident)) * one
-
-
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
     dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
@@ -343,10 +285,13 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
 
 
+def _demand(kernel: Kernel, c: Contraction) -> Demand:
+    """What a contraction asks of a work-group."""
+    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
+
+
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
     """The expression with its axes renamed, so that equal factors are packed once."""
     return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})
-
-
-def _count(variables: tuple[Var, ...]) -> int:
-    return math.prod(v.extent for v in variables)

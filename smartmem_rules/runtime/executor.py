@@ -56,6 +56,7 @@ class Executor:
         self._context = cl.Context([device.handle])
         self._queue = cl.CommandQueue(self._context, device.handle)
         self._memory: dict[str, Any] = {}
+        self._written = {a.tensor for source in plan.sources for a in source.arguments if a.access == "write"}
         names = [kernel.name for kernel in plan.kernels]
         programs = Programs(self._context, device, plan.sources, names, progress)
         self.programs = programs.count
@@ -169,6 +170,8 @@ class Executor:
 
         if not self.device.host_memory or tensor.packed is None or tensor.layout.memory != "buffer":
             return None
+        if tensor.name in self._written:
+            return None
         reachable = tensor.packed.base
         if not isinstance(reachable, np.ndarray) or reachable.nbytes < tensor.packed.nbytes + SLACK:
             return None
@@ -265,7 +268,13 @@ class Executor:
             if host.size:
                 cl.enqueue_copy(self._queue, host, self._memory[name], is_blocking=False)
         self._queue.finish()
-        return {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        results = {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
+        counts = {name: int(results.pop(name)) for name in names}
+        for name, axes in self.plan.sizes.items():
+            for axis, count in axes.items():
+                results[name] = results[name].take(range(counts[count]), axis)
+        return results
 
     @staticmethod
     def _shown(stored: Stored, host: Array) -> Array:

@@ -129,6 +129,7 @@ def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
         **_sources_data(plan.sources),
         "slots": [asdict(slot) for slot in plan.slots],
         "placement": plan.placement,
+        "sizes": plan.sizes,
         "statistics": plan.statistics,
     }
 
@@ -237,6 +238,7 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
         [_source(one, data["texts"]) for one in data["sources"]],
         [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
         dict(data["placement"]),
+        {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
         dict(data["statistics"]),
     )
     used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs

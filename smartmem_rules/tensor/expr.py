@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from smartmem_rules.tensor.index import Index, Var, rename_tensors, substitute
+from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.substitution import rename_tensors, substitute
 from smartmem_rules.tensor.types import (
     ALL_DTYPES as ALL_DTYPES,
 )

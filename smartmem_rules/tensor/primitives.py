@@ -54,6 +54,14 @@ def cast(values: Array, source: str, target: str) -> Array:
     return values.astype(dtype, copy=False)
 
 
+def bitcast(values: Array, source: str, target: str) -> Array:
+    """The bits of the values as another dtype of the same width."""
+    stored = np.ascontiguousarray(values.astype(storage_dtype(source), copy=False))
+    return np.asarray(stored.view(storage_dtype(target)).astype(compute_dtype(target), copy=False)).reshape(
+        values.shape
+    )
+
+
 def apply(function: str, arguments: tuple[Array, ...], dtype: str) -> Array:
     """The primitive's value in the compute dtype of `dtype`. Raises KeyError for an unknown primitive."""
     result = PRIMITIVES[function](*arguments)
