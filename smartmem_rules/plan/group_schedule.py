@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 PADDING_LEFT = 4
 PADDING_RIGHT = 8
@@ -95,11 +95,22 @@ class GroupChoice:
     tile: GroupTile
     splits: int
 
+    def sizes(self) -> dict[str, int]:
+        """As schedules and the database of tuned sizes hold them."""
+        return {**asdict(self.tile), "splits": self.splits}
+
 
 def choose_group(
     tiles: Sequence[GroupTile], splits: Sequence[int], demand: Demand, units: int, local_memory: int
 ) -> GroupChoice | None:
     """The fastest choice by `group_cost`; None where no tile fits the local memory."""
+    return next(iter(rank_groups(tiles, splits, demand, units, local_memory)), None)
+
+
+def rank_groups(
+    tiles: Sequence[GroupTile], splits: Sequence[int], demand: Demand, units: int, local_memory: int
+) -> list[GroupChoice]:
+    """All choices that fit the local memory, the fastest by `group_cost` first."""
     fitting = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
     if demand.row_bytes:
         # a team of work-items finishes each row
@@ -107,7 +118,7 @@ def choose_group(
     choices = [
         GroupChoice(t, s) for t in fitting for s in splits if s == 1 or (not demand.inner and s * t.step < demand.k)
     ]
-    return min(choices, key=lambda c: group_cost(c, demand, units), default=None)
+    return sorted(choices, key=lambda c: group_cost(c, demand, units))
 
 
 # Fitted to an H200: 13 products of the models' shapes, nine tiles, one to eight splits; predictions are within 10 %, and the
