@@ -112,6 +112,7 @@ class Scheduler:
         capacity = most_rows(kernel, c, s, constant)
         if capacity == 0:
             return False
+        capacity = max(1, min(capacity, s.panel_bytes // (4 * k)))
         given = kernel.schedule.get("block_rows")
         rows = min(s.rows, key=lambda r: (-(-(given or m) // r) * (r + s.step_overhead), -r))
         most = max(1, capacity // rows) * rows
