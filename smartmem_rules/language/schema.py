@@ -106,6 +106,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("scratch", "bytes of one row that are kept on chip"),
         _number("columns", "bytes of a right factor that are kept beside it"),
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
+        _number("launches", "the time of a small kernel on one unit of the device, in launches"),
     ),
 }
 

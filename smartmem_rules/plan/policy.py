@@ -19,6 +19,7 @@ class FusionRule:
         scratch: bytes of one row that may be kept on chip.
         columns: bytes of a right factor that may be kept on chip beside it.
         tolerance: percent of the modelled time that one launch fewer may cost.
+        launches: the time of a small kernel on one unit of the device, in launches.
     """
 
     name: str
@@ -28,6 +29,7 @@ class FusionRule:
     scratch: int
     columns: int
     tolerance: int
+    launches: int
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("scratch", (0,))[0]),
             int(entries.get("columns", (0,))[0]),
             int(entries.get("tolerance", (0,))[0]),
+            int(entries.get("launches", (0,))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing
