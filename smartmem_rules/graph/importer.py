@@ -12,6 +12,7 @@ import onnx
 
 from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
+from smartmem_rules.graph.functions import body_of
 from smartmem_rules.graph.loading import (
     ModelSource,
     domain_of,
@@ -188,8 +189,13 @@ class _Import:
             else:
                 self.values[outputs[0]] = value
             return
+        flow = ControlFlow(self.values, self.missing, self._process)
+        body = None if self.matcher.undefined(node) is None else self._function(node, operands)
+        if body is not None:
+            flow.call(node, name, body)
+            return
         if has_body(node):
-            ControlFlow(self.values, self.missing, self._process).unfold(node, name)
+            flow.unfold(node, name)
             return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
@@ -207,6 +213,9 @@ class _Import:
                 raise
             raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})") from None
         self._instance(node, name, match, outputs)
+
+    def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
+        return body_of(node, [None if o is None else self.types[o] for o in operands], self.matcher.opsets)
 
     def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
         results = self.folder.run(node, [None if o is None else self.values[o] for o in operands])
