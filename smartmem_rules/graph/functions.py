@@ -1,8 +1,9 @@
-"""Operators that ONNX itself defines by others, where the rule base does not define them: their bodies take their place."""
+"""Operators that the rule base does not define but ONNX does, by others: their bodies take their place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import onnx
 from onnx import helper
@@ -22,17 +23,17 @@ def body_of(
         opsets: the model's operator set versions by domain.
     """
     domain = domain_of(node.domain)
-    try:
-        schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), "" if domain == DEFAULT_DOMAIN else domain)
-    except onnx.defs.SchemaError:
-        return None
-    if not schema.has_context_dependent_function:
-        return None
     types = [onnx.TypeProto() if t is None else _proto(t) for t in operands]
     function = onnx.FunctionProto()
-    function.ParseFromString(
-        schema.get_context_dependent_function(node.SerializeToString(), [t.SerializeToString() for t in types])
-    )
+    try:
+        name = "" if domain == DEFAULT_DOMAIN else domain
+        schema: Any = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), name)
+        if not schema.has_context_dependent_function:
+            return None
+        given = [t.SerializeToString() for t in types]
+        function.ParseFromString(schema.get_context_dependent_function(node.SerializeToString(), given))
+    except (onnx.defs.SchemaError, ValueError):  # the latter where the node's inputs or attributes are wrong
+        return None
     inputs = [onnx.ValueInfoProto(name=name) for name in function.input]
     outputs = [onnx.ValueInfoProto(name=name) for name in function.output]
     return helper.make_graph(list(function.node), node.op_type, inputs, outputs)
