@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
 
 VIEW = "View"
 """The engine's own operator: one operand read through an index map (attribute `map`, an `IndexMap`)."""
-
-
-class GraphError(Exception):
-    """A model or its inputs cannot be used; the message says what, where and what to do."""
 
 
 @dataclass(frozen=True)

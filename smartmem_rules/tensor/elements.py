@@ -20,7 +20,8 @@ from smartmem_rules.tensor.expr import (
     logic,
     select,
 )
-from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, gathered, variable
+from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
+from smartmem_rules.tensor.substitution import gathered
 from smartmem_rules.tensor.values import (
     ABSENT,
     Scope,

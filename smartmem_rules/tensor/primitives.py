@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from smartmem_rules.tensor.expr import NARROW, NARROW_FLOATS, NARROW_INTEGERS
+from smartmem_rules.tensor.types import NARROW, NARROW_FLOATS, NARROW_INTEGERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
