@@ -60,7 +60,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
-        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
+        _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
@@ -95,7 +95,6 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
-        _number("units", "multiprocessors that work-groups are spread over"),
         _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
             "tile",

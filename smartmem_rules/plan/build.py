@@ -86,8 +86,11 @@ class Planning:
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
-        memory = self.profile.local_memory
-        return Scheduler(self.schedules, self.program.constants, tensors, self.dtype, self.limits, memory, choices)
+        profile = self.profile
+        return Scheduler(
+            self.schedules, self.program.constants, tensors, self.dtype, self.limits,
+            profile.local_memory, profile.machine.units, choices,
+        )  # fmt: skip
 
 
 def prepare(

@@ -58,6 +58,7 @@ class Scheduler:
         constants: values of the constant tensors.
         tensors: the stored tensors; packed factors are added.
         local_memory: bytes of a work-group.
+        units: cores or multiprocessors of the device.
         choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
     """
 
@@ -69,6 +70,7 @@ class Scheduler:
         storage: str,
         limits: ImageLimits | None = None,
         local_memory: int = 0,
+        units: int = 1,
         choices: Mapping[str, Choice] | None = None,
     ) -> None:
         self.schedules = schedules
@@ -77,6 +79,7 @@ class Scheduler:
         self.storage = storage
         self.limits = limits
         self.local_memory = local_memory
+        self.units = units
         self.choices = choices or {}
         self._packed: dict[tuple[object, ...], str] = {}
 
@@ -184,7 +187,7 @@ class Scheduler:
         if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
             return False
         demand = _demand(kernel, c)
-        choices = rank_groups(s.tiles, s.splits, demand, s.units, self.local_memory)
+        choices = rank_groups(s.tiles, s.splits, demand, self.units, self.local_memory)
         if not choices:
             return False
         choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
