@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -10,9 +9,13 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
-from smartmem_rules.plan.groups import operations
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, rank_groups
+from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
+from smartmem_rules.plan.row_arrays import row_bytes
+from smartmem_rules.plan.sizing import ContractionSchedule, count, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -27,45 +30,8 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
 
-STAGING_SHARE = 20
-"""Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
-
-
-@dataclass(frozen=True)
-class ContractionSchedule:
-    """A `schedule NAME for contraction` block."""
-
-    name: str
-    kind: str
-    memory: str
-    template: str
-    tuned: bool
-    rows: tuple[int, ...]
-    columns: int
-    panel_bytes: int
-    scratch_bytes: int
-    items: int
-    step_overhead: float
-    smallest_block: int
-
-    @staticmethod
-    def of(block: Block) -> ContractionSchedule:
-        entries = {e.key: e.values for e in block.entries}
-        numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
-        return ContractionSchedule(
-            block.name,
-            str(entries["kind"][0]),
-            str(entries["memory"][0]),
-            str(entries["template"][0]),
-            entries["tuned"][0] in ("yes", True),
-            tuple(int(r) for r in entries["rows"]),
-            numbers.get("columns", 4),
-            numbers.get("panel_bytes", 0),
-            numbers.get("scratch_bytes", 0),
-            numbers.get("items", 1),
-            float(entries.get("step_overhead", (0.0,))[0]),
-            numbers.get("smallest_block", 1),
-        )
+Choice = Mapping[str, int]
+"""Tuned sizes of one kernel, by the names that its template gives them."""
 
 
 def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
@@ -91,6 +57,8 @@ class Scheduler:
     Args:
         constants: values of the constant tensors.
         tensors: the stored tensors; packed factors are added.
+        local_memory: bytes of a work-group.
+        choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
     """
 
     def __init__(
@@ -100,29 +68,62 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        local_memory: int = 0,
+        choices: Mapping[str, Choice] | None = None,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.local_memory = local_memory
+        self.choices = choices or {}
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
         c = kernel.contraction
         if c is None:
             return
+        choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
         constant = all(name in self.constants for name in tensors_read(c.b)) and bool(tensors_read(c.b))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
             if schedule.template == "panel":
-                if self._panel(kernel, c, schedule, constant):
+                if self._panel(kernel, c, schedule, constant, choice):
+                    return
+            elif schedule.template == "group":
+                if self._group(kernel, c, schedule, constant, choice):
                     return
             elif not (c.stages or kernel.parts or kernel.stages):
                 self._tile(kernel, c, schedule, constant)
                 return
         raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+
+    def space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
+        """The choices that tuning has for a kernel: the cost model's own first, then the others by their estimate.
+
+        Args:
+            units: cores or multiprocessors of the device.
+        """
+        if kernel.steps:
+            return []
+        own = replace(kernel)
+        self.schedule(own)
+        c = own.contraction
+        schedule = next((s for s in self.schedules if s.name == own.schedule.get("name")), None)
+        if c is None or schedule is None:
+            return []
+        if schedule.template == "panel":
+            problem = PanelProblem(replace(own, schedule={}), c, schedule, own.schedule["packed"] != [None])
+            found = [sizes.choice() for sizes in ranked(problem, units)]
+        elif schedule.template == "group":
+            groups = rank_groups(schedule.tiles, schedule.splits, _demand(own, c), units, self.local_memory)
+            found = [choice.sizes() for choice in groups]
+        else:
+            return []
+        first = {name: own.schedule[name] for name in found[0]} if found else {}
+        return [first, *(choice for choice in found if choice != first)] if found else []
 
     # --- order of the reduction ---
 
@@ -140,49 +141,24 @@ class Scheduler:
 
     # --- the panel template ---
 
-    def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
-        m, k = _count(c.m), _count(c.k)
-        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        columns = 8 if all(n.extent <= 8 for n, _ in factors) else s.columns
-        tiles = [-(-n.extent // columns) for n, _ in factors]
-        if k * 4 * s.smallest_block > 4 * s.panel_bytes:
+    def _panel(
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, choice: Choice | None
+    ) -> bool:
+        problem = PanelProblem(kernel, c, s, constant)
+        sizes = problem.default()
+        if sizes is None:
             return False
-        fixed, row = _scratch(c, columns, constant)
-        if kernel.stages:
-            row += 4 * tiles[0] * columns
-            fixed += sum(4 * _count(stage.axes) for stage in kernel.stages)
-        if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
-            return False
-        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
-        most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        several = m * _count(c.batch) > s.smallest_block
-        costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
-        smallest = rows if costly else s.smallest_block
-        block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
-        row_blocks = -(-m // block_rows) * _count(c.batch)
-        tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant and not costly and not kernel.stages:
-            wanted = -(-s.items // row_blocks)
-            tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
+        if choice is not None:
+            sizes = problem.legal(choice) or sizes
+        factors, columns = right_factors(kernel), sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
-            "template": "rows" if kernel.stages else "panel", "name": s.name, "rows": rows, "columns": columns,
-            "block_rows": block_rows, "tiles_per_block": tiles_per_block, "packed": packed,
+            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(), "packed": packed,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
         return True
-
-    @staticmethod
-    def _block_rows(
-        s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
-    ) -> int:
-        if not constant and _count(c.batch) * 2 >= s.items:
-            return min(most, -(-m // rows) * rows)
-        wanted = -(-m * _count(c.batch) // s.items)
-        block = max(wanted, smallest, rows)
-        return min(most, -(-min(block, m) // rows) * rows)
 
     def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -192,17 +168,67 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(factor, (*batch, n, *c.k))
-            flat = values.reshape(_count(batch), n.extent, _count(c.k))
+            flat = values.reshape(count(batch), n.extent, count(c.k))
             padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
             padded[:, : n.extent] = flat
             packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
             name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
         return PackedPanel(name, batch)
 
+    # --- the template of work-groups ---
+
+    def _group(
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, wanted: Choice | None
+    ) -> bool:
+        """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
+        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
+            return False
+        demand = _demand(kernel, c)
+        choices = rank_groups(s.tiles, s.splits, demand, s.units, self.local_memory)
+        if not choices:
+            return False
+        choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
+        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **choice.sizes(), "packed": packed}
+        if packed is not None:
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, choice, demand)
+        return True
+
+    def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = choice.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * choice.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule |= {"partials": partials, "arrivals": arrivals}
+        kernel.writes = (*kernel.writes, partials, arrivals)
+
+    def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
+        """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
+        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+        batch = tuple(v for v in c.batch if any(v in free_variables(b) for _, b in factors))
+        key = ("columns", tuple(_canonical(b, (*batch, *c.k, n)) for n, b in factors), width)
+        name = self._packed.get(key)
+        if name is None:
+            blocks = []
+            for n, b in factors:
+                values = self._evaluate(b, (*batch, *c.k, n)).reshape(-1, n.extent)
+                blocks.append(np.pad(values.astype(np.float32), ((0, 0), (0, -n.extent % width))))
+            flat = np.concatenate(blocks, axis=1)
+            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
+        return PackedPanel(name, batch)
+
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _count(c.m))}
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], count(c.m))}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -211,7 +237,7 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(c.b, axes)
-            flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
+            flat = values.reshape(count((*batch, *c.k)), c.n.extent)
             name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
         position = Index(0)
         for var in axes[:-1]:
@@ -259,30 +285,13 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
 
 
-def _staging(c: Contraction) -> int:
-    """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(_count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + _count(c.k) * operations(c.a)
-
-
-def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
-    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = _count(c.k)
-    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
-    row = 4 * k
-    if c.scores is not None:
-        padded = -(-c.scores.n.extent // columns) * columns
-        fixed += padded * _count(c.scores.k) * 4
-        row += 4 * padded + 4 * _count(c.scores.k)
-    for stage in c.stages:
-        fixed += 4 * _count(stage.axes)
-    return fixed, row
+def _demand(kernel: Kernel, c: Contraction) -> Demand:
+    """What a contraction asks of a work-group."""
+    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
     """The expression with its axes renamed, so that equal factors are packed once."""
     return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})
-
-
-def _count(variables: tuple[Var, ...]) -> int:
-    return math.prod(v.extent for v in variables)
