@@ -37,9 +37,14 @@ def rule_base() -> RuleBase:
 
 @cache
 def candidates() -> list[ast.Operator]:
-    """The overloads that are ONNX's own, in a fixed order."""
+    """The overloads that are ONNX's own today, in a fixed order: for all others its evaluator has no values."""
     operators = rule_base().operators
-    return [o for name in sorted(operators) for o in operators[name] if not o.internal and run_time_formals(o)]
+    return [o for name in sorted(operators) for o in operators[name] if _is_own(o) and run_time_formals(o)]
+
+
+def _is_own(overload: ast.Operator) -> bool:
+    binding = overload.onnx
+    return not overload.internal and (binding is None or (binding.domain == "ai.onnx" and binding.until is None))
 
 
 @cache
