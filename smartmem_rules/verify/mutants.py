@@ -237,7 +237,7 @@ def _with_refusals(mutant: Mutant, base: RuleBase, seed: int, fate: tuple[str, s
             same += 1
     if refused:
         return "discarded", f"{fate[1]}; at {refused} others the engine refuses it, because the sides differ in type"
-    if same > 0:
+    if same > 0 and mutant.change.startswith("right side"):
         return "equivalent", f"{fate[1]}; the right side is the same expression as the rule's at {same} others"
     return fate
 
