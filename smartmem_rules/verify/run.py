@@ -18,7 +18,7 @@ from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
 from smartmem_rules.language.verdicts import record
 from smartmem_rules.verify.judge import Rule, judge
-from smartmem_rules.verify.results import UNKNOWN, RuleReport, Verification
+from smartmem_rules.verify.results import UNKNOWN, RuleReport, Verification, kind_of
 from smartmem_rules.verify.rewrites import TRIALS, Budget
 
 SECONDS = 60.0
@@ -111,10 +111,7 @@ def _judge_one(place: int) -> RuleReport:
 
 
 def _undecided(rule: Rule, seconds: float, reason: str) -> RuleReport:
-    kind = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}.get(
-        type(rule).__name__, "layout"
-    )
-    return RuleReport(rule.name, kind, rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
+    return RuleReport(rule.name, kind_of(rule), rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
 
 
 @contextmanager
