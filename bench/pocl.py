@@ -1,7 +1,7 @@
-"""The tables of a CPU device beside other systems: `python bench/pocl.py tinygrad|onnxruntime|contractions|levels|cold-start`.
+"""The tables of a CPU device: `python bench/pocl.py tinygrad|onnxruntime|contractions|levels|cold-start`.
 
-Everything that is compared takes turns in one run; ratios are those of medians, and of the best runs beside them, which a
-busy machine disturbs less.  The load of the machine stands above each table.
+Everything that is compared takes turns in one run; ratios are those of medians, and of the best runs beside them, which
+a busy machine disturbs less.  The load of the machine stands above each table.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ def mean(values: Sequence[float]) -> float:
 
 def beside(models: Sequence[str], system: str, runs: int, device: str) -> None:
     """Ours beside one system; ratios above 1 say that the other one takes longer."""
-    print(
-        f"| model | ours ms (best) | {system} ms (best) | {system} / ours | of the best | error |\n|---|---:|---:|---:|---:|---:|"
-    )
+    print(f"| model | ours ms (best) | {system} ms (best) | {system} / ours | of the best | error |")
+    print("|---|---:|---:|---:|---:|---:|")
     ratios, best = [], []
     for model in models:
         rows = bench(model, "--against", system, "--runs", str(runs), "--device", device)
@@ -105,7 +104,7 @@ def levels(name: str, models: Sequence[str], runs: int, device: str) -> None:
 
 
 def contractions(models: Sequence[str], runs: int) -> None:
-    """The plain products of models (constant weights, no statistics before them) beside numpy's product of the same shape.
+    """The plain products of models (no statistics before them) beside numpy's product of the same shape.
 
     Both run on one core, so that only the kernels count: run it with POCL_MAX_PTHREAD_COUNT=1 OPENBLAS_NUM_THREADS=1.
     """
@@ -118,14 +117,11 @@ def contractions(models: Sequence[str], runs: int) -> None:
     from smartmem_rules.tuning.tuner import shape
 
     device = choose()
-    threads = (
-        f"PoCL {os.environ.get('POCL_MAX_PTHREAD_COUNT', 'all')}, BLAS {os.environ.get('OPENBLAS_NUM_THREADS', 'all')}"
-    )
-    print(f"threads: {threads}; best of {runs} runs\n")
+    ours, theirs = (os.environ.get(name, "all") for name in ("POCL_MAX_PTHREAD_COUNT", "OPENBLAS_NUM_THREADS"))
+    print(f"threads: PoCL {ours}, OpenBLAS {theirs}; best of {runs} runs\n")
     for model in models:
-        print(
-            f"| {model}: rows x reduction x columns | times | ours GFLOP/s | OpenBLAS GFLOP/s | share |\n|---|---:|---:|---:|---:|"
-        )
+        print(f"| {model}: rows x reduction x columns | times | ours GFLOP/s | OpenBLAS GFLOP/s | share |")
+        print("|---|---:|---:|---:|---:|")
         request = Request(FOLDER / f"{model}.onnx", (), "auto", "smartmem", "float32", "auto", (), {})
         planning, target = make_planning(request)
         choices = Tunings.of_user().choices(Place(device.name, device.driver, target.profile.name))
@@ -141,21 +137,19 @@ def contractions(models: Sequence[str], runs: int) -> None:
             if m < 4:
                 continue
             kernel.schedule.pop("block_rows", None)
-            ours = runnable(variant(planning, kernel, key, choices.get(key)), device, 0)
+            product = runnable(variant(planning, kernel, key, choices.get(key)), device, 0)
             a, b = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
-            mine, theirs = math.inf, math.inf
+            mine = blas = math.inf
             for _ in range(runs):
-                mine = min(mine, ours.profile({})[0][1])
+                mine = min(mine, product.profile({})[0][1])
                 start = time.perf_counter()
                 a @ b
-                theirs = min(theirs, (time.perf_counter() - start) * 1e3)
+                blas = min(blas, (time.perf_counter() - start) * 1e3)
             work = 2e-6 * m * k * n
-            shares.append(theirs / mine)
-            weights.append(count * theirs)
-            print(
-                f"| {shape(kernel)} | {count} | {work / mine:.0f} | {work / theirs:.0f} | {shares[-1]:.0%} |",
-                flush=True,
-            )
+            shares.append(blas / mine)
+            weights.append(count * blas)
+            rates = f"{work / mine:.0f} | {work / blas:.0f}"
+            print(f"| {shape(kernel)} | {count} | {rates} | {shares[-1]:.0%} |", flush=True)
         total = sum(weights) / sum(w / s for w, s in zip(weights, shares, strict=True))
         print(f"| all of them | {sum(c for _, c in found.values())} | | | {total:.0%} |\n")
 
