@@ -12,6 +12,7 @@ from smartmem_rules.emit.kernel import Target
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.beside import side_by_side
 from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
@@ -113,6 +114,7 @@ def prepare(
     kernels = realise(program, fuse(program, policy))
     kernels = [k for k in kernels if not _is_empty(k, program)]
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
+    kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     tensors = _stored(leaves, program, dtype)
     limits = profile.image if memory == "image" else None
@@ -199,6 +201,12 @@ def _chained(
     if panel is None or rules == (None, None):
         return kernels
     return chain(kernels, program.types, program.constants, rules, panel, machine)
+
+
+def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Kernel]:
+    """Small kernels that do not need each other, side by side; the templates for CPUs have work-groups of one."""
+    rule = policy.rule("any", "any")
+    return kernels if rule is None or profile.kind != "cpu" else side_by_side(kernels, rule, profile.machine)
 
 
 def _is_empty(kernel: Kernel, program: Program) -> bool:

@@ -54,6 +54,8 @@ class PanelProblem:
     def most_rows(self, rows: int, columns: int) -> int:
         """The most rows of a work-item, a multiple of `rows`; 0 where the scratch memory holds not even those."""
         capacity = most_rows(self.kernel, self.c, self.s, self.constant, columns)
+        # rows that stay in the second-level cache; a chain weighs its own
+        capacity = min(capacity, max(1, self.s.panel_bytes // (4 * self.k)))
         return max(1, capacity // rows) * rows if capacity else 0
 
     def default(self) -> PanelSizes | None:

@@ -161,7 +161,7 @@ def most_rows(
         fixed += sum(4 * count(stage.axes) for stage in kernel.stages)
     if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
         return 0
-    return max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)))
+    return max(1, (s.scratch_bytes - fixed) // max(row, 1))
 
 
 def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
