@@ -75,7 +75,13 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     "schedule": (
         Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
         Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
-        Key("template", "word", "the template of codegen/ that realises it", True, choices=("panel", "group", "tile")),
+        Key(
+            "template",
+            "word",
+            "the template of codegen/ that realises it",
+            True,
+            choices=("panel", "group", "tile", "pointwise", "reduction"),
+        ),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
         _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block to choose from", False, 1, None),
@@ -87,7 +93,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "sizes that tuning tries: which size of the template, and its values",
             least=2,
             most=None,
-            choices=("rows", "columns", "block_rows", "tiles_per_block"),
+            choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
             repeats=True,
         ),
         _number("panel_bytes", "bytes of staged rows"),
@@ -135,7 +141,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     ),
 }
 
-SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction",)}
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "reduction")}
 """What stands behind `for`, for blocks that need it."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {
