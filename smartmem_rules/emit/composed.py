@@ -1,4 +1,4 @@
-"""Launches of several kernels: each becomes a function, called one after the other or for its own share of work-items."""
+"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items."""
 
 from __future__ import annotations
 

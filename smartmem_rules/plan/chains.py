@@ -1,8 +1,9 @@
 """Kernels one after the other in one launch: a work-item that made some rows goes on with what reads only those rows.
 
-Back-to-back contractions (BOLT), the two products of a perceptron, the 1x1 convolutions on both sides of a block's end, a
-normalisation between them: wherever a kernel's rows are the rows of the kernel that it reads, no other work-item is needed.
-The rows may be visited in another order (windows, shifted images): the reader then runs over its producer's rows.
+Back-to-back contractions (BOLT), the two products of a perceptron, the 1x1 convolutions on both sides of a block's end,
+a normalisation between them: wherever a kernel's rows are those of the kernel that it reads, no other
+work-item is needed. The rows may be visited in another order (windows, shifted images): the reader then runs over its
+producer's rows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.model import Kernel, Stage, Store
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, sizes_of
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, register_rows, sizes_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, substitute, variable
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
@@ -217,7 +218,8 @@ class _Chains:
             return m if self._time(source, sizes, m) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
         most = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
-        if most < 1:
+        # every block reads all right factors: they have to stay in the cache that the units share
+        if most < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
             return None
         fewest, finest = -(-m // most), -(-m // min(m, self.schedule.rows[0]))
         counts = range(fewest, max(fewest, finest) + 1)
@@ -242,8 +244,7 @@ class _Chains:
             items = sizes[0].batch_count * -(-m // block)
             # the peak was measured with the largest register block
             largest = max(self.schedule.rows)
-            steps = min(-(-block // r) * (r + self.schedule.step_overhead) for r in self.schedule.rows)
-            rows = steps * largest / (largest + self.schedule.step_overhead)
+            rows = register_rows(self.schedule, block)[2] * largest / (largest + self.schedule.step_overhead)
             work = sum(s.operations / (s.batch_count * s.m_count) for s in sizes) * rows
         weights = sum(s.right_bytes for s in sizes) / self.machine.bandwidth
         return self.machine.launch + self._rounds(items) * (work * self.machine.units / self.machine.peak + weights)

@@ -179,7 +179,6 @@ class Kernel:
         """The kernels of single equations or groups of them: itself, or those of its steps."""
         return tuple(leaf for step in self.steps for leaf in step.leaves) if self.steps else (self,)
 
-
     def note_borders(self) -> None:
         """Let a launch of several kernels read and write what its steps do, but for what stays between them."""
         if self.steps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,14 @@ from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
-from smartmem_rules.plan.sizing import ContractionSchedule, count, most_rows, panel_columns, right_factors
+from smartmem_rules.plan.sizing import (
+    ContractionSchedule,
+    count,
+    most_rows,
+    panel_columns,
+    register_rows,
+    right_factors,
+)
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -114,7 +120,10 @@ class Scheduler:
             return False
         capacity = max(1, min(capacity, s.panel_bytes // (4 * k)))
         given = kernel.schedule.get("block_rows")
-        rows = min(s.rows, key=lambda r: (-(-(given or m) // r) * (r + s.step_overhead), -r))
+        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
+        tail = 0
+        if given is not None:
+            rows, tail, _ = register_rows(s, min(given, m))
         most = max(1, capacity // rows) * rows
         several = m * count(c.batch) > s.smallest_block
         costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
@@ -128,7 +137,7 @@ class Scheduler:
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
             "template": "rows" if kernel.stages else "panel", "name": s.name, "rows": rows, "columns": columns,
-            "block_rows": block_rows, "tiles_per_block": tiles_per_block, "packed": packed,
+            "block_rows": block_rows, "tail": tail, "tiles_per_block": tiles_per_block, "packed": packed,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
