@@ -45,6 +45,7 @@ class Request:
     memory: str
     disable: Collection[str]
     dims: Mapping[str, int]
+    layout: str = "exact"
 
 
 def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
@@ -59,7 +60,9 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
     with clock.stage("emit"):
-        plan = build(graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory)
+        plan = build(
+            graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory, request.layout
+        )
     if isinstance(source, (str, Path)):
         plan.model = Path(source).stem
     plan.statistics.update(_facts(imported))

@@ -68,6 +68,7 @@ def build(
     level: str,
     dtype: str = "float32",
     memory: str = "auto",
+    layout: str = "exact",
 ) -> Plan:
     """Plan the kernels of a graph.
 
@@ -75,6 +76,7 @@ def build(
         level: a level of levels.smr.
         dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
         memory: image, buffer, or auto for what the device profile prefers.
+        layout: exact chooses for all tensors together, local edge by edge.
 
     Raises:
         PlanError: the level is unknown, or no kernel or schedule exists for something.
@@ -97,7 +99,7 @@ def build(
     limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
-    choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
+    choice = choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed, layout == "exact")
     scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
     for leaf in leaves:
         scheduler.schedule(leaf)
@@ -110,10 +112,12 @@ def build(
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
-    return Plan(
+    plan = Plan(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, slots, placement,
     )  # fmt: skip
+    plan.statistics["layouts"] = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
+    return plan
 
 
 def without_row_prologue(policy: Policy) -> Policy:
