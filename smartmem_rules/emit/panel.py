@@ -172,7 +172,7 @@ class Panel:
             return None
         expressions = self.emission.expressions
         expressions.call(row, "(first_row + ROW)")
-        return "__global ", f"{access.parameter} + {expressions.index(start)}"
+        return access.space, f"{access.parameter} + {expressions.index(start)}"
 
     # --- the scores of an attention ---
 

@@ -13,7 +13,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.beside import side_by_side
-from smartmem_rules.plan.chains import chain
+from smartmem_rules.plan.chains import chain, keep_rows
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
 from smartmem_rules.plan.memory import assign_slots, item_bytes
@@ -103,12 +103,14 @@ def build(
     scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
     for leaf in leaves:
         scheduler.schedule(leaf)
+    keep_rows(kernels, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
-    _drop_unused(tensors, kernels, program)
+    _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
     target = Target(profile.kind, 4 if memory == "image" else profile.vector_width)
     sources = [emit(kernel, target, tensors) for kernel in kernels]
+    _drop_unused(tensors, kernels, program)
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
