@@ -47,6 +47,7 @@ class Request:
     memory: str
     disable: Collection[str]
     dims: Mapping[str, int]
+    layout: str = "exact"
 
 
 def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
@@ -56,7 +57,9 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     graph, base, target, facts = _extracted(request, clock)
     with clock.stage("emit"):
         profile = Profile.of(target.profile)
-        plan = build(graph, base, profile, request.level, request.dtype, request.memory, _tuned(target))
+        plan = build(
+            graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target)
+        )
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
     plan.statistics.update(facts)
@@ -70,7 +73,7 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
 
     graph, base, target, _ = _extracted(request, _Unmeasured())
     profile = Profile.of(target.profile)
-    return prepare(graph, base, profile, request.level, request.dtype, request.memory), target
+    return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target
 
 
 class _Unmeasured:

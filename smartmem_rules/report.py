@@ -39,6 +39,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "intermediate_bytes": {"reused": memory.reused, "separate": memory.separate, "bound": memory.bound},
         "check": None if check is None else check.data(),
         "extraction": statistics.get("extraction", {"status": "skipped", "gap": 0.0}),
+        "layouts": statistics.get("layouts", {"status": "skipped", "gap": 0.0}),
         "saturation": statistics.get("saturation"),
     }
 

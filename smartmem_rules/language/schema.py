@@ -126,6 +126,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("strided_read", "a read that is contiguous along another loop", True),
         _number("scattered_write", "a write that leaves a vector's elements apart", True),
         _number("sweeps", "passes of the local search", True),
+        _number("solver_seconds", "time that the solver may take for the choice over the whole graph"),
     ),
     "fuse": (
         Key("first", "word", "the form of the kernel that feeds", required=True, choices=_FORMS),

@@ -181,7 +181,8 @@ class Scheduler:
         factors, columns = right_factors(kernel), sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
-            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(), "packed": packed,
+            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
+            "tail": problem.tail(sizes), "packed": packed,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)

@@ -129,6 +129,17 @@ def sizes_of(kernel: Kernel, s: ContractionSchedule, constants: Collection[str])
     return Sizes(c.batch, c.m, most, constant, right, kernel.operations)
 
 
+def register_rows(s: ContractionSchedule, block: int) -> tuple[int, int, float]:
+    """The register block for so many rows, the rows that are left for a smaller one, and the time of all in rows."""
+
+    def time(rows: int) -> float:
+        full, tail = divmod(block, rows)
+        return full * (rows + s.step_overhead) + (tail + s.step_overhead if tail else 0)
+
+    rows = min((r for r in s.rows if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
+    return rows, block % rows, time(rows)
+
+
 def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
     """The columns and right factors of a contraction and of those beside it."""
     c = kernel.contraction
