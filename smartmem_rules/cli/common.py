@@ -62,6 +62,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.executor import RunError
     from smartmem_rules.runtime.plan_file import PlanFileError
     from smartmem_rules.runtime.reference import NoReferenceError
+    from smartmem_rules.simulate.source import SimulationError
 
     return (
         GraphError,
@@ -72,6 +73,7 @@ def _expected() -> tuple[type[Exception], ...]:
         RunError,
         PlanFileError,
         NoReferenceError,
+        SimulationError,
     )
 
 
