@@ -2,6 +2,9 @@
 // them into scratch memory, and goes on with the statistics and values of each row.
 __kernel void smr_kernel(
     {{ parameters }}) {
+{% for array in shared %}
+    __local {{ array }} __attribute__((aligned(16)));
+{% endfor %}
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}

@@ -61,6 +61,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
         _number("local_memory", "bytes of one work-group", True),
+        Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",
             "word",
@@ -82,15 +83,25 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     "schedule": (
         Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
         Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
-        Key("template", "word", "the template of codegen/ that realises it", required=True, choices=("panel", "tile")),
+        Key("template", "word", "the template of codegen/ that realises it", True, choices=("panel", "group", "tile")),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
-        _number("rows", "rows of the register block to choose from", True, 1, None),
+        _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block"),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
+        _number("units", "multiprocessors that work-groups are spread over"),
+        Key(
+            "tile",
+            "number",
+            "sizes of a work-group to choose from: rows, columns, step of the reduction, slices of the step, "
+            "rows and columns of each sub-group of 32 work-items",
+            least=6,
+            most=6,
+            repeats=True,
+        ),
     ),
     "level": (
         Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),

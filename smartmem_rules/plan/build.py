@@ -34,6 +34,8 @@ class Profile:
     prefers: str
     image: ImageLimits
     vector_width: int
+    local_memory: int
+    matrix: str
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -46,6 +48,8 @@ class Profile:
                 str(entries["prefers"][0]),
                 ImageLimits(width, height),
                 int(entries["vector_width"][0]),
+                int(entries["local_memory"][0]),
+                str(entries.get("matrix", ("",))[0]),
             )
         except (KeyError, ValueError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -90,14 +94,15 @@ def build(
         scheduler.schedule(kernel)
     _drop_unused(tensors, kernels, program)
     _pack_constants(tensors, program.constants)
-    target = Target(profile.kind, 4 if memory == "image" else profile.vector_width)
+    width = 4 if memory == "image" else profile.vector_width
+    target = Target(profile.kind, width, profile.local_memory, profile.matrix)
     sources = [emit(kernel, target, tensors) for kernel in kernels]
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
     return Plan(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement,
+        tensors, kernels, sources, slots, placement, graph.sizes,
     )  # fmt: skip
 
 

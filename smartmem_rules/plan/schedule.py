@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,18 @@ STAGING_SHARE = 20
 
 
 @dataclass(frozen=True)
+class GroupTile:
+    """One choice of sizes for the work-groups of a GPU: see `tile` in the schedule blocks."""
+
+    rows: int
+    columns: int
+    step: int
+    slices: int
+    warp_rows: int
+    warp_columns: int
+
+
+@dataclass(frozen=True)
 class ContractionSchedule:
     """A `schedule NAME for contraction` block."""
 
@@ -47,6 +59,8 @@ class ContractionSchedule:
     items: int
     step_overhead: float
     smallest_block: int
+    units: int
+    tiles: tuple[GroupTile, ...]
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
@@ -58,13 +72,15 @@ class ContractionSchedule:
             str(entries["memory"][0]),
             str(entries["template"][0]),
             entries["tuned"][0] in ("yes", True),
-            tuple(int(r) for r in entries["rows"]),
+            tuple(int(r) for r in entries.get("rows", (1,))),
             numbers.get("columns", 4),
             numbers.get("panel_bytes", 0),
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
+            numbers.get("units", 1),
+            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
         )
 
 
@@ -118,6 +134,9 @@ class Scheduler:
         for schedule in self.schedules:
             if schedule.template == "panel":
                 if self._panel(kernel, c, schedule, constant):
+                    return
+            elif schedule.template == "group":
+                if self._group(kernel, c, schedule, constant):
                     return
             elif not (c.stages or kernel.parts or kernel.stages):
                 self._tile(kernel, c, schedule, constant)
@@ -199,6 +218,39 @@ class Scheduler:
             name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
         return PackedPanel(name, batch)
 
+    # --- the template of work-groups ---
+
+    def _group(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
+        """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
+        if kernel.stages or c.scores is not None or any(stage.axes for stage in c.stages):
+            return False
+        if (kernel.parts and not constant) or _count(c.k) < min(t.step for t in s.tiles) // 2:
+            return False
+        columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
+        sizes = (_count(c.batch), _count(c.m), columns, _count(c.k))
+        tile = min(s.tiles, key=lambda t: group_cost(t, s.units, *sizes))
+        packed = self._pack_columns(kernel, c, tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **asdict(tile), "packed": packed}
+        if packed is not None:
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        return True
+
+    def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
+        """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
+        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+        batch = tuple(v for v in c.batch if any(v in free_variables(b) for _, b in factors))
+        key = ("columns", tuple(_canonical(b, (*batch, *c.k, n)) for n, b in factors), width)
+        name = self._packed.get(key)
+        if name is None:
+            blocks = []
+            for n, b in factors:
+                values = self._evaluate(b, (*batch, *c.k, n)).reshape(-1, n.extent)
+                blocks.append(np.pad(values.astype(np.float32), ((0, 0), (0, -n.extent % width))))
+            flat = np.concatenate(blocks, axis=1)
+            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
+        return PackedPanel(name, batch)
+
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
@@ -241,6 +293,24 @@ class Scheduler:
         packed = pack(values, layout, self.storage)
         self.tensors[name] = Stored(name, type_, layout, "constant", self.storage, packed)
         return name
+
+
+def group_cost(tile: GroupTile, units: int, batch: int, m: int, columns: list[int], k: int) -> float:
+    """Relative time of a contraction: the waves of work-groups, each the sums of its tile or the wait for its loads.
+
+    Args:
+        units: multiprocessors of the device.
+        columns: the extents of all right factors.
+    """
+    groups = batch * -(-m // tile.rows) * sum(-(-n // tile.columns) for n in columns)
+    warps = tile.slices * (tile.rows // tile.warp_rows) * (tile.columns // tile.warp_columns)
+    resident = max(1, min(16 // warps, -(-groups // units)))
+    turns = -(-k // tile.step)
+    sums = tile.rows * tile.columns * tile.step / 200
+    loads = (tile.rows + tile.columns) * tile.step / 12
+    latency = 500
+    one = turns * max(resident * max(sums, loads), latency) + 2500 + tile.slices * tile.rows * tile.columns / 20
+    return -(-groups // (units * resident)) * one
 
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from smartmem_rules.language import syntax as s
-from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, choose, devices, numbers, profile_of
+
+if TYPE_CHECKING:
+    from smartmem_rules.language import syntax as s
+    from smartmem_rules.language.rulebase import RuleBase
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, gathered, lookup, mod, ravel, scale, unravel
+from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, mod, scale
+from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 
 
 class Unsupported(Exception):
