@@ -165,7 +165,8 @@ def simulate_window(launch: Launch, window: Window, device: Device) -> Counts:
     counts = Counts(batches=batches(launch, device))
     parts, names, written = [], [], []
     for number, access in enumerate(accesses):
-        names.append(PRIVATE if access.space.kind == "private" else access.space.name)
+        private = access.space.kind == "private"
+        names.append(PRIVATE if private else launch.parameters[access.space.name].name)
         written.append(access.write)
         weight = share * access.weight
         done = float(np.count_nonzero(access.mask)) * weight

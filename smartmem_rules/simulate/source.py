@@ -17,7 +17,7 @@ VECTOR = re.compile(r"(?:smr_)?(char|uchar|short|ushort|int|uint|long|ulong|half
 _QUALIFIERS = re.compile(r"\b(?:__global|__private|read_only|write_only|__read_only|__write_only|__kernel|inline)\b")
 _CONSTANT = re.compile(r"\b__constant\b")
 _LOCAL = re.compile(r"\b__local\b")
-_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)")
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 _SCALARS = ("uchar", "ushort", "uint", "ulong", "half", "size_t", "sampler_t", "image2d_t", "bool")
 _VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")
 

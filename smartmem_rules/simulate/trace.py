@@ -318,7 +318,7 @@ class Tracer:
         self._around.append(loop)
         self._parallel.append(len(self._frames))
         try:
-            with self._scope(binary("<", value, stop) if isinstance(stop, np.ndarray) else None):
+            with self._scope(binary("<", value, stop) if isinstance(span, np.ndarray) else None):
                 self._frames[-1].names[name] = value
                 self._statement(node.stmt)
             for access in self.accesses:
