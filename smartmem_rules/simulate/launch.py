@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.plan.memory import item_bytes
+from smartmem_rules.plan.memory import item_bytes, stored_bytes
 from smartmem_rules.plan.model import Source, Stored
 from smartmem_rules.simulate.memory import Device
 from smartmem_rules.simulate.source import KernelText, parse
 from smartmem_rules.simulate.trace import Access, Items, Parameter, Slice, Tracer
 
 Array = np.ndarray[Any, Any]
+
+WARMING = 8
+"""The part of a window, an eighth, in which its texture caches fill."""
 
 PRIVATE = "@private"
 """The name under which the arrays of work-items are counted that do not fit in registers."""
@@ -78,7 +81,7 @@ def _parameter(tensor: Stored, constant: bool) -> Parameter:
     values = None
     if tensor.role == "constant" and tensor.packed is not None and tensor.packed.dtype.kind in "iub" and size is None:
         values = tensor.packed.reshape(-1)
-    return Parameter(tensor.name, item_bytes(tensor.storage), constant, size, values)
+    return Parameter(tensor.name, item_bytes(tensor.storage), constant, size, stored_bytes(tensor), values)
 
 
 @dataclass(frozen=True)
@@ -182,11 +185,18 @@ def simulate_window(launch: Launch, window: Window, device: Device) -> Counts:
     reads = stream.through_l1
     counts.l1_requests = float(stream.weight[reads].sum())
     hits = device.l1.hits(stream.line[reads], units[reads])
-    counts.l1_misses = float(stream.weight[reads][~hits].sum())
+    counts.l1_misses = _misses(stream.weight[reads], hits, len(window.groups) < launch.groups or bool(window.slices))
     passed = np.ones(len(stream.line), dtype=bool)
     passed[np.flatnonzero(reads)[hits]] = False
     _shared(counts, stream, passed, names, written, device)
     return counts
+
+
+def _misses(weight: Array, hits: Array, partial: bool) -> float:
+    """Misses of the texture caches. Those of a window are empty at its beginning, which is no part of the rate."""
+    begin = len(hits) // WARMING if partial else 0
+    counted = float(weight[begin:].sum())
+    return float(weight[begin:][~hits[begin:]].sum()) * (float(weight.sum()) / counted if counted else 0.0)
 
 
 def _is_memory(access: Access, device: Device) -> bool:

@@ -164,11 +164,10 @@ def _strata(random: np.random.Generator, count: int, places: int, shuffled: bool
 
 
 def _caps(launch: Launch, device: Device) -> dict[str, float]:
-    """The lines of whole images; what lies in buffers is bounded by the lines seen."""
+    """The lines of whole tensors."""
     return {
-        p.name: float(device.image_lines(4 * p.item_bytes, *p.size))
+        p.name: float(-(-p.bytes // device.line) + 1 if p.size is None else device.image_lines(4 * p.item_bytes, *p.size))
         for p in launch.parameters.values()
-        if p.size is not None
     }
 
 

@@ -48,6 +48,7 @@ class Parameter:
         item_bytes: of one element; of one channel of a texel.
         constant: whether no kernel writes it, so that a compiler may read an element once instead of twice.
         size: width and height of an image, None for buffers.
+        bytes: of all of it.
         values: of a constant of integers, flat as in memory.
     """
 
@@ -55,6 +56,7 @@ class Parameter:
     item_bytes: int
     constant: bool
     size: tuple[int, int] | None = None
+    bytes: int = 0
     values: Array | None = None
 
 
