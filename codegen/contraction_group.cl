@@ -1,12 +1,16 @@
-// Contractions for GPUs with local memory. A work-group owns {{ rows }} x {{ columns }} sums; tiles of both factors, {{ step }} deep, lie twice in
-// local memory, so that the next ones arrive while the present ones are used.
-//   1. statistics of the rows (normalisations), where the left factor needs them, computed once by all work-items;
-//   2. {{ slices }} slices of sub-groups of 32 work-items share the depth of a tile; each sub-group owns {{ warp_rows }} x {{ warp_columns }} sums;
+{% from "group_product.cl" import product, finished %}
+// Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums; tiles of both factors, {{ s.step }} deep, lie in local
+// memory, and the next ones are on their way in registers while these are used.
+//   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
+//      computed by all work-items, a team for each row;
+//   2. {{ s.slices }} slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums;
 //   3. the sums of all slices meet in local memory, and every work-item finishes columns in fours.
-// {% if matrix %}The products run on NVIDIA's matrix units: each factor is split into two parts of 11 bits, and three of the
-// four products of parts are summed in single precision; what is lost is below 2^-20 of a product.{% endif %}
-
+{% if splits > 1 %}
+// {{ splits }} work-groups share the reduction of a tile; the last one to arrive adds up what all have left in memory.
+{% endif %}
 {% if matrix %}
+// The products run on the matrix units: each factor is split into two parts of 11 bits, and three of the four products of
+// parts are summed in single precision; what is lost is below 2^-20 of a product.
 #ifndef SMR_SPLIT
 #define SMR_SPLIT
 static inline uint smr_high(float x) {
@@ -22,122 +26,69 @@ static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(hig
 #endif
 {% endif %}
 
-__kernel __attribute__((reqd_work_group_size({{ threads }}, 1, 1))) void smr_kernel(
+__kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_kernel(
     {{ parameters }}) {
 {% for array in shared %}
     __local {{ array }} __attribute__((aligned(16)));
 {% endfor %}
-    __local float memory[{{ memory }}] __attribute__((aligned(16)));
+    __local float memory[{{ s.memory }}] __attribute__((aligned(16)));
+{% if splits > 1 %}
+    __local int arrived;
+{% endif %}
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
     const int thread = (int)get_local_id(0);
     const int group = (int)get_group_id(0);
     const int column_tile = group % {{ column_tiles }};
-    const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ rows }};
-    const int {{ batch }} = group / {{ column_tiles * row_tiles }};
+    const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ s.rows }};
+    const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};
+{% if splits > 1 %}
+    const int split = group / {{ column_tiles * row_tiles }} % {{ splits }};
+    const int first_turn = split * {{ turns_each }};
+    const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
+{% endif %}
     const int lane = thread % 32;
-    const int warp = thread / 32 % {{ warps }};
-    const int slice = thread / {{ 32 * warps }};
-    const int warp_row = warp / {{ columns // warp_columns }} * {{ warp_rows }};
-    const int warp_column = warp % {{ columns // warp_columns }} * {{ warp_columns }};
+    const int warp = thread / 32 % {{ s.warps }};
+    const int slice = thread / {{ 32 * s.warps }};
+    const int warp_row = warp / {{ s.columns // s.warp_columns }} * {{ s.warp_rows }};
+    const int warp_column = warp % {{ s.columns // s.warp_columns }} * {{ s.warp_columns }};
 {{ prologue }}
-{{ left.declaration }}
-{{ right.declaration }}
-{% for i in range(sums) %}
-    float4 c{{ i }} = 0.0f;
-{% endfor %}
-    {
-        const int step = 0;
-{{ left.load }}
-{{ right.load }}
+{% if splits > 1 %}
+{{ product(s, left, right, "first_turn", "last_turn", matrix) }}
+    const int tile = {{ batch }} * {{ column_tiles * row_tiles }} + group % {{ column_tiles * row_tiles }};
+    __global float* partial = {{ partials }} + tile * {{ splits * s.rows * s.columns }};
+    for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
+{{ finished(s) }}
+        vstore4(finished, place, (__global float*)(partial + split * {{ s.rows * s.columns }}));
     }
-    for (int turn = 0; turn < {{ turns }}; ++turn) {
-        __local float* left = memory + (turn & 1) * {{ tile }};
-        __local float* right = left + {{ rows * left_stride }};
-{{ left.keep }}
-{{ right.keep }}
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (turn + 1 < {{ turns }}) {
-            const int step = turn + 1;
-{{ left.load }}
-{{ right.load }}
-        }
-        const int depth = slice * {{ step // slices }};
-{% if matrix %}
-        #pragma unroll
-        for (int k = 0; k < {{ step // slices }}; k += 8) {
-            __local const float* a = left + (warp_row + lane / 4) * {{ left_stride }} + depth + k + lane % 4;
-            __local const float* b = right + (depth + k + lane % 4) * {{ right_stride }} + warp_column + lane / 4;
-{% for i in range(warp_rows // 16) %}
-            const float4 a{{ i }} = (float4)(a[{{ 16 * i * left_stride }}], a[{{ (16 * i + 8) * left_stride }}], a[{{ 16 * i * left_stride + 4 }}], a[{{ (16 * i + 8) * left_stride + 4 }}]);
-            const uint4 ah{{ i }} = (uint4)(smr_high(a{{ i }}.s0), smr_high(a{{ i }}.s1), smr_high(a{{ i }}.s2), smr_high(a{{ i }}.s3));
-            const uint4 al{{ i }} = (uint4)(smr_low(a{{ i }}.s0, ah{{ i }}.s0), smr_low(a{{ i }}.s1, ah{{ i }}.s1), smr_low(a{{ i }}.s2, ah{{ i }}.s2), smr_low(a{{ i }}.s3, ah{{ i }}.s3));
-{% endfor %}
-{% for j in range(warp_columns // 8) %}
-            {
-                const float b0 = b[{{ 8 * j }}], b1 = b[{{ 8 * j + 4 * right_stride }}];
-                const uint bh0 = smr_high(b0), bh1 = smr_high(b1);
-                const uint bl0 = smr_low(b0, bh0), bl1 = smr_low(b1, bh1);
-{% for i in range(warp_rows // 16) %}
-                SMR_MMA(c{{ i * (warp_columns // 8) + j }}, al{{ i }}, bh0, bh1);
-                SMR_MMA(c{{ i * (warp_columns // 8) + j }}, ah{{ i }}, bl0, bl1);
-                SMR_MMA(c{{ i * (warp_columns // 8) + j }}, ah{{ i }}, bh0, bh1);
-{% endfor %}
-            }
-{% endfor %}
-        }
-{% else %}
-        __local const float* a = left + (warp_row + lane / 4) * {{ left_stride }} + depth;
-        __local const float* b = right + depth * {{ right_stride }} + warp_column + lane % 4 * 4;
-        #pragma unroll
-        for (int k = 0; k < {{ step // slices }}; k += 4) {
-{% for i in range(warp_rows // 8) %}
-            const float4 a{{ i }} = *(__local const float4*)(a + {{ 8 * i * left_stride }} + k);
-{% endfor %}
-{% for s in range(4) %}
-{% for j in range(warp_columns // 16) %}
-            {
-                const float4 b0 = *(__local const float4*)(b + (k + {{ s }}) * {{ right_stride }} + {{ 16 * j }});
-{% for i in range(warp_rows // 8) %}
-                c{{ i * (warp_columns // 16) + j }} += a{{ i }}.s{{ s }} * b0;
-{% endfor %}
-            }
-{% endfor %}
-{% endfor %}
-        }
-{% endif %}
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
+    if (thread == 0) {
+        arrived = atomic_inc((volatile __global int*){{ arrivals }} + tile);
+        if (arrived == {{ splits - 1 }}) {{ arrivals }}[tile] = 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    {
-        __local float* sums = memory + slice * {{ rows * sum_stride }};
-{% if matrix %}
-{% for i in range(warp_rows // 16) %}
-{% for j in range(warp_columns // 8) %}
-        *(__local float2*)(sums + (warp_row + {{ 16 * i }} + lane / 4) * {{ sum_stride }} + warp_column + {{ 8 * j }} + lane % 4 * 2) = c{{ i * (warp_columns // 8) + j }}.s01;
-        *(__local float2*)(sums + (warp_row + {{ 16 * i + 8 }} + lane / 4) * {{ sum_stride }} + warp_column + {{ 8 * j }} + lane % 4 * 2) = c{{ i * (warp_columns // 8) + j }}.s23;
-{% endfor %}
-{% endfor %}
+    if (arrived != {{ splits - 1 }}) return;
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
 {% else %}
-{% for i in range(warp_rows // 8) %}
-{% for j in range(warp_columns // 16) %}
-        *(__local float4*)(sums + (warp_row + lane / 4 + {{ 8 * i }}) * {{ sum_stride }} + warp_column + lane % 4 * 4 + {{ 16 * j }}) = c{{ i * (warp_columns // 16) + j }};
-{% endfor %}
-{% endfor %}
+{{ product(s, left, right, 0, turns, matrix) }}
 {% endif %}
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int place = thread; place < {{ rows * columns // 4 }}; place += {{ threads }}) {
-        const int {{ row }} = first_row + place / {{ columns // 4 }};
+    for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
+        const int {{ row }} = first_row + place / {{ s.columns // 4 }};
         if ({{ row }} >= {{ m }}) break;
-        __local const float* sums = memory + place / {{ columns // 4 }} * {{ sum_stride }} + place % {{ columns // 4 }} * 4;
-        float4 finished = *(__local const float4*)sums;
-{% for s in range(1, slices) %}
-        finished += *(__local const float4*)(sums + {{ s * rows * sum_stride }});
-{% endfor %}
+{% if splits > 1 %}
+        float4 finished = 0.0f;
+        for (int part = 0; part < {{ splits }}; ++part) {
+            volatile __global float4* sums = (volatile __global float4*)(partial + part * {{ s.rows * s.columns }});
+            finished += sums[place];
+        }
+{% else %}
+{{ finished(s) }}
+{% endif %}
 {% for part in parts %}
         {% if not loop.first %}else {% endif %}if (column_tile < {{ part.last }}) {
-            const int {{ part.block }} = (column_tile - {{ part.first }}) * {{ columns // 4 }} + place % {{ columns // 4 }};
+            const int {{ part.block }} = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + place % {{ s.columns // 4 }};
             if ({{ part.block }} < {{ part.blocks }}) {
 {{ part.epilogue }}
             }

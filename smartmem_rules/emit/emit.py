@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from smartmem_rules.emit.composed import emit_composed
 from smartmem_rules.emit.group import emit_group
 from smartmem_rules.emit.kernel import Target
 from smartmem_rules.emit.panel import emit_panel
@@ -20,6 +21,8 @@ CONTRACTIONS = {"panel": emit_panel, "rows": emit_rows, "tile": emit_tile, "grou
 
 def emit(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """The OpenCL C text of a kernel, and how to launch it."""
+    if kernel.steps:
+        return emit_composed(kernel, target, tensors, emit)
     if kernel.form == "contraction":
         return CONTRACTIONS[kernel.schedule["template"]](kernel, target, tensors)
     return FORMS[kernel.form](kernel, target, tensors)

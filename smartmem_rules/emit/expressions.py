@@ -102,6 +102,7 @@ class Expressions:
         self.internal: dict[str, Internal] = {}
         self.tables: dict[tuple[int, ...], str] = {}
         self.team: Team | None = None
+        self.table_name = "table"
         self._names: dict[Var, str] = {}
         self._temporaries = 0
         self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
@@ -159,7 +160,7 @@ class Expressions:
                     return f"smr_mod_i({self.index(value)}, {divisor})"
                 return f"({self.index(value)} % {divisor})"
             case Lookup(table=table, position=position):
-                name = self.tables.setdefault(table, f"table{len(self.tables)}")
+                name = self.tables.setdefault(table, f"{self.table_name}{len(self.tables)}")
                 return f"{name}[{self.index(position)}]"
             case Gathered():
                 element = f"(int){self.accesses[atom.tensor].read(self._inside(atom.tensor, atom.indices), self.index)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from smartmem_rules.emit.expressions import Expressions, Internal, Team, Value, 
 from smartmem_rules.emit.primitives import compute_type, is_float
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, Stored
+from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
@@ -29,12 +30,14 @@ class Target:
         width: the lanes of its vectors.
         local_memory: bytes of a work-group.
         matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
+        inside: kernels are written as functions that a launch of several kernels calls.
     """
 
     kind: str
     width: int
     local_memory: int = 32768
     matrix: str = ""
+    inside: bool = False
 
     @property
     def is_cpu(self) -> bool:
@@ -52,9 +55,35 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
+def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
+    """A kernel's text with all that it relies on before it."""
+    defines = ["#define SMR_CPU"] if target.is_cpu else []
+    if any(a.stored.storage == "float64" for a in accesses):
+        defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    return "\n".join([*defines, render("prelude.cl"), text])
+
+
+@dataclass(frozen=True)
+class RowArray:
+    """An array in local memory that holds `size` elements for each row of a work-group."""
+
+    name: str
+    size: int
+
+    def row(self, number: str) -> str:
+        """C text of a pointer to a row."""
+        return f"{self.name} + {number} * {self.size}"
+
+
 @dataclass
 class Emission:
-    """One kernel being written."""
+    """One kernel being written.
+
+    Attributes:
+        shared: declarations of local memory.
+        storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
+        arrays: the arrays of the rows by stage.
+    """
 
     kernel: Kernel
     target: Target
@@ -62,11 +91,15 @@ class Emission:
     width: int
     writer: Writer = field(default_factory=Writer)
     shared: list[str] = field(default_factory=list)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    arrays: dict[str, RowArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width)
+        if self.target.inside:
+            self.expressions.table_name = "smr_part_table"
 
     def parameters(self) -> str:
         written = set(self.kernel.writes)
@@ -80,18 +113,19 @@ class Emission:
         text = render(
             template,
             parameters=self.parameters(),
+            inside=self.target.inside,
             body=self.writer.text(),
             tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
             shared=self.shared,
             **values,
         )
-        defines = ["#define SMR_CPU"] if self.target.is_cpu else []
-        if any(a.stored.storage == "float64" for a in self.accesses.values()):
-            defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-        prelude = render("prelude.cl")
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
-        return Source("smr_kernel", "\n".join([*defines, prelude, text]), arguments, global_size, local_size)
+        if self.target.inside:
+            return Source("smr_part", text, arguments, global_size, local_size)
+        return Source(
+            "smr_kernel", program(text, self.target, self.accesses.values()), arguments, global_size, local_size
+        )
 
     # --- stages: tensors of one row ---
 
@@ -112,13 +146,23 @@ class Emission:
             self._fill(stage, name, "")
             self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype)
             return
-        padded = -(-size // 4) * 4
-        self.shared.append(f"{compute_type(stage.dtype)} {name}_rows[{team.rows * padded}]")
-        pointer = f"{name}_rows + ({team.thread} / {team.size}) * {padded}"
-        self.writer.line(f"__local {compute_type(stage.dtype)}* {name} = {pointer};")
+        home = self.storage.get(stage.name, stage.name)
+        array = self.arrays.get(home) or self.row_array(home, stage.dtype, array_size(stage.axes))
+        self.arrays[stage.name] = array
+        self.writer.line(
+            f"__local {compute_type(stage.dtype)}* {name} = {array.row(f'({team.thread} / {team.size})')};"
+        )
         self._fill(stage, name, "__local ")
         self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
         self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype, "__local ")
+
+    def row_array(self, name: str, dtype: str, size: int) -> RowArray:
+        """A new array in local memory with a row for each team."""
+        team = self.expressions.team
+        assert team is not None
+        array = self.arrays[name] = RowArray(f"rows{len(self.arrays)}", size)
+        self.shared.append(f"{compute_type(dtype)} {array.name}[{team.rows * size}]")
+        return array
 
     def scratch_reader(self, name: str, extents: list[int], dtype: str, space: str = "") -> Any:
         def read(node: Read, lane: Var | None) -> Value:

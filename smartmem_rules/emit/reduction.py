@@ -9,6 +9,7 @@ from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
+from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
@@ -20,7 +21,8 @@ GROUP_ITEMS = 256
 
 
 def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    if _lanes_across_rows(kernel, target, tensors):
+    block_rows = kernel.schedule.get("block_rows")
+    if block_rows is None and _lanes_across_rows(kernel, target, tensors):
         return emit_pointwise(kernel, target, tensors)
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
@@ -31,7 +33,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     if not target.is_cpu:
         return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
-    chunk = max(1, -(-count // CPU_ITEMS))
+    chunk = block_rows or max(1, -(-count // CPU_ITEMS))
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)
@@ -46,7 +48,9 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     count = math.prod(v.extent for v in rows)
     longest = max((math.prod(v.extent for v in axes) for axes in row_axes(kernel)), default=1)
     size = next((s for s in TEAM_SIZES if s * emission.width * 2 >= longest), TEAM_SIZES[-1])
-    arrays = 4 * sum(-(-math.prod(v.extent for v in s.axes) // 4) * 4 for s in kernel.stages if s.axes)
+    emission.storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
+    homes = {emission.storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
+    arrays = 4 * sum(homes.values())
     teams = max(1, min(GROUP_ITEMS // size, target.local_memory // (2 * max(arrays, 1))))
     if arrays * teams + 4 * size * teams > target.local_memory:
         raise PlanError(

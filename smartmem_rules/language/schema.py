@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "any")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
@@ -60,6 +60,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
+        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
@@ -93,13 +94,14 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
         _number("units", "multiprocessors that work-groups are spread over"),
+        _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
             "tile",
             "number",
             "sizes of a work-group to choose from: rows, columns, step of the reduction, slices of the step, "
-            "rows and columns of each sub-group of 32 work-items",
-            least=6,
-            most=6,
+            "rows and columns of each sub-group of 32 work-items, steps in local memory at once (1 or 2)",
+            least=7,
+            most=7,
             repeats=True,
         ),
     ),
@@ -123,7 +125,11 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
         _number("recompute", "scalar operations that one saved access may cost"),
         _number("scratch", "bytes of one row that are kept on chip"),
-        _number("columns", "bytes of a right factor that are kept beside it"),
+        _number("columns", "bytes of a right factor that are kept beside it; any number where absent"),
+        Key(
+            "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
+        ),
+        _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
     ),
 }
 

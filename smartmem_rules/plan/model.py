@@ -152,11 +152,12 @@ class Kernel:
     """One enqueue.
 
     Attributes:
-        form: pointwise | reduction | contraction, the template family.
+        form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
         parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
+        steps: the kernels that one launch runs, one after the other (form `chain`) or side by side (`beside`).
     """
 
     name: str
@@ -173,6 +174,21 @@ class Kernel:
     schedule: dict[str, Any] = field(default_factory=dict)
     bytes_moved: int = 0
     operations: int = 0
+    steps: tuple[Kernel, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Kernel, ...]:
+        """The kernels of single equations or groups of them: itself, or those of its steps."""
+        return tuple(leaf for step in self.steps for leaf in step.leaves) if self.steps else (self,)
+
+    def note_borders(self) -> None:
+        """Let a launch of several kernels read and write what its steps do, but for what stays between them."""
+        if self.steps:
+            for step in self.steps:
+                step.note_borders()
+            self.writes = tuple(dict.fromkeys(t for k in self.steps for t in k.writes))
+            read = dict.fromkeys(t for k in self.steps for t in k.reads)
+            self.reads = tuple(t for t in read if t not in self.writes)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
@@ -10,9 +9,12 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, choose_group
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.row_arrays import row_bytes
+from smartmem_rules.plan.sizing import ContractionSchedule, count, most_rows, panel_columns, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -29,59 +31,6 @@ from smartmem_rules.tensor.primitives import storage_dtype
 
 STAGING_SHARE = 20
 """Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
-
-
-@dataclass(frozen=True)
-class GroupTile:
-    """One choice of sizes for the work-groups of a GPU: see `tile` in the schedule blocks."""
-
-    rows: int
-    columns: int
-    step: int
-    slices: int
-    warp_rows: int
-    warp_columns: int
-
-
-@dataclass(frozen=True)
-class ContractionSchedule:
-    """A `schedule NAME for contraction` block."""
-
-    name: str
-    kind: str
-    memory: str
-    template: str
-    tuned: bool
-    rows: tuple[int, ...]
-    columns: int
-    panel_bytes: int
-    scratch_bytes: int
-    items: int
-    step_overhead: float
-    smallest_block: int
-    units: int
-    tiles: tuple[GroupTile, ...]
-
-    @staticmethod
-    def of(block: Block) -> ContractionSchedule:
-        entries = {e.key: e.values for e in block.entries}
-        numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
-        return ContractionSchedule(
-            block.name,
-            str(entries["kind"][0]),
-            str(entries["memory"][0]),
-            str(entries["template"][0]),
-            entries["tuned"][0] in ("yes", True),
-            tuple(int(r) for r in entries.get("rows", (1,))),
-            numbers.get("columns", 4),
-            numbers.get("panel_bytes", 0),
-            numbers.get("scratch_bytes", 0),
-            numbers.get("items", 1),
-            float(entries.get("step_overhead", (0.0,))[0]),
-            numbers.get("smallest_block", 1),
-            numbers.get("units", 1),
-            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
-        )
 
 
 def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
@@ -116,12 +65,14 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        local_memory: int = 0,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.local_memory = local_memory
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
@@ -160,27 +111,23 @@ class Scheduler:
     # --- the panel template ---
 
     def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
-        m, k = _count(c.m), _count(c.k)
-        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        columns = 8 if all(n.extent <= 8 for n, _ in factors) else s.columns
+        m, k = count(c.m), count(c.k)
+        factors = right_factors(kernel)
+        columns = panel_columns(kernel, s)
         tiles = [-(-n.extent // columns) for n, _ in factors]
-        if k * 4 * s.smallest_block > 4 * s.panel_bytes:
+        capacity = most_rows(kernel, c, s, constant)
+        if capacity == 0:
             return False
-        fixed, row = _scratch(c, columns, constant)
-        if kernel.stages:
-            row += 4 * tiles[0] * columns
-            fixed += sum(4 * _count(stage.axes) for stage in kernel.stages)
-        if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
-            return False
-        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
-        most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        several = m * _count(c.batch) > s.smallest_block
+        given = kernel.schedule.get("block_rows")
+        rows = min(s.rows, key=lambda r: (-(-(given or m) // r) * (r + s.step_overhead), -r))
+        most = max(1, capacity // rows) * rows
+        several = m * count(c.batch) > s.smallest_block
         costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
         smallest = rows if costly else s.smallest_block
-        block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
-        row_blocks = -(-m // block_rows) * _count(c.batch)
+        block_rows = given or self._block_rows(s, c, m, rows, most, constant, smallest)
+        row_blocks = -(-m // block_rows) * count(c.batch)
         tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant and not costly and not kernel.stages:
+        if row_blocks < s.items and constant and not costly and not kernel.stages and given is None:
             wanted = -(-s.items // row_blocks)
             tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
@@ -197,9 +144,9 @@ class Scheduler:
     def _block_rows(
         s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
     ) -> int:
-        if not constant and _count(c.batch) * 2 >= s.items:
+        if not constant and count(c.batch) * 2 >= s.items:
             return min(most, -(-m // rows) * rows)
-        wanted = -(-m * _count(c.batch) // s.items)
+        wanted = -(-m * count(c.batch) // s.items)
         block = max(wanted, smallest, rows)
         return min(most, -(-min(block, m) // rows) * rows)
 
@@ -211,7 +158,7 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(factor, (*batch, n, *c.k))
-            flat = values.reshape(_count(batch), n.extent, _count(c.k))
+            flat = values.reshape(count(batch), n.extent, count(c.k))
             padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
             padded[:, : n.extent] = flat
             packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
@@ -222,19 +169,36 @@ class Scheduler:
 
     def _group(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
         """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
-        if kernel.stages or c.scores is not None or any(stage.axes for stage in c.stages):
+        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
             return False
-        if (kernel.parts and not constant) or _count(c.k) < min(t.step for t in s.tiles) // 2:
+        columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+        inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+        demand = Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
+        choice = choose_group(s.tiles, s.splits, demand, s.units, self.local_memory)
+        if choice is None:
             return False
-        columns = [c.n.extent, *(part.n.extent for part in kernel.parts)]
-        sizes = (_count(c.batch), _count(c.m), columns, _count(c.k))
-        tile = min(s.tiles, key=lambda t: group_cost(t, s.units, *sizes))
-        packed = self._pack_columns(kernel, c, tile.columns) if constant else None
-        kernel.schedule = {"template": "group", "name": s.name, **asdict(tile), "packed": packed}
+        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **asdict(choice.tile), "splits": choice.splits}
+        kernel.schedule["packed"] = packed
         if packed is not None:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, choice, demand)
         return True
+
+    def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = choice.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * choice.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule |= {"partials": partials, "arrivals": arrivals}
+        kernel.writes = (*kernel.writes, partials, arrivals)
 
     def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
         """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
@@ -254,7 +218,7 @@ class Scheduler:
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _count(c.m))}
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], count(c.m))}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -263,7 +227,7 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(c.b, axes)
-            flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
+            flat = values.reshape(count((*batch, *c.k)), c.n.extent)
             name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
         position = Index(0)
         for var in axes[:-1]:
@@ -295,24 +259,6 @@ class Scheduler:
         return name
 
 
-def group_cost(tile: GroupTile, units: int, batch: int, m: int, columns: list[int], k: int) -> float:
-    """Relative time of a contraction: the waves of work-groups, each the sums of its tile or the wait for its loads.
-
-    Args:
-        units: multiprocessors of the device.
-        columns: the extents of all right factors.
-    """
-    groups = batch * -(-m // tile.rows) * sum(-(-n // tile.columns) for n in columns)
-    warps = tile.slices * (tile.rows // tile.warp_rows) * (tile.columns // tile.warp_columns)
-    resident = max(1, min(16 // warps, -(-groups // units)))
-    turns = -(-k // tile.step)
-    sums = tile.rows * tile.columns * tile.step / 200
-    loads = (tile.rows + tile.columns) * tile.step / 12
-    latency = 500
-    one = turns * max(resident * max(sums, loads), latency) + 2500 + tile.slices * tile.rows * tile.columns / 20
-    return -(-groups // (units * resident)) * one
-
-
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
     dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
@@ -331,28 +277,10 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
 
 def _staging(c: Contraction) -> int:
     """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(_count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + _count(c.k) * operations(c.a)
-
-
-def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
-    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = _count(c.k)
-    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
-    row = 4 * k
-    if c.scores is not None:
-        padded = -(-c.scores.n.extent // columns) * columns
-        fixed += padded * _count(c.scores.k) * 4
-        row += 4 * padded + 4 * _count(c.scores.k)
-    for stage in c.stages:
-        fixed += 4 * _count(stage.axes)
-    return fixed, row
+    stages = sum(count(stage.axes) * operations(stage.body) for stage in c.stages)
+    return stages + count(c.k) * operations(c.a)
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
     """The expression with its axes renamed, so that equal factors are packed once."""
     return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})
-
-
-def _count(variables: tuple[Var, ...]) -> int:
-    return math.prod(v.extent for v in variables)

@@ -57,7 +57,9 @@ def cast(values: Array, source: str, target: str) -> Array:
 def bitcast(values: Array, source: str, target: str) -> Array:
     """The bits of the values as another dtype of the same width."""
     stored = np.ascontiguousarray(values.astype(storage_dtype(source), copy=False))
-    return np.asarray(stored.view(storage_dtype(target)).astype(compute_dtype(target), copy=False)).reshape(values.shape)
+    return np.asarray(stored.view(storage_dtype(target)).astype(compute_dtype(target), copy=False)).reshape(
+        values.shape
+    )
 
 
 def apply(function: str, arguments: tuple[Array, ...], dtype: str) -> Array:
