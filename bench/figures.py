@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 
-
 from models import KERNELS, PAPER, markdown, named, path
 
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
@@ -104,7 +103,9 @@ def kernels_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
             continue
         must, reach = KERNELS.get(name, (None, None))
         counts = [str(found[name, level]["kernels"]) if (name, level) in found else "-" for level in LEVELS]
-        verdict = "-" if must is None else "reached" if one["kernels"] <= reach else "yes" if one["kernels"] <= must else "no"
+        verdict = (
+            "-" if must is None else "reached" if one["kernels"] <= reach else "yes" if one["kernels"] <= must else "no"
+        )
         rows.append([name, str(one["operators"]), *counts, f"{must} / {reach}", verdict, str(len(one["moves"]))])
         moves, total = moves + len(one["moves"]), total + one["kernels"]
     header = f"model | operators | {' | '.join(LEVELS)} | asked / reach | met | that only move data"

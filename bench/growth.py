@@ -142,8 +142,12 @@ def main() -> int:
     for blocks, one in best.items():
         relative = total(one) / blocks / (total(best[first]) / first)
         stages = (f"{one['seconds'][s]:.2f}" for s in STAGES)
-        rows.append([str(blocks), str(one["operators"]), str(one["kernels"]), *stages, f"{total(one):.2f}", f"{relative:.2f}"])
-    print(markdown(f"blocks | operators | kernels | {' | '.join(STAGES)} | all, s of CPU | a block, over the first", rows))
+        rows.append(
+            [str(blocks), str(one["operators"]), str(one["kernels"]), *stages, f"{total(one):.2f}", f"{relative:.2f}"]
+        )
+    print(
+        markdown(f"blocks | operators | kernels | {' | '.join(STAGES)} | all, s of CPU | a block, over the first", rows)
+    )
     return 0
 
 

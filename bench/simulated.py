@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 
-
 from models import PAPER, markdown, named, path
 
 from smartmem_rules.simulate.levels import simulate_levels
+from smartmem_rules.simulate.sampling import Effort
 
 HEADER = (
     "model | kernels | accesses M | ratio | misses M | ratio | of the shared cache | MB | ratio | estimated ms | ratio | "
@@ -38,6 +38,7 @@ def main() -> int:
             if key not in known:
                 start = time.process_time()
                 how = {k: getattr(arguments, k) for k in ("device", "memory", "dtype")}
+                how["effort"] = Effort(arguments.exact, arguments.window)
                 known[key] = simulate_levels(path(name), [level], **how)["levels"][level]
                 del known[key]["by_kernel"]
                 print(f"{key}: {time.process_time() - start:.0f} s of CPU", file=sys.stderr, flush=True)
@@ -102,6 +103,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--device", default="adreno_740")
     parser.add_argument("--memory", default="device")
     parser.add_argument("--dtype", default=None)
+    parser.add_argument("--exact", type=int, default=100_000, help="accesses up to which a launch is followed whole")
+    parser.add_argument("--window", type=int, default=30_000, help="accesses of each of the windows of a larger one")
     parser.add_argument("--save", type=Path)
     return parser.parse_args()
 

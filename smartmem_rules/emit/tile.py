@@ -108,9 +108,13 @@ class _Tile:
         *outer, inner = c.k
         right = [(block, substitute_variables(c.b, {**values, c.n: column})) for block, column in columns]
         left = [substitute_variables(c.a, at) for at in rows]
+        four = inner.extent % 4 == 0 and all(expressions.is_contiguous(a, inner) for a in left)
+        by_column = self._by_column(values, [block for block, _ in columns]) if four else None
 
         def step() -> None:
-            if inner.extent % 4 == 0 and all(expressions.is_contiguous(a, inner) for a in left):
+            if by_column is not None:
+                self._dot_products(inner, left, by_column, names)
+            elif four:
                 self._four_steps(inner, left, right, names)
             else:
                 with expressions.loop(inner):
@@ -159,6 +163,43 @@ class _Tile:
                     columns = self._right(block, substitute_variables(b, {inner: at}))
                     for name, vector in zip(of_rows, vectors, strict=True):
                         writer.line(f"{name} += {vector}.s{i} * {columns};")
+
+    def _by_column(self, values: dict[Var, Index], blocks: list[Var]) -> list[list[Expr]] | None:
+        """The right factor column by column, where it lies along the reduction and not along its columns."""
+        c, expressions = self.contraction, self.emission.expressions
+        if expressions.is_contiguous(c.b, c.n) or not expressions.is_contiguous(c.b, c.k[-1]):
+            return None
+        return [
+            [substitute_variables(c.b, {**values, c.n: self._column(block, place)}) for place in range(LANES)]
+            for block in blocks
+        ]
+
+    def _column(self, block: Var, place: int) -> Index:
+        """One column of a vector; past the end the last one, whose sums nobody writes."""
+        extent, expressions = self.contraction.n.extent, self.emission.expressions
+        number = add(scale(variable(block), LANES), Index(place))
+        if extent % LANES == 0:
+            return number
+        column = Var(f"{block.name}_column{place}", extent)
+        text = f"min({expressions.index(number)}, {extent - 1})"
+        self.emission.writer.line(f"const int {expressions.name(column)} = {text};")
+        return variable(column)
+
+    def _dot_products(self, inner: Var, left: list[Expr], right: list[list[Expr]], names: list[list[str]]) -> None:
+        """Four steps of a reduction along which both factors lie."""
+        expressions, writer = self.emission.expressions, self.emission.writer
+        quarter, lane = Var(f"{inner.name}_four", inner.extent // 4), Var("lane_k", 4)
+        place = {inner: add(scale(variable(quarter), 4), variable(lane))}
+
+        def vector(factor: Expr) -> str:
+            return expressions.spread(expressions.value(substitute_variables(factor, place), lane), "float32", 4)
+
+        with expressions.loop(quarter):
+            rows = [vector(a) for a in left]
+            for columns, of_rows in zip(right, names, strict=True):
+                factors = [vector(b) for b in columns]
+                for name, row in zip(of_rows, rows, strict=True):
+                    writer.line(f"{name} += (float4)({', '.join(f'dot({row}, {f})' for f in factors)});")
 
     def _nest(self, axes: tuple[Var, ...], inner: object) -> None:
         if not axes:

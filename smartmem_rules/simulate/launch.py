@@ -207,9 +207,7 @@ def _is_memory(access: Access, device: Device) -> bool:
     return space.kind != "local"
 
 
-def _requests(
-    access: Access, number: int, weight: float, launch: Launch, window: Window, device: Device
-) -> _Stream:
+def _requests(access: Access, number: int, weight: float, launch: Launch, window: Window, device: Device) -> _Stream:
     """The lines that waves ask for: what the work-items of a wave access in one line is one request."""
     lines = _lines(access, launch, window, device)
     waves = len(access.mask) // device.wave

@@ -89,4 +89,3 @@ _KEYS = (
     "wave", "texture_units", "resident_waves", "cache_line", "texture_l1", "l2", "texture_block", "register_array",
     "texture_bandwidth", "l2_bandwidth", "global_bandwidth", "peak_gflops", "launch_us",
 )  # fmt: skip
-

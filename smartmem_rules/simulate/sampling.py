@@ -104,7 +104,9 @@ def estimate(launch: Launch, device: Device, effort: Effort) -> Estimate:
     items = math.prod(launch.local_size)
     whole = launch.groups * items * _accesses(probe, {})
     if whole <= effort.exact:
-        return combined([simulate_window(launch, Window(np.arange(launch.groups)), device)], device, _caps(launch, device))
+        return combined(
+            [simulate_window(launch, Window(np.arange(launch.groups)), device)], device, _caps(launch, device)
+        )
     windows = choose_windows(launch, device, effort, probe)
     counts = [simulate_window(launch, window, device) for window in windows]
     caps = _caps(launch, device)
@@ -166,7 +168,9 @@ def _strata(random: np.random.Generator, count: int, places: int, shuffled: bool
 def _caps(launch: Launch, device: Device) -> dict[str, float]:
     """The lines of whole tensors."""
     return {
-        p.name: float(-(-p.bytes // device.line) + 1 if p.size is None else device.image_lines(4 * p.item_bytes, *p.size))
+        p.name: float(
+            -(-p.bytes // device.line) + 1 if p.size is None else device.image_lines(4 * p.item_bytes, *p.size)
+        )
         for p in launch.parameters.values()
     }
 
