@@ -1,7 +1,7 @@
 """How the time of optimization grows: Swin-like stacks of 12, 24, 48 and 96 blocks.
 
-`python bench/growth.py` prints CPU seconds by stage, and seconds a block over those of the smallest stack: linear growth is 1.
-Blocks attend in windows of 7 x 7 of a 28 x 28 map of 96 channels; every second one shifts its windows.
+`python bench/growth.py` prints CPU seconds by stage, and seconds a block over those of the smallest stack: linear
+growth is 1. Blocks attend in windows of 7 x 7 of a 28 x 28 map of 96 channels; every second one shifts its windows.
 """
 
 from __future__ import annotations

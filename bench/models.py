@@ -1,4 +1,4 @@
-"""The models that the figures are about: the paper's 18 networks and the others, and what is asked of their kernel counts."""
+"""The models that the figures are about: the paper's 18 networks and others, and what is asked of their kernels."""
 
 from __future__ import annotations
 

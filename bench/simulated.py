@@ -1,7 +1,8 @@
 """Simulated memory accesses, cache misses and time: level `dnnfusion` over level `smartmem`, for all models.
 
-`python bench/simulated.py` prints a table and the means over the paper's 18 networks; `--levels` names other levels, each
-of which is compared with `smartmem`; `--save FILE` keeps what was simulated as JSON lines, and takes it from there again.
+`python bench/simulated.py` prints a table and the means over the paper's 18 networks; `--levels` names other levels,
+each of which is compared with `smartmem`; `--save FILE` keeps what was simulated as JSON lines, and takes it from there
+again.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-
 from models import PAPER, markdown, named, path
 
 from smartmem_rules.simulate.levels import simulate_levels
 from smartmem_rules.simulate.sampling import Effort
 
 HEADER = (
-    "model | kernels | accesses M | ratio | misses M | ratio | of the shared cache | MB | ratio | estimated ms | ratio | "
-    "error of accesses, misses"
+    "model | kernels | accesses M | ratio | misses M | ratio | of the shared cache | MB | ratio | estimated ms | "
+    "ratio | error of accesses, misses"
 )
 
 

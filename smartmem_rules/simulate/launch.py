@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from smartmem_rules.plan.memory import item_bytes, stored_bytes
 from smartmem_rules.plan.model import Source, Stored
+from smartmem_rules.simulate.accesses import Access, Array, Items, Parameter, Slice
 from smartmem_rules.simulate.memory import Device
 from smartmem_rules.simulate.source import KernelText, parse
-from smartmem_rules.simulate.trace import Access, Items, Parameter, Slice, Tracer
-
-Array = np.ndarray[Any, Any]
+from smartmem_rules.simulate.trace import Tracer
 
 WARMING = 8
 """The part of a window, an eighth, in which its texture caches fill."""

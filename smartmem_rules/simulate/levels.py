@@ -48,8 +48,8 @@ def simulate_levels(
     """What `smartmem simulate --json` prints.
 
     Args:
-        memory: `device` puts tensors where the profile prefers them at every level, as the frameworks do that the levels stand for;
-            `level` follows the levels' own `memory` entries; else image or buffer.
+        memory: `device` puts tensors where the profile prefers them at every level, as the frameworks do that the
+            levels stand for; `level` follows the levels' own `memory` entries; else image or buffer.
 
     Raises:
         SimulationError: there is no such profile, it has no model of its memory, or a kernel cannot be followed.

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.simulate.accesses import Array
 from smartmem_rules.simulate.caches import Cache
 from smartmem_rules.simulate.source import SimulationError
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -59,13 +55,16 @@ class Device:
         )  # fmt: skip
 
     def texel_lines(self, x: Array, y: Array, texel_bytes: int, width: int) -> Array:
-        """The lines of texels: blocks in rows of blocks, lines in rows of a block, and a line nearly as high as wide."""
+        """The lines of texels: blocks in rows, lines in rows of a block, and a line nearly as high as wide."""
         columns, rows = self.block_shape(texel_bytes)
         line_columns, line_rows = self.line_shape(texel_bytes)
         across = -(-width // columns)
         block = (y // rows) * across + x // columns
         inner_x, inner_y = (x % columns) // line_columns, (y % rows) // line_rows
-        return block * (columns * rows * texel_bytes // self.line) + inner_y * (columns // line_columns) + inner_x
+        lines: Array = (
+            block * (columns * rows * texel_bytes // self.line) + inner_y * (columns // line_columns) + inner_x
+        )
+        return lines
 
     def image_lines(self, texel_bytes: int, width: int, height: int) -> int:
         """The lines of a whole image."""

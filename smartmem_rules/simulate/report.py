@@ -110,8 +110,8 @@ def _kernel_data(kernel: KernelReport) -> dict[str, Any]:
 class _Shared:
     """Which tensors the shared cache still holds when a kernel begins.
 
-    A tensor that a kernel sweeps again is found there if no more lines than the cache holds were touched since: those of the kernel
-    that touched it last or of this one, whichever are more, and those of all kernels between them.
+    A tensor that a kernel sweeps again is found there if no more lines than the cache holds were touched since: those
+    of the kernel that touched it last or of this one, whichever are more, and those of all kernels between them.
     """
 
     def __init__(self, lines: int) -> None:

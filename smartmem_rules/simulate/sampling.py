@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartmem_rules.simulate.accesses import Access, Array, Slice
 from smartmem_rules.simulate.launch import (
     Counts,
     Launch,
@@ -19,7 +20,6 @@ from smartmem_rules.simulate.launch import (
     trace,
 )
 from smartmem_rules.simulate.memory import Device
-from smartmem_rules.simulate.trace import Access, Slice
 
 WINDOWS = 6
 """Independent windows of a sampled launch."""
@@ -61,7 +61,8 @@ class Estimate:
     Attributes:
         repeated_misses: misses of the shared cache on lines that the launch had touched before.
         footprints: by the kernel's tensors.
-        error: half widths of the 95 % intervals of `element_accesses` and of `misses`; zero where the whole launch was followed.
+        error: half widths of the 95 % intervals of `element_accesses` and of `misses`; zero for a launch that was
+            followed whole.
         sampled: whether it was sampled.
     """
 
@@ -88,7 +89,7 @@ class _Beginning(Mapping[int, Slice]):
     def __getitem__(self, key: int) -> Slice:
         return Slice(0, 2)
 
-    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+    def __iter__(self) -> Iterator[int]:
         return iter(())
 
     def __len__(self) -> int:
@@ -157,7 +158,7 @@ def _halved(steps: int) -> int:
     return max(SMALLEST_SLICE, steps // 2 // SMALLEST_SLICE * SMALLEST_SLICE)
 
 
-def _strata(random: np.random.Generator, count: int, places: int, shuffled: bool = False) -> np.ndarray:  # type: ignore[type-arg]
+def _strata(random: np.random.Generator, count: int, places: int, shuffled: bool = False) -> Array:
     """One place in each of `count` equal parts of the places."""
     found = np.minimum(((np.arange(count) + random.random(count)) * places / count).astype(np.int64), places - 1)
     if shuffled:
@@ -178,9 +179,10 @@ def _caps(launch: Launch, device: Device) -> dict[str, float]:
 def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]) -> Estimate:
     """What windows say about the launch.
 
-    A line's first touch in a window is the launch's first touch, or a return after a time that the window does not show. Lines that
-    several windows share say which: the footprint of n windows grows as n to a power, from which that of the launch follows. A return
-    finds its line gone if between two fillings of the device more lines pass than the shared cache holds.
+    A line's first touch in a window is the launch's first touch, or a return after a time that the window does not
+    show. Lines that several windows share say which: the footprint of n windows grows as n to a power, from which that of the
+    launch follows. A return finds its line gone if in one filling of the device more lines pass than the shared cache
+    holds.
     """
     found = Estimate()
     n = len(counts)
@@ -199,7 +201,7 @@ def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]
     return found
 
 
-def _footprint(windows: Sequence[np.ndarray], first: float, cap: float | None) -> float:  # type: ignore[type-arg]
+def _footprint(windows: Sequence[Array], first: float, cap: float | None) -> float:
     """The lines that the whole launch touches, from those of its windows."""
     sizes = [len(lines) for lines in windows]
     union = len(np.unique(np.concatenate(windows)))

@@ -41,7 +41,7 @@ def _typedefs() -> str:
     return "".join(f"typedef int {name}; " for name in names) + "\n"
 
 
-class _Quiet(Preprocessor):
+class _Quiet(Preprocessor):  # type: ignore[misc]
     """Reports nothing: includes and pragmas of the target are not the simulator's."""
 
     def on_error(self, file: str, line: int, message: str) -> None:

@@ -1,14 +1,14 @@
-"""The values of a kernel's variables while it runs for its addresses: integers over work-items and loops, and what is unknown.
+"""The values of a kernel's variables: integers over work-items and loops, and what is unknown without running it.
 
-An integer is a Python int or an array whose first axis runs over work-items and whose further axes run over the loops around
-it, outermost first; axes along which it does not change have extent 1.
+An integer is a Python int or an array whose first axis runs over work-items and whose further axes run over the loops
+around it, outermost first; axes along which it does not change have extent 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -75,7 +75,8 @@ class Vector:
 Value: TypeAlias = "Number | Unknown | Pointer | Vector"
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[Number]:
+    """Whether a value is known."""
     return isinstance(value, (int, np.ndarray))
 
 
@@ -138,7 +139,7 @@ def binary(operator: str, a: Value, b: Value) -> Value:
         return moved(b, a)
     if not (is_number(a) and is_number(b)):
         return UNKNOWN
-    left, right = aligned(a, b)  # type: ignore[arg-type]
+    left, right = aligned(a, b)
     result: Number = OPERATORS[operator](left, right)
     return result
 
@@ -180,4 +181,4 @@ def held(value: Value, extent: int, wrap: bool) -> Value:
         return UNKNOWN
     if wrap:
         value = np.where(np.asarray(value) < 0, np.asarray(value) + extent, value)
-    return np.clip(value, 0, max(extent - 1, 0))  # type: ignore[call-overload,no-any-return]
+    return np.clip(value, 0, max(extent - 1, 0))

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.simulate.kernels import all_groups, buffer, device, image, launch
 
 from smartmem_rules.simulate.caches import Cache
 from smartmem_rules.simulate.launch import PRIVATE, Window, simulate_window, trace
 from smartmem_rules.simulate.source import SimulationError
+from tests.simulate.kernels import all_groups, buffer, device, image, launch
 
 BUFFERS = "__global const float* restrict p0, __global float* restrict p1"
 
