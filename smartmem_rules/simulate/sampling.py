@@ -95,7 +95,7 @@ class _Beginning(Mapping[int, Slice]):
     def __len__(self) -> int:
         return 0
 
-    def get(self, key: int, default: object = None) -> Slice:  # type: ignore[override]
+    def get(self, key: int, default: object = None) -> Slice:
         return Slice(0, 2)
 
 
@@ -180,9 +180,9 @@ def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]
     """What windows say about the launch.
 
     A line's first touch in a window is the launch's first touch, or a return after a time that the window does not
-    show. Lines that several windows share say which: the footprint of n windows grows as n to a power, from which that of the
-    launch follows. A return finds its line gone if in one filling of the device more lines pass than the shared cache
-    holds.
+    show. Lines that several windows share say which: the footprint of n windows grows as n to a power, from which that
+    of the launch follows. A return finds its line gone if in one filling of the device more lines pass than the shared
+    cache holds.
     """
     found = Estimate()
     n = len(counts)

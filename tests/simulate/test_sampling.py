@@ -57,7 +57,7 @@ def test_windows_say_what_the_whole_launch_does(made, memory, device):
     whole = simulate(plan, device, WHOLE)
     assert any(k.sampled for k in sampled.kernels)
     assert not any(k.sampled or any(k.error.values()) for k in whole.kernels)
-    for name, tolerance in (("accesses", 0.08), ("requests", 0.08), ("l2_requests", 0.1), ("l2_misses", 0.3)):
+    for name, tolerance in (("accesses", 0.08), ("requests", 0.08), ("l2_requests", 0.1), ("l2_misses", 0.5)):
         assert sampled.total(name) == pytest.approx(whole.total(name), rel=tolerance), name
     accesses = [one.total("accesses") for one in (sampled, whole)]
     assert abs(accesses[0] - accesses[1]) / accesses[1] <= sampled.error("accesses") + 1e-9
@@ -80,13 +80,13 @@ def test_windows_are_spread_and_keep_to_their_budget(device):
     plan = _product("image")
     launch = Launch.of(plan.sources[0], plan.tensors, device)
     probe = trace(launch, Window(np.arange(1), _Beginning()), device)
-    effort = Effort(exact=0, window=50_000, seed=3)
+    effort = Effort(exact=0, window=150_000, seed=3)
     windows = choose_windows(launch, device, effort, probe)
     assert len(windows) == WINDOWS
     assert len({(int(w.groups[0]), *(s.start for s in w.slices.values())) for w in windows}) > 1
     for window in windows:
         size = sum(int(a.mask.sum()) for a in trace(launch, window, device))
-        assert 0 < size <= 3 * effort.window
+        assert 0 < size <= 2 * effort.window
     again = choose_windows(launch, device, effort, probe)
     assert all(np.array_equal(a.groups, b.groups) and a.slices == b.slices for a, b in zip(windows, again, strict=True))
 
