@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from models import KERNELS, PAPER, markdown, named, path
+from networks import KERNELS, PAPER, markdown, named, path
 
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 STAGES = ("import", "saturate", "extract", "plan", "emit")

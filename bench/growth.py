@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import onnx
 from figures import STAGES, figures
-from models import markdown
+from networks import markdown
 from onnx import TensorProto, helper, numpy_helper
 
 SIDE, WINDOW, WIDTH, HEADS = 28, 7, 96, 3

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from models import PAPER, markdown, named, path
+from networks import PAPER, markdown, named, path
 
 from smartmem_rules.simulate.levels import simulate_levels
 from smartmem_rules.simulate.sampling import Effort

@@ -67,6 +67,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.plan_file import PlanFileError
     from smartmem_rules.runtime.reference import NoReferenceError
     from smartmem_rules.simulate.source import SimulationError
+    from smartmem_rules.tuning.database import TuningError
 
     return (
         GraphError,
@@ -78,6 +79,7 @@ def _expected() -> tuple[type[Exception], ...]:
         PlanFileError,
         NoReferenceError,
         SimulationError,
+        TuningError,
     )
 
 

@@ -12,6 +12,7 @@ import onnx
 
 from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
+from smartmem_rules.graph.functions import body_of
 from smartmem_rules.graph.loading import (
     ModelSource,
     domain_of,
@@ -28,8 +29,8 @@ from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
-from smartmem_rules.tensor.instantiate import Definitions, Instance, operand_name, output_name
-from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
+from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
 _SHOWN = 4
@@ -188,8 +189,13 @@ class _Import:
             else:
                 self.values[outputs[0]] = value
             return
+        flow = ControlFlow(self.values, self.missing, self._process)
+        body = None if self.matcher.undefined(node) is None else self._function(node, operands)
+        if body is not None:
+            flow.call(node, name, body)
+            return
         if has_body(node):
-            ControlFlow(self.values, self.missing, self._process).unfold(node, name)
+            flow.unfold(node, name)
             return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
@@ -207,6 +213,9 @@ class _Import:
                 raise
             raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})") from None
         self._instance(node, name, match, outputs)
+
+    def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
+        return body_of(node, [None if o is None else self.types[o] for o in operands], self.matcher.opsets)
 
     def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
         results = self.folder.run(node, [None if o is None else self.values[o] for o in operands])
@@ -228,7 +237,9 @@ class _Import:
         if known and sizes:
             raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
         if known and self.computed.isdisjoint(outputs):
-            self._known(instance, names, outputs)
+            values = [None if o is None or o not in self.values else self.values[o] for o in match.operands]
+            for output, value in zip(outputs, evaluate_instance(instance, values), strict=False):
+                self.values[output] = value
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -247,16 +258,6 @@ class _Import:
         )
         if match.moves_only:
             self.layout_nodes.add(name)
-
-    def _known(self, instance: Instance, names: Mapping[str, str], outputs: list[str]) -> None:
-        """Compute a node that reads no run-time tensor."""
-        operands = {local: self.values[name] for local, name in names.items() if name in self.values}
-        results = evaluate_equations(instance.equations, operands)
-        for size in instance.sizes:
-            name, count = output_name(size.output), int(results[output_name(size.count)])
-            results[name] = results[name].take(range(count), size.axis)
-        for place, output in enumerate(outputs):
-            self.values[output] = results[output_name(place)]
 
 
 def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:

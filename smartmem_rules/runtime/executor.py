@@ -56,6 +56,7 @@ class Executor:
         self._context = cl.Context([device.handle])
         self._queue = cl.CommandQueue(self._context, device.handle)
         self._memory: dict[str, Any] = {}
+        self._written = {a.tensor for source in plan.sources for a in source.arguments if a.access == "write"}
         names = [kernel.name for kernel in plan.kernels]
         programs = Programs(self._context, device, plan.sources, names, progress)
         self.programs = programs.count
@@ -168,6 +169,8 @@ class Executor:
         import pyopencl as cl
 
         if not self.device.host_memory or tensor.packed is None or tensor.layout.memory != "buffer":
+            return None
+        if tensor.name in self._written:
             return None
         reachable = tensor.packed.base
         if not isinstance(reachable, np.ndarray) or reachable.nbytes < tensor.packed.nbytes + SLACK:
@@ -282,10 +285,13 @@ class Executor:
 
 def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:
     """Milliseconds of runs as the table that every benchmark gives."""
+    quartiles = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
     return {
         "median_ms": statistics.median(times),
         "min_ms": min(times),
         "max_ms": max(times),
+        "quartile_1_ms": quartiles[0],
+        "quartile_3_ms": quartiles[2],
         "runs": len(times),
         "kernels": kernels,
         "device": device,

@@ -87,7 +87,7 @@ def unravel(position: Index, extents: tuple[int, ...]) -> tuple[Index, ...]:
     stride = math.prod(extents)
     for axis, extent in enumerate(extents):
         stride //= extent if extent else 1
-        if extent == 1:
+        if extent <= 1:  # no position lies inside an empty axis: any index will do
             indices.append(Index(0))
             continue
         digit = div(position, stride) if stride else Index(0)
