@@ -52,7 +52,7 @@ def command(model: Path, levels: str, by_kernel: bool, as_json: bool, **how: Any
     screen = console()
     shown = table(
         f"{data['model']} on {data['device']}, {data['dtype']}",
-        "level", "kernels", "accesses", "L1 misses", "L2 misses", "memory", "estimate", "error of accesses", "of misses",
+        "level", "kernels", "accesses", "L1 misses", "L2 misses", "memory", "estimate", "error of accesses", "misses",
     )  # fmt: skip
     for level, one in data["levels"].items():
         memories = one["memories"]

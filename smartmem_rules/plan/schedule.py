@@ -229,7 +229,7 @@ class Scheduler:
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
         rows = min(s.rows[0], count(c.m))
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": rows, "columns": s.columns}
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": rows, "columns": s.columns[0]}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
