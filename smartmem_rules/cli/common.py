@@ -66,6 +66,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.executor import RunError
     from smartmem_rules.runtime.plan_file import PlanFileError
     from smartmem_rules.runtime.reference import NoReferenceError
+    from smartmem_rules.simulate.source import SimulationError
     from smartmem_rules.tuning.database import TuningError
 
     return (
@@ -77,6 +78,7 @@ def _expected() -> tuple[type[Exception], ...]:
         RunError,
         PlanFileError,
         NoReferenceError,
+        SimulationError,
         TuningError,
     )
 

@@ -257,7 +257,8 @@ class Scheduler:
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], count(c.m))}
+        rows = min(s.rows[0], count(c.m))
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": rows, "columns": s.columns[0]}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
