@@ -84,9 +84,9 @@ class OptimizedPlan:
         """Every kernel's name and milliseconds on the device."""
         return self.prepare().profile(self.random_feeds() if feeds is None else feeds)
 
-    def random_feeds(self, seed: int = DEFAULT_SEED) -> dict[str, Array]:
+    def random_feeds(self, seed: int = DEFAULT_SEED, dims: Mapping[str, int] | None = None) -> dict[str, Array]:
         """Random inputs; integers that index something stay within it."""
-        return random_feeds(input_types(self.plan), seed, self.plan.statistics.get("input_bounds"))
+        return random_feeds(input_types(self.plan), seed, self.plan.statistics.get("input_bounds"), dims)
 
     def check(
         self, model: ModelSource | None = None, seed: int = DEFAULT_SEED, tolerance: float | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.loading import Dims
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import did_you_mean
@@ -18,6 +19,7 @@ from smartmem_rules.plan.model import Plan, PlanError
 from smartmem_rules.runtime.devices import numbers, words
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.tensor.expr import own_indices, walk
+from smartmem_rules.tensor.extents import largest, smallest
 from smartmem_rules.tensor.index import Gathered, Index
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Request:
     dtype: str
     memory: str
     disable: Collection[str]
-    dims: Mapping[str, int]
+    dims: Dims
 
 
 def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
@@ -199,7 +201,7 @@ def _bytes(graph: Graph, node: Node) -> int:
     from smartmem_rules.plan.memory import item_bytes
 
     names = [*dict.fromkeys(name for name in node.operands if name is not None), *node.outputs]
-    return sum(graph.types[n].elements * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)
+    return sum(largest(graph.types[n].elements) * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)
 
 
 def input_bounds(graph: Graph) -> dict[str, int]:
@@ -213,7 +215,8 @@ def input_bounds(graph: Graph) -> dict[str, int]:
                 for index in own_indices(expression):
                     for atom in _gathered(index):
                         if atom.tensor in graph.inputs:
-                            bounds[atom.tensor] = min(bounds.get(atom.tensor, atom.extent), atom.extent)
+                            extent = smallest(atom.extent)
+                            bounds[atom.tensor] = min(bounds.get(atom.tensor, extent), extent)
     return bounds
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -16,16 +18,19 @@ from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, Stored
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.tensor.extents import Dimension, largest, surely_below
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute
 
 
 @dataclass(frozen=True)
 class Target:
-    """What emission needs to know of a device: its kind (cpu, gpu, texture_gpu) and the lanes of its vectors."""
+    """What emission needs to know: the kind of the device (cpu, gpu, texture_gpu), the lanes of its vectors, and the
+    dimensions for a range of which kernels are made."""
 
     kind: str
     width: int
+    dimensions: tuple[Dimension, ...] = ()
 
     @property
     def is_cpu(self) -> bool:
@@ -67,20 +72,22 @@ class Emission:
         self, template: str, global_size: tuple[int, ...], local_size: tuple[int, ...] | None, **values: Any
     ) -> Source:
         """Fill the form's template and put the prelude before it."""
-        text = render(
-            template,
-            parameters=self.parameters(),
-            body=self.writer.text(),
-            tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
-            **values,
-        )
+        values["body"] = self.writer.text()
+        values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
+        text = render(template, parameters=self.parameters(), **values)
+        used = [dimension for dimension in self.target.dimensions if re.search(rf"\b{dimension.parameter}\b", text)]
+        if used:
+            extents = "".join(f",\n    const int {dimension.parameter}" for dimension in used)
+            text = render(template, parameters=self.parameters() + extents, **values)
         defines = ["#define SMR_CPU"] if self.target.is_cpu else []
         if any(a.stored.storage == "float64" for a in self.accesses.values()):
             defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
         prelude = render("prelude.cl")
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
-        return Source("smr_kernel", "\n".join([*defines, prelude, text]), arguments, global_size, local_size)
+        names = tuple(dimension.name for dimension in used)
+        text = "\n".join([*defines, prelude, text])
+        return Source("smr_kernel", text, arguments, global_size, local_size, dimensions=names)
 
     # --- stages: tensors of one row ---
 
@@ -92,9 +99,7 @@ class Emission:
             return
         name = self.expressions.temporary()
         extents = [v.extent for v in stage.axes]
-        size = 1
-        for extent in extents:
-            size *= extent
+        size = largest(math.prod(extents))
         self.writer.line(f"{compute_type(stage.dtype)} {name}[{size}];")
         self._fill(stage, name)
         self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype)
@@ -151,7 +156,7 @@ class Emission:
     def along(self, axis: Var, body: Expr, element: Any) -> None:
         """`element(values, lane)` for all places of one axis: whole vectors first, then what is left."""
         width = self.width
-        if axis.extent < width or not is_float(body.dtype) or not self.expressions.is_contiguous(body, axis):
+        if surely_below(axis.extent, width) or not is_float(body.dtype) or not self.expressions.is_contiguous(body, axis):
             with self.expressions.loop(axis):
                 element({axis: variable(axis)}, None)
             return

@@ -10,6 +10,7 @@ from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
+from smartmem_rules.tensor.extents import maximum, several, surely_below
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
@@ -21,12 +22,12 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
         return emit_pointwise(kernel, target, tensors)
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
-    rows = tuple(v for v in kernel.axes if v.extent > 1)
+    rows = tuple(v for v in kernel.axes if several(v.extent))
     packed = _packed_row(kernel, tensors)
     if packed is not None:
         return _texel_rows(emission, kernel, rows, packed, target, tensors)
     count = math.prod(v.extent for v in rows)
-    chunk = max(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1
+    chunk = maximum(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)
@@ -41,7 +42,7 @@ def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Sto
     if any(s.local for s in kernel.stores) or any(s.axes for s in kernel.stages):
         return False
     axis = lane_axis(kernel, tensors)
-    if axis is None or axis.extent < target.width:
+    if axis is None or surely_below(axis.extent, target.width):
         return False
     images = any(tensors[t].layout.memory == "image" for t in kernel.writes)
     probe = Emission(kernel, target, tensors, 4 if images else target.width)
@@ -66,7 +67,7 @@ def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> No
 
 
 def _write_row(emission: Emission, store: Store) -> None:
-    axes = tuple(v for v in store.local if v.extent > 1)
+    axes = tuple(v for v in store.local if several(v.extent))
     access = emission.accesses[store.tensor]
     if access.is_image:
         _write_texels(emission, store, axes)
@@ -132,7 +133,7 @@ def _packed_row(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
         if lane_axis is not None:
             index = store.indices[lane_axis]
             for var in kernel.axes:
-                if index == variable(var) and var.extent > 1:
+                if index == variable(var) and several(var.extent):
                     return var
     return None
 

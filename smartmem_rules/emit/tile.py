@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from smartmem_rules.emit.expressions import Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.reduction import write_texel
 from smartmem_rules.plan.model import ACCUMULATOR, Contraction, Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 LANES = 4
+OPEN_GROUP = 16
+"""Work-items of a group on a CPU where their number is open: the last group has some that do nothing."""
 
 
 class _Tile:
@@ -49,13 +53,16 @@ class _Tile:
                 self._set_accumulator(accumulators[i])
                 self._write({**at, c.n: column}, block)
         if self.target.is_cpu:
-            size, local = (total,), self._local(total)
+            local = self._local(total)
+            size = (-(-total // local[0]) * local[0],)
         else:
             size, local = (-(-total // 64) * 64,), (64,)
         return self.emission.source("contraction_tile.cl", size, local, rows=self.rows, width=LANES)
 
     @staticmethod
     def _local(total: int) -> tuple[int, ...]:
+        if is_symbolic(total):
+            return (OPEN_GROUP,)
         return (next(size for size in (16, 8, 4, 2, 1) if total % size == 0),)
 
     def _rows(self, row_block: Var, values: dict[Var, Index]) -> list[dict[Var, Index]]:
@@ -115,10 +122,20 @@ class _Tile:
             with expressions.scope(f"if ({expressions.name(block)} < {whole})"):
                 writer.line(f"{name} = {expressions.spread(expressions.value(b, self.lane), 'float32', LANES)};")
         with expressions.scope(f"if ({expressions.name(block)} == {whole})"):
-            for place in range(rest):
-                element = expressions.value(substitute_variables(b, {self.lane: Index(place)}))
-                writer.line(f"{name}.s{place} = {element.text};")
+            for place in self._last_lanes(rest):
+                with self._inside(place, rest):
+                    element = expressions.value(substitute_variables(b, {self.lane: Index(place)}))
+                    writer.line(f"{name}.s{place} = {element.text};")
         return name
+
+    @staticmethod
+    def _last_lanes(rest: int) -> range:
+        """The lanes that the last, partly filled block of columns may have."""
+        return range(LANES - 1 if is_symbolic(rest) else rest)
+
+    def _inside(self, place: int, rest: int) -> AbstractContextManager[None]:
+        """A block for one of these lanes, with a test where their number is open."""
+        return self.emission.expressions.scope(f"if ({place} < {rest})") if is_symbolic(rest) else nullcontext()
 
     def _four_steps(self, inner: Var, left: list[Expr], b: Expr, names: list[str]) -> None:
         expressions, writer = self.emission.expressions, self.emission.writer
@@ -182,17 +199,27 @@ class _Tile:
             self.emission.store(bound, at, self.lane)
 
     def _single(self, bound: Store, at: dict[Var, Index], place: int) -> None:
-        """One element in a texel of its own."""
+        """One element, in an image in a texel of its own."""
         here = {v: substitute(i, {self.lane: Index(place)}) for v, i in at.items()}
         value = substitute_variables(substitute_variables(bound.value, at), {self.lane: Index(place)})
         text = self.emission.expressions.value(value).text
-        write_texel(self.emission, bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
+        access = self.emission.accesses[bound.tensor]
+        if access.is_image:
+            write_texel(self.emission, bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
+            return
+        indices = tuple(substitute(i, here) for i in bound.indices)
+        self.emission.writer.line(access.write(indices, text, self.emission.expressions.index))
 
     def _part(self, store: Store, at: dict[Var, Index], rest: int) -> None:
         access = self.emission.accesses[store.tensor]
         bound = self._bound(store)
         indices = tuple(substitute(i, at) for i in store.indices)
         expressions = self.emission.expressions
+        if is_symbolic(rest):
+            for place in self._last_lanes(rest):
+                with self._inside(place, rest):
+                    self._single(bound, at, place)
+            return
         values = [
             expressions.value(
                 substitute_variables(substitute_variables(bound.value, at), {self.lane: Index(place)})

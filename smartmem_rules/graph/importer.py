@@ -13,20 +13,24 @@ import onnx
 from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
 from smartmem_rules.graph.loading import (
+    Dims,
     ModelSource,
     domain_of,
     inline_functions,
     input_types,
     load_model,
     node_inputs,
+    open_dimensions,
     opsets,
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import Graph, GraphError, Node
+from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
+from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, TensorType, rename_reads
+from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
 from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
 
@@ -43,14 +47,14 @@ class UnknownValuesError(GraphError):
 
 
 def import_model(
-    model: ModelSource, base: Definitions, dims: Mapping[str, int] | None = None, fold_outputs: bool = True
+    model: ModelSource, base: Definitions, dims: Dims | None = None, fold_outputs: bool = True
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
     Args:
         model: a path, the bytes of a file, or a ModelProto (which is left unchanged).
         base: the operator definitions.
-        dims: extents of the symbolic dimensions of the inputs.
+        dims: extents of the symbolic dimensions of the inputs, or (least, greatest) for a graph of all in between.
         fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
 
     Raises:
@@ -110,12 +114,14 @@ class _Import:
         self.layout_nodes: set[str] = set()
         self.node_names: set[str] = set()
         self.used: set[str] = set()
+        self.dimensions: tuple[Dimension, ...] = ()
 
-    def run(self, dims: Mapping[str, int]) -> Graph:
+    def run(self, dims: Dims) -> Graph:
         graph = self.model.graph
         outputs = [value.name for value in graph.output]
         self._initializers(graph)
         inputs = input_types(graph, self.values.types, dims)
+        self.dimensions = open_dimensions(dims)
         self.types.update(inputs)
         nodes = sorted_nodes(graph.node, self.types, outputs)
         self.used = {name for node in graph.node for name in (*node.input, *node.output)}
@@ -129,13 +135,19 @@ class _Import:
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
-        constants = {name: self.values[name] for name in read if name in self.values}
+        nodes = [*(self._extents(name) for name in read if self.values.is_open(name)), *nodes]
+        constants = {name: self.values[name] for name in read if name in self.values and not self.values.is_open(name)}
         types = {name: self.types[name] for name in (*inputs, *constants)}
         for node in nodes:
             types.update((e.tensor, e.type) for e in node.equations)
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
-        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout)
+        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, self.dimensions)
+
+    def _extents(self, name: str) -> Node:
+        """What computes a known tensor of open extents when the model runs."""
+        equation = extents_equation(name, self.values[name], self.types[name].dtype)
+        return Node(self._unique(f"{name}:{EXTENTS}", self.node_names), EXTENTS, (), {}, (name,), (), (equation,))
 
     def _initializers(self, graph: onnx.GraphProto) -> None:
         for tensor in graph.initializer:
@@ -160,7 +172,7 @@ class _Import:
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
-            except (Unsupported, InterpretError) as reason:
+            except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, reason)
                 self.missing.update(outputs)
 
@@ -188,7 +200,7 @@ class _Import:
             return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
-        if known and self.computed.isdisjoint(outputs):
+        if known and self.computed.isdisjoint(outputs) and not any(map(self.values.is_open, node.input)):
             try:
                 self._fold(node, operands, outputs)
                 return
@@ -218,8 +230,7 @@ class _Import:
             if operand is not None:
                 names[operand_name(place)] = operand
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
-        if known and self.computed.isdisjoint(outputs):
-            self._known(instance.equations, names, outputs)
+        if known and self.computed.isdisjoint(outputs) and self._known(instance.equations, names, outputs):
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -236,12 +247,24 @@ class _Import:
         if match.moves_only:
             self.layout_nodes.add(name)
 
-    def _known(self, equations: Sequence[Equation], names: Mapping[str, str], outputs: list[str]) -> None:
-        """Compute a node that reads no run-time tensor."""
+    def _known(self, equations: Sequence[Equation], names: Mapping[str, str], outputs: list[str]) -> bool:
+        """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
         operands = {local: self.values[name] for local, name in names.items() if name in self.values}
-        results = evaluate_equations(equations, operands)
+        if self.dimensions and (is_open(equations) or any(map(holds_extents, operands.values()))):
+            try:
+                results = evaluate_shapes(equations, operands)
+            except SymbolicExtentError:
+                return False
+        else:
+            results = evaluate_equations(equations, operands)
+        types = {equation.tensor: equation.type for equation in equations}
         for place, output in enumerate(outputs):
-            self.values[output] = results[output_name(place)]
+            result = results[output_name(place)]
+            if holds_extents(result):
+                self.values.put(output, result, types[output_name(place)])
+            else:
+                self.values[output] = result
+        return True
 
 
 def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:

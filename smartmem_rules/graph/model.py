@@ -9,9 +9,14 @@ import numpy as np
 
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
+from smartmem_rules.tensor.extents import Dimension
 
 VIEW = "View"
 """The engine's own operator: one operand read through an index map (attribute `map`, an `IndexMap`)."""
+
+
+EXTENTS = "Extents"
+"""The engine's own operator without operands: a tensor whose elements are extents that the inputs decide."""
 
 
 class GraphError(Exception):
@@ -50,6 +55,8 @@ class Graph:
     """Operators of the ONNX model by type, constants not counted."""
     layout_operators: int = 0
     """How many nodes of the ONNX model only move elements (their definition is a view or has no arithmetic)."""
+    dimensions: tuple[Dimension, ...] = ()
+    """The dimensions for a range of which the graph stands."""
 
     def producers(self) -> dict[str, Node]:
         return {output: node for node in self.nodes for output in node.outputs}

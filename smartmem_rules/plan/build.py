@@ -20,6 +20,7 @@ from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Scheduler, candidates, pack
+from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.primitives import device_dtype
 
 LAYOUT = "reduction_contiguous"
@@ -90,14 +91,14 @@ def build(
         scheduler.schedule(kernel)
     _drop_unused(tensors, kernels, program)
     _pack_constants(tensors, program.constants)
-    target = Target(profile.kind, 4 if memory == "image" else profile.vector_width)
+    target = Target(profile.kind, 4 if memory == "image" else profile.vector_width, graph.dimensions)
     sources = [emit(kernel, target, tensors) for kernel in kernels]
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
     return Plan(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement,
+        tensors, kernels, sources, slots, placement, graph.dimensions,
     )  # fmt: skip
 
 
@@ -148,4 +149,4 @@ def _pack_constants(tensors: dict[str, Stored], constants: Mapping[str, np.ndarr
 
 
 def _bytes(stored: Stored) -> int:
-    return stored.type.elements * item_bytes(stored.storage)
+    return largest(stored.type.elements) * item_bytes(stored.storage)

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from smartmem_rules.plan.attention import scores_line_up, source_values
+from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import Policy
 from smartmem_rules.plan.program import Definition, Program
 from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key, reads_of, reads_through
 from smartmem_rules.tensor.expr import Equation, own_indices, tensors_read, walk
+from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Var, variable
 
 
@@ -180,7 +182,7 @@ class _Fusion:
 
     def _try_inline(self, group: Group, tensor: str) -> None:
         first = self.definition[tensor]
-        elements = first.equation.type.elements
+        elements = largest(first.equation.type.elements)
         readers = self._readers(tensor)
         computed, allowance = 0, []
         for reader in readers:
@@ -251,7 +253,7 @@ class _Fusion:
             if len(readers) != 1:
                 continue
             reader = readers[0]
-            row_bytes = 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
+            row_bytes = 4 * max((largest(v.extent) for own in group.locals.values() for v in own), default=1)
             if reader.form != "contraction" or row_bytes > rule.scratch or self._right_bytes(reader) > rule.columns:
                 continue
             if self._all_line_up(group, outputs[0], reader):
@@ -296,7 +298,7 @@ class _Fusion:
                 matched = source.contraction
                 assert matched is not None
                 k = math.prod(v.extent for v in matched.reduce.variables)
-                fits = 4 * matched.n.extent <= rule.scratch and 4 * k <= rule.columns
+                fits = 4 * largest(matched.n.extent) <= rule.scratch and 4 * largest(k) <= rule.columns
                 if self._outputs(source) != [tensor] or tensor in self.program.outputs or not fits:
                     continue
                 others = {p for p in self._producers(rows) if p is not source}
@@ -313,12 +315,12 @@ class _Fusion:
         assert matched is not None
         if self._is_constant(group):
             return 0
-        return 4 * matched.n.extent * math.prod(v.extent for v in matched.reduce.variables)
+        return 4 * largest(matched.n.extent * math.prod(v.extent for v in matched.reduce.variables))
 
     def _is_constant(self, group: Group) -> bool:
         """Whether a contraction's right factor was known before the model runs: a layer's weights."""
         assert group.contraction is not None
-        return all(t in self.program.constants for t in tensors_read(group.contraction.b))
+        return is_constant(group.contraction.b, self.program.constants)
 
     def _all_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
         cores = {t for part in reader.parts for t in part.coordinates}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.tensor.expr import Expr, TensorType
+from smartmem_rules.tensor.extents import Dimension
 from smartmem_rules.tensor.index import Index, Var
 
 ACCUMULATOR = "@acc"
@@ -191,6 +192,8 @@ class Source:
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
     options: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    """The dimensions whose extents the kernel takes as further arguments."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,7 @@ class Plan:
         tensors: the stored tensors by name.
         kernels, sources: in the order of execution, one source for each kernel.
         slots, placement: the device memory of the intermediates and which slot each one uses.
+        dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
     """
 
@@ -232,4 +236,5 @@ class Plan:
     sources: list[Source]
     slots: list[Slot]
     placement: dict[str, int]
+    dimensions: tuple[Dimension, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)

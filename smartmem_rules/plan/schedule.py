@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
+from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
@@ -23,6 +24,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
+from smartmem_rules.tensor.extents import is_symbolic, largest
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
@@ -112,7 +114,7 @@ class Scheduler:
         c = kernel.contraction
         if c is None:
             return
-        constant = all(name in self.constants for name in tensors_read(c.b)) and bool(tensors_read(c.b))
+        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(_count((c.n, *c.k)))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
@@ -135,31 +137,31 @@ class Scheduler:
                 for index, stride in zip(node.indices, stored.layout.strides(stored.type.shape), strict=True):
                     for atom, coefficient in index.terms:
                         if isinstance(atom, Var) and atom in c.k:
-                            strides[atom] = max(strides.get(atom, 0), abs(coefficient * stride))
+                            strides[atom] = max(strides.get(atom, 0), largest(abs(coefficient * stride)))
         return tuple(sorted(c.k, key=lambda v: -strides.get(v, 1 << 60)))
 
     # --- the panel template ---
 
     def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
-        m, k = _count(c.m), _count(c.k)
+        m, k = _most(c.m), _most(c.k)
         factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        columns = 8 if all(n.extent <= 8 for n, _ in factors) else s.columns
-        tiles = [-(-n.extent // columns) for n, _ in factors]
+        columns = 8 if all(largest(n.extent) <= 8 for n, _ in factors) else s.columns
+        tiles = [-(-largest(n.extent) // columns) for n, _ in factors]
         if k * 4 * s.smallest_block > 4 * s.panel_bytes:
             return False
         fixed, row = _scratch(c, columns, constant)
         if kernel.stages:
             row += 4 * tiles[0] * columns
-            fixed += sum(4 * _count(stage.axes) for stage in kernel.stages)
+            fixed += sum(4 * _most(stage.axes) for stage in kernel.stages)
         if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
             return False
         rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
         most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        several = m * _count(c.batch) > s.smallest_block
-        costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
+        several = m * _most(c.batch) > s.smallest_block
+        costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(largest(n.extent) for n, _ in factors)
         smallest = rows if costly else s.smallest_block
         block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
-        row_blocks = -(-m // block_rows) * _count(c.batch)
+        row_blocks = -(-m // block_rows) * _most(c.batch)
         tiles_per_block = sum(tiles)
         if row_blocks < s.items and constant and not costly and not kernel.stages:
             wanted = -(-s.items // row_blocks)
@@ -178,9 +180,9 @@ class Scheduler:
     def _block_rows(
         s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
     ) -> int:
-        if not constant and _count(c.batch) * 2 >= s.items:
+        if not constant and _most(c.batch) * 2 >= s.items:
             return min(most, -(-m // rows) * rows)
-        wanted = -(-m * _count(c.batch) // s.items)
+        wanted = -(-m * _most(c.batch) // s.items)
         block = max(wanted, smallest, rows)
         return min(most, -(-min(block, m) // rows) * rows)
 
@@ -202,7 +204,7 @@ class Scheduler:
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _count(c.m))}
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _most(c.m))}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -261,21 +263,21 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
 
 def _staging(c: Contraction) -> int:
     """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(_count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + _count(c.k) * operations(c.a)
+    stages = sum(_most(stage.axes) * operations(stage.body) for stage in c.stages)
+    return stages + _most(c.k) * operations(c.a)
 
 
 def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
     """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = _count(c.k)
-    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
+    k = _most(c.k)
+    fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
     row = 4 * k
     if c.scores is not None:
-        padded = -(-c.scores.n.extent // columns) * columns
-        fixed += padded * _count(c.scores.k) * 4
-        row += 4 * padded + 4 * _count(c.scores.k)
+        padded = -(-largest(c.scores.n.extent) // columns) * columns
+        fixed += padded * _most(c.scores.k) * 4
+        row += 4 * padded + 4 * _most(c.scores.k)
     for stage in c.stages:
-        fixed += 4 * _count(stage.axes)
+        fixed += 4 * _most(stage.axes)
     return fixed, row
 
 
@@ -286,3 +288,8 @@ def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
 
 def _count(variables: tuple[Var, ...]) -> int:
     return math.prod(v.extent for v in variables)
+
+
+def _most(variables: tuple[Var, ...]) -> int:
+    """The count at the greatest extents of open dimensions."""
+    return largest(_count(variables))

@@ -20,6 +20,7 @@ from smartmem_rules.tensor.expr import (
     logic,
     select,
 )
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
 from smartmem_rules.tensor.substitution import gathered
 from smartmem_rules.tensor.values import (
@@ -116,8 +117,10 @@ class Elements:
             operands = self.element(expr.left, scope), self.element(expr.right, scope)
             return Apply(LOGICAL[expr.operator], operands, "bool")
         left, right = unify(self.element(expr.left, scope), self.element(expr.right, scope), expr)
-        if left.dtype == WEAK:
+        if left.dtype == WEAK and not (isinstance(left, FromIndex) or isinstance(right, FromIndex)):
             return from_value(evaluate(expr, scope), expr)
+        if left.dtype == WEAK:
+            return self._of_extents(expr, left, right, scope)
         if expr.operator in COMPARISONS:
             return Apply(COMPARISONS[expr.operator], (left, right), "bool")
         neutral = NEUTRAL.get(expr.operator)
@@ -128,6 +131,15 @@ class Elements:
             if isinstance(left, Const) and left.value == neutral and expr.operator in "+*":
                 return right
         return Apply(INFIX[expr.operator], (left, right), left.dtype)
+
+    def _of_extents(self, expr: ast.Binary, left: Expr, right: Expr, scope: Scope) -> Expr:
+        """Arithmetic of open extents: where it is none on integers (a quotient), it is done on elements."""
+        try:
+            return from_value(evaluate(expr, scope), expr)
+        except DefinitionError:
+            if expr.operator not in INFIX:
+                raise
+            return Apply(INFIX[expr.operator], (left, right), WEAK)
 
     def _conditional(self, expr: ast.Conditional, scope: Scope) -> Expr:
         try:
@@ -254,10 +266,12 @@ def from_value(value: Value, expr: ast.Expression) -> Expr:
     """A compile-time number or an index as an element."""
     if isinstance(value, bool):
         return Const(value, "bool")
+    if is_symbolic(value):
+        return FromIndex(as_index(value), WEAK)  # type: ignore[arg-type]
     if isinstance(value, int | float):
         return Const(value, WEAK)
     if isinstance(value, Index):
-        return Const(value.constant, WEAK) if value.is_constant else FromIndex(value, "int64")
+        return from_value(value.constant, expr) if value.is_constant else FromIndex(value, "int64")
     raise DefinitionError(f"{expr.span}: an element is needed here")
 
 
@@ -278,6 +292,8 @@ def settle(expr: Expr, dtype: str) -> Expr:
         case Const(value=value, dtype="number"):
             integral = dtype.startswith(("int", "uint"))
             return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
+        case FromIndex(index=index, dtype="number"):
+            return FromIndex(index, dtype)
         case Apply(function=function, arguments=arguments, dtype="number"):
             return Apply(function, tuple(settle(a, dtype) for a in arguments), dtype)
         case Reduce(kind=kind, variables=variables, body=body, dtype="number"):
