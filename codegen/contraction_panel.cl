@@ -1,3 +1,4 @@
+{% from "entry.cl" import entry %}
 {% from "register_block.cl" import accumulate %}
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
@@ -6,12 +7,7 @@
 //   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
 //   4. the epilogue reads the finished block and writes each row with vector stores.
 
-__kernel void smr_kernel(
-    {{ parameters }}) {
-{% for name, values in tables %}
-    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
-{% endfor %}
-    const int item = (int)get_global_id(0);
+{{ entry(inside, parameters, tables, shared) }}
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
     const int {{ batch }} = item / {{ column_blocks * row_blocks }};

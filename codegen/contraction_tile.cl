@@ -1,11 +1,7 @@
+{% from "entry.cl" import entry %}
 // Contractions in registers, for textures and for devices without wide vectors: a work-item computes {{ rows }} rows by
 // {{ width }} columns. Both factors are read through their own index maps; four steps of k share one texel of the left factor.
 
-__kernel void smr_kernel(
-    {{ parameters }}) {
-{% for name, values in tables %}
-    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
-{% endfor %}
-    const int item = (int)get_global_id(0);
+{{ entry(inside, parameters, tables, shared) }}
 {{ body }}
 }

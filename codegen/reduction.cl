@@ -1,11 +1,7 @@
+{% from "entry.cl" import entry %}
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
-__kernel void smr_kernel(
-    {{ parameters }}) {
-{% for name, values in tables %}
-    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
-{% endfor %}
-    const int item = (int)get_global_id(0);
+{{ entry(inside, parameters, tables, shared) }}
 {{ body }}
 }

@@ -226,7 +226,11 @@ class Panel:
                 at_lane = expressions.index(substitute(place, {lane: Index(i)}))
                 writer.line(f"{name}[{at_lane}] = {vector}.s{i};")
 
-        along_k = not surely_below(k[-1].extent, 8) and not expressions.is_contiguous(b, n) and expressions.is_contiguous(b, k[-1])
+        along_k = (
+            not surely_below(k[-1].extent, 8)
+            and not expressions.is_contiguous(b, n)
+            and expressions.is_contiguous(b, k[-1])
+        )
         self.emission.over((n, *k) if along_k else (*k, n), b, element)
         rest = tiles * columns - n.extent
         if rest:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
-from smartmem_rules.emit.expressions import Value
+from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.kernel import Emission, Target
-from smartmem_rules.emit.reduction import write_texel
-from smartmem_rules.plan.model import ACCUMULATOR, Contraction, Kernel, Source, Store, Stored
-from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.plan.model import Contraction, Kernel, Source, Stored
+from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.substitution import substitute, unravel
+from smartmem_rules.tensor.substitution import unravel
 
-LANES = 4
 OPEN_GROUP = 16
 """Work-items of a group on a CPU where their number is open: the last group has some that do nothing."""
 
@@ -48,10 +46,11 @@ class _Tile:
         row_values = self._rows(row_block, values)
         column = add(scale(variable(block), LANES), variable(self.lane))
         accumulators = self._accumulate(row_values, values, column)
+        epilogue = VectorEpilogue(self.emission, c.n.extent, self.lane, self.kernel.stores)
         for i, at in enumerate(row_values):
             with expressions.scope(self._guard(row_block, i)):
-                self._set_accumulator(accumulators[i])
-                self._write({**at, c.n: column}, block)
+                epilogue.set_accumulator(accumulators[i])
+                epilogue.write({**at, c.n: column}, block)
         if self.target.is_cpu:
             local = self._local(total)
             size = (-(-total // local[0]) * local[0],)
@@ -122,20 +121,12 @@ class _Tile:
             with expressions.scope(f"if ({expressions.name(block)} < {whole})"):
                 writer.line(f"{name} = {expressions.spread(expressions.value(b, self.lane), 'float32', LANES)};")
         with expressions.scope(f"if ({expressions.name(block)} == {whole})"):
-            for place in self._last_lanes(rest):
-                with self._inside(place, rest):
+            open_ = is_symbolic(rest)
+            for place in range(LANES - 1 if open_ else rest):
+                with expressions.scope(f"if ({place} < {rest})") if open_ else nullcontext():
                     element = expressions.value(substitute_variables(b, {self.lane: Index(place)}))
                     writer.line(f"{name}.s{place} = {element.text};")
         return name
-
-    @staticmethod
-    def _last_lanes(rest: int) -> range:
-        """The lanes that the last, partly filled block of columns may have."""
-        return range(LANES - 1 if is_symbolic(rest) else rest)
-
-    def _inside(self, place: int, rest: int) -> AbstractContextManager[None]:
-        """A block for one of these lanes, with a test where their number is open."""
-        return self.emission.expressions.scope(f"if ({place} < {rest})") if is_symbolic(rest) else nullcontext()
 
     def _four_steps(self, inner: Var, left: list[Expr], b: Expr, names: list[str]) -> None:
         expressions, writer = self.emission.expressions, self.emission.writer
@@ -158,86 +149,6 @@ class _Tile:
             return
         with self.emission.expressions.loop(axes[0]):
             self._nest(axes[1:], inner)
-
-    # --- the epilogue ---
-
-    def _set_accumulator(self, name: str) -> None:
-        def read(node: Read, lane: Var | None) -> Value:
-            if lane is not None:
-                return Value(name, LANES)
-            return Value(f"{name}.s{node.indices[0].constant}", 1)
-
-        self.emission.expressions.internal[ACCUMULATOR] = read
-
-    def _write(self, at: dict[Var, Index], block: Var) -> None:
-        expressions = self.emission.expressions
-        whole, rest = divmod(self.contraction.n.extent, LANES)
-        name = expressions.name(block)
-        if whole:
-            with expressions.scope(f"if ({name} < {whole})" if rest else ""):
-                for store in self.kernel.stores:
-                    self._vector(store, at)
-        if rest:
-            with expressions.scope(f"if ({name} == {whole})" if whole else ""):
-                for store in self.kernel.stores:
-                    self._part(store, at, rest)
-
-    def _bound(self, store: Store) -> Store:
-        def read(node: Read) -> Expr:
-            return Read(ACCUMULATOR, (variable(self.lane),), node.dtype) if node.tensor == ACCUMULATOR else node
-
-        return Store(store.tensor, store.indices, substitute_reads(store.value, read), store.local)
-
-    def _vector(self, store: Store, at: dict[Var, Index]) -> None:
-        access = self.emission.accesses[store.tensor]
-        bound = self._bound(store)
-        indices = tuple(substitute(i, at) for i in store.indices)
-        if access.is_image and not access.contiguous(indices, self.lane):
-            for place in range(LANES):
-                self._single(bound, at, place)
-        else:
-            self.emission.store(bound, at, self.lane)
-
-    def _single(self, bound: Store, at: dict[Var, Index], place: int) -> None:
-        """One element, in an image in a texel of its own."""
-        here = {v: substitute(i, {self.lane: Index(place)}) for v, i in at.items()}
-        value = substitute_variables(substitute_variables(bound.value, at), {self.lane: Index(place)})
-        text = self.emission.expressions.value(value).text
-        access = self.emission.accesses[bound.tensor]
-        if access.is_image:
-            write_texel(self.emission, bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
-            return
-        indices = tuple(substitute(i, here) for i in bound.indices)
-        self.emission.writer.line(access.write(indices, text, self.emission.expressions.index))
-
-    def _part(self, store: Store, at: dict[Var, Index], rest: int) -> None:
-        access = self.emission.accesses[store.tensor]
-        bound = self._bound(store)
-        indices = tuple(substitute(i, at) for i in store.indices)
-        expressions = self.emission.expressions
-        if is_symbolic(rest):
-            for place in self._last_lanes(rest):
-                with self._inside(place, rest):
-                    self._single(bound, at, place)
-            return
-        values = [
-            expressions.value(
-                substitute_variables(substitute_variables(bound.value, at), {self.lane: Index(place)})
-            ).text
-            for place in range(rest)
-        ]
-        if access.is_image and access.contiguous(indices, self.lane):
-            vector = f"(float4)({', '.join(values + ['0.0f'] * (LANES - rest))})"
-            here = {v: substitute(i, {self.lane: Index(0)}) for v, i in at.items()}
-            write_texel(self.emission, bound, here, vector)
-            return
-        for place in range(rest):
-            here = {v: substitute(i, {self.lane: Index(place)}) for v, i in at.items()}
-            if access.is_image:
-                write_texel(self.emission, bound, here, f"(float4)({values[place]}, 0.0f, 0.0f, 0.0f)")
-            else:
-                at_lane = tuple(substitute(i, {self.lane: Index(place)}) for i in indices)
-                self.emission.writer.line(access.write(at_lane, values[place], expressions.index))
 
 
 def emit_tile(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:

@@ -27,11 +27,12 @@ from smartmem_rules.graph.loading import (
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
 from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
+from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.expr import Equation, TensorType, rename_reads
+from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
-from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
+from smartmem_rules.tensor.instantiate import Definitions, Instance, operand_name, output_name
 from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
 
 _THREADS = 2
@@ -46,9 +47,7 @@ class UnknownValuesError(GraphError):
         self.tensors = tensors
 
 
-def import_model(
-    model: ModelSource, base: Definitions, dims: Dims | None = None, fold_outputs: bool = True
-) -> Graph:
+def import_model(model: ModelSource, base: Definitions, dims: Dims | None = None, fold_outputs: bool = True) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
     Args:
@@ -115,6 +114,7 @@ class _Import:
         self.node_names: set[str] = set()
         self.used: set[str] = set()
         self.dimensions: tuple[Dimension, ...] = ()
+        self.sizes: dict[str, dict[int, str]] = {}
 
     def run(self, dims: Dims) -> Graph:
         graph = self.model.graph
@@ -128,9 +128,13 @@ class _Import:
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         if self.failures.nodes:
             raise self.failures.error()
+        # what an output's extent depends on is an output too
+        sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
+        outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
         kept = live_nodes(self.nodes, outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
-        return self._graph(kept, list(inputs), outputs, counts)
+        made = self._graph(kept, list(inputs), outputs, counts)
+        return replace(made, sizes=sizes, dimensions=self.dimensions)
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
@@ -142,7 +146,7 @@ class _Import:
             types.update((e.tensor, e.type) for e in node.equations)
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
-        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, self.dimensions)
+        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout)
 
     def _extents(self, name: str) -> Node:
         """What computes a known tensor of open extents when the model runs."""
@@ -223,14 +227,18 @@ class _Import:
 
     def _instance(self, node: onnx.NodeProto, name: str, match: Match, outputs: list[str]) -> None:
         instance = match.instance
-        outputs = outputs[: len(instance.outputs)]
+        outputs = outputs[: instance.declared]
+        outputs += [""] * (len(instance.outputs) - instance.declared)
         outputs = [o or self._unique(f"{name}.{place}", self.used) for place, o in enumerate(outputs)]
         names: dict[str, str] = {output_name(place): output for place, output in enumerate(outputs)}
         for place, operand in enumerate(match.operands):
             if operand is not None:
                 names[operand_name(place)] = operand
+        sizes = {o: self.sizes[o] for o in match.operands if o in self.sizes}
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
-        if known and self.computed.isdisjoint(outputs) and self._known(instance.equations, names, outputs):
+        if known and sizes:
+            raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
+        if known and self.computed.isdisjoint(outputs) and self._known(instance, names, outputs):
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -239,6 +247,9 @@ class _Import:
             replace(equation, tensor=names[equation.tensor], body=rename_reads(equation.body, names))
             for equation in instance.equations
         )
+        self.sizes.update(sizes_through(equations, outputs, sizes))
+        for size in instance.sizes:
+            self.sizes.setdefault(outputs[size.output], {})[size.axis] = outputs[size.count]
         self.types.update(zip(outputs, instance.outputs, strict=True))
         origin = (node.name or name,)
         self.nodes.append(
@@ -247,17 +258,20 @@ class _Import:
         if match.moves_only:
             self.layout_nodes.add(name)
 
-    def _known(self, equations: Sequence[Equation], names: Mapping[str, str], outputs: list[str]) -> bool:
+    def _known(self, instance: Instance, names: Mapping[str, str], outputs: list[str]) -> bool:
         """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
         operands = {local: self.values[name] for local, name in names.items() if name in self.values}
-        if self.dimensions and (is_open(equations) or any(map(holds_extents, operands.values()))):
+        if self.dimensions and (is_open(instance.equations) or any(map(holds_extents, operands.values()))):
             try:
-                results = evaluate_shapes(equations, operands)
+                results = evaluate_shapes(instance.equations, operands)
             except SymbolicExtentError:
                 return False
         else:
-            results = evaluate_equations(equations, operands)
-        types = {equation.tensor: equation.type for equation in equations}
+            results = evaluate_equations(instance.equations, operands)
+        for size in instance.sizes:
+            name, count = output_name(size.output), int(results[output_name(size.count)])
+            results[name] = results[name].take(range(count), size.axis)
+        types = {equation.tensor: equation.type for equation in instance.equations}
         for place, output in enumerate(outputs):
             result = results[output_name(place)]
             if holds_extents(result):

@@ -226,7 +226,9 @@ def split_operands(
             if actual not in scope.values:
                 reason = f"{operator.name} needs {formal.name} as a constant, but {actual!r} is computed"
                 raise NeedsConstant(reason, {actual})
-            given[formal.name] = compile_time(formal.name, scope.values[actual], formal.constant, scope.types[actual].dtype)
+            given[formal.name] = compile_time(
+                formal.name, scope.values[actual], formal.constant, scope.types[actual].dtype
+            )
     if any(name is not None for name in rest):
         raise Unsupported(f"{operator.name} takes {len(operator.inputs)} inputs, not {len(actuals)}")
     while operands and operands[-1] is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.extents import Dimension
@@ -17,10 +18,6 @@ VIEW = "View"
 
 EXTENTS = "Extents"
 """The engine's own operator without operands: a tensor whose elements are extents that the inputs decide."""
-
-
-class GraphError(Exception):
-    """A model or its inputs cannot be used; the message says what, where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,9 @@ class Graph:
     """Operators of the ONNX model by type, constants not counted."""
     layout_operators: int = 0
     """How many nodes of the ONNX model only move elements (their definition is a view or has no arithmetic)."""
+    sizes: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Of outputs with an extent that depends on data: the axis, and the scalar tensor that holds the extent.
+    These scalars stand at the end of `outputs`."""
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands."""
 

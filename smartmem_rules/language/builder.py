@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lark import Token
-
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expression_builder import (
     Children,
@@ -19,6 +17,7 @@ from smartmem_rules.language.expression_builder import (
     tokens_of,
     unquote,
 )
+from smartmem_rules.language.tokens import Token
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
@@ -300,10 +299,10 @@ class Builder(ExpressionBuilder):
         return s.PatternNumber(self._span(children), -value if len(children) == 2 else value)
 
     def pattern_variadic(self, children: Children) -> Token:
-        return Token("VARIADIC", str(children[1]), 0, *begin_of(children[0]), *end_of(children[1]))
+        return Token.of("VARIADIC", str(children[1]), begin_of(children[0]), end_of(children[1]))
 
     def pattern_bundle(self, children: Children) -> Token:
-        return Token("BUNDLE", str(children[1]), 0, *begin_of(children[0]), *end_of(children[1]))
+        return Token.of("BUNDLE", str(children[1]), begin_of(children[0]), end_of(children[1]))
 
     def pattern_attribute(self, children: Children) -> s.PatternAttribute:
         places = self._name(children[0])
@@ -334,9 +333,8 @@ class Builder(ExpressionBuilder):
         return str(bundles[0]) if bundles else None
 
     def _variadic(self, children: Children) -> str | None:
-        operands = [
-            child for child in children if isinstance(child, s.Pattern) or child in tokens_of(children, "VARIADIC")
-        ]
+        stars = {id(token) for token in tokens_of(children, "VARIADIC")}
+        operands = [child for child in children if isinstance(child, s.Pattern) or id(child) in stars]
         for operand in operands[:-1]:
             if isinstance(operand, Token):
                 self._problem(

@@ -57,6 +57,7 @@ ELEMENT_DOCS: dict[str, tuple[str, str]] = {
     "isinf": ("isinf(x)", "whether an element is infinite"),
     "float": ("float(i)", "an index as a number"),
     "cast": ("cast(x, dtype)", "an element or index in another dtype"),
+    "bitcast": ("bitcast(x, dtype)", "the bits of an element as another dtype of the same width"),
     "pow": ("pow(x, y)", "x to the power of y"),
     "mod": ("mod(x, y)", "the rest, with the sign of y"),
     "fmod": ("fmod(x, y)", "the rest, with the sign of x"),

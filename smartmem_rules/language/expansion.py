@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from smartmem_rules.language import syntax as s
@@ -29,12 +29,11 @@ def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> obj
     if changed is not None:
         return changed
     values: dict[str, Any] = {}
-    for part in fields(node):
-        if part.compare:
-            old = getattr(node, part.name)
-            new = _rebuilt(old, change)
-            if new is not old:
-                values[part.name] = new
+    for name in s.parts_of(node):
+        old = getattr(node, name)
+        new = _rebuilt(old, change)
+        if new is not old:
+            values[name] = new
     return replace(node, **values) if values else node
 
 
@@ -169,7 +168,7 @@ def _bound_in(node: object) -> frozenset[str]:
                 found.add(current.name)
             if isinstance(current, s.TensorType):
                 found.update(_shape_names(current))
-            stack.extend(getattr(current, part.name) for part in fields(current) if part.compare)
+            stack.extend(getattr(current, name) for name in s.parts_of(current))
     return frozenset(found)
 
 

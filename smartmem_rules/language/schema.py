@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "any")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
@@ -60,7 +60,9 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
+        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
+        Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",
             "word",
@@ -73,15 +75,27 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     "schedule": (
         Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
         Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
-        Key("template", "word", "the template of codegen/ that realises it", required=True, choices=("panel", "tile")),
+        Key("template", "word", "the template of codegen/ that realises it", True, choices=("panel", "group", "tile")),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
-        _number("rows", "rows of the register block to choose from", True, 1, None),
+        _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block"),
+        Key("extents", "word", "`fixed` for a template that cannot take open extents", choices=("any", "fixed")),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
+        _number("units", "multiprocessors that work-groups are spread over"),
+        _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
+        Key(
+            "tile",
+            "number",
+            "sizes of a work-group to choose from: rows, columns, step of the reduction, slices of the step, "
+            "rows and columns of each sub-group of 32 work-items, steps in local memory at once (1 or 2)",
+            least=7,
+            most=7,
+            repeats=True,
+        ),
     ),
     "level": (
         Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),
@@ -103,7 +117,11 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
         _number("recompute", "scalar operations that one saved access may cost"),
         _number("scratch", "bytes of one row that are kept on chip"),
-        _number("columns", "bytes of a right factor that are kept beside it"),
+        _number("columns", "bytes of a right factor that are kept beside it; any number where absent"),
+        Key(
+            "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
+        ),
+        _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
     ),
 }
 

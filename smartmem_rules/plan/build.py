@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from smartmem_rules.emit.kernel import Target
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
 from smartmem_rules.plan.memory import assign_slots, item_bytes
@@ -20,6 +21,7 @@ from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Scheduler, candidates, pack
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.primitives import device_dtype
 
@@ -35,6 +37,9 @@ class Profile:
     prefers: str
     image: ImageLimits
     vector_width: int
+    local_memory: int
+    matrix: str
+    machine: Machine
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -47,6 +52,14 @@ class Profile:
                 str(entries["prefers"][0]),
                 ImageLimits(width, height),
                 int(entries["vector_width"][0]),
+                int(entries["local_memory"][0]),
+                str(entries.get("matrix", ("",))[0]),
+                Machine(
+                    int(entries.get("units", (1,))[0]),
+                    float(entries["peak_gflops"][0]),
+                    float(entries["global_bandwidth"][0]),
+                    float(entries["launch_us"][0]) * 1000,
+                ),
             )
         except (KeyError, ValueError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -75,39 +88,50 @@ def build(
     policy = policy_of(base.levels[level], base.tables, base.fuses)
     if memory == "auto":
         memory = profile.prefers if policy.prefers_device_memory else "buffer"
-    if memory == "image" or profile.kind != "cpu" or not policy.tuned:
-        policy = without_row_prologue(policy)
+    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
+    policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = realise(program, fuse(program, policy))
     kernels = [k for k in kernels if not _is_empty(k, program)]
-    tensors = _stored(kernels, program, dtype)
+    kernels = _chained(kernels, program, policy, schedules, profile.machine)
+    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
+    tensors = _stored(leaves, program, dtype)
     limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
-    fixed = [*program.outputs, *(t for k in kernels if k.form == "scan" for t in k.writes)]
-    choose_layouts(kernels, tensors, policy.chooses_layouts, costs, limits, fixed)
-    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
-    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
+    fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
+    choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
+    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits, profile.local_memory)
+    for leaf in leaves:
+        scheduler.schedule(leaf)
     for kernel in kernels:
-        scheduler.schedule(kernel)
+        kernel.note_borders()
     _drop_unused(tensors, kernels, program)
     _pack_constants(tensors, program.constants)
-    target = Target(profile.kind, 4 if memory == "image" else profile.vector_width, graph.dimensions)
+    width = 4 if memory == "image" else profile.vector_width
+    target = Target(profile.kind, width, profile.local_memory, profile.matrix, dimensions=graph.dimensions)
     sources = [emit(kernel, target, tensors) for kernel in kernels]
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
     return Plan(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement, graph.dimensions,
+        tensors, kernels, sources, slots, placement, graph.sizes, graph.dimensions,
     )  # fmt: skip
 
 
-def without_row_prologue(policy: Policy) -> Policy:
-    """Only the panel template computes rows, or several right factors, for a contraction."""
-    into_rows = {"reduction", "window", "contraction"}
-    rules = (r for r in policy.rules if r.second != "rows")
-    rules = (r for r in rules if r.second != "contraction" or r.first not in into_rows)
-    return replace(policy, rules=tuple(rules))
+def _chained(
+    kernels: list[Kernel],
+    program: Program,
+    policy: Policy,
+    schedules: tuple[ContractionSchedule, ...],
+    machine: Machine,
+) -> list[Kernel]:
+    """Kernels joined over the rows or batches that they share, where a template gives rows to work-items."""
+    rules = (policy.rule("rows", "rows"), policy.rule("batch", "batch"))
+    panel = next((s for s in schedules if s.template == "panel"), None)
+    if panel is None or rules == (None, None):
+        return kernels
+    return chain(kernels, program.types, program.constants, rules, panel, machine)
 
 
 def _is_empty(kernel: Kernel, program: Program) -> bool:

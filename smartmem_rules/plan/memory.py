@@ -49,7 +49,9 @@ def item_bytes(storage: str) -> int:
 def stored_bytes(tensor: Stored) -> int:
     """The bytes that a tensor takes at most, the lanes that an image leaves unused included."""
     if tensor.layout.memory == "image":
-        return largest(math.prod(tensor.layout.image_size(tensor.type.shape))) * TEXEL_LANES * item_bytes(tensor.storage)
+        return (
+            largest(math.prod(tensor.layout.image_size(tensor.type.shape))) * TEXEL_LANES * item_bytes(tensor.storage)
+        )
     return largest(tensor.type.elements) * item_bytes(tensor.storage)
 
 

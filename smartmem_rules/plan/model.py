@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.tensor.expr import Expr, TensorType
-from smartmem_rules.tensor.extents import Dimension
-from smartmem_rules.tensor.index import Index, Var
+if TYPE_CHECKING:  # a plan from a file holds no expressions
+    from smartmem_rules.tensor.expr import Expr
+    from smartmem_rules.tensor.extents import Dimension
+    from smartmem_rules.tensor.index import Index, Var
+    from smartmem_rules.tensor.types import TensorType
 
 ACCUMULATOR = "@acc"
 """The name by which an epilogue reads the result of its kernel's contraction."""
@@ -151,11 +153,12 @@ class Kernel:
     """One enqueue.
 
     Attributes:
-        form: pointwise | reduction | contraction, the template family.
+        form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
         parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
+        steps: the kernels that one launch runs, one after the other (form `chain`) or side by side (`beside`).
     """
 
     name: str
@@ -172,6 +175,21 @@ class Kernel:
     schedule: dict[str, Any] = field(default_factory=dict)
     bytes_moved: int = 0
     operations: int = 0
+    steps: tuple[Kernel, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Kernel, ...]:
+        """The kernels of single equations or groups of them: itself, or those of its steps."""
+        return tuple(leaf for step in self.steps for leaf in step.leaves) if self.steps else (self,)
+
+    def note_borders(self) -> None:
+        """Let a launch of several kernels read and write what its steps do, but for what stays between them."""
+        if self.steps:
+            for step in self.steps:
+                step.note_borders()
+            self.writes = tuple(dict.fromkeys(t for k in self.steps for t in k.writes))
+            read = dict.fromkeys(t for k in self.steps for t in k.reads)
+            self.reads = tuple(t for t in read if t not in self.writes)
 
 
 @dataclass(frozen=True)
@@ -220,6 +238,8 @@ class Plan:
     Attributes:
         tensors: the stored tensors by name.
         kernels, sources: in the order of execution, one source for each kernel.
+        sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
+            these scalars are no outputs of the model.
         slots, placement: the device memory of the intermediates and which slot each one uses.
         dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
@@ -236,5 +256,6 @@ class Plan:
     sources: list[Source]
     slots: list[Slot]
     placement: dict[str, int]
+    sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     dimensions: tuple[Dimension, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)

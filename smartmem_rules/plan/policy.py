@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from smartmem_rules.language.syntax import Block, Table
 from smartmem_rules.plan.model import PlanError
 from smartmem_rules.plan.program import Definition
 from smartmem_rules.tensor.extents import surely_at_most
+
+ANY = 1 << 62
+"""Bytes that no kernel exceeds."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,8 @@ class FusionRule:
         recompute: scalar operations that one saved memory access may cost.
         scratch: bytes of one row that may be kept on chip.
         columns: bytes of a right factor that may be kept on chip beside it.
+        tolerance: percent of the modelled time that one launch fewer may cost.
+        template: the template of contractions that it needs, empty where any will do.
     """
 
     name: str
@@ -27,6 +32,8 @@ class FusionRule:
     recompute: int
     scratch: int
     columns: int
+    tolerance: int
+    template: str
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,10 @@ class Policy:
         if cell is None:
             raise PlanError(f"table {self.table.name} has no cell for {row} followed by {column}")
         return cell[0]
+
+    def within(self, templates: Collection[str]) -> Policy:
+        """The policy without the rules whose template no schedule has."""
+        return replace(self, rules=tuple(r for r in self.rules if not r.template or r.template in templates))
 
     def rule(self, first: str, second: str) -> FusionRule | None:
         return next((r for r in self.rules if r.first == first and r.second == second), None)
@@ -107,7 +118,9 @@ def _rule(block: Block) -> FusionRule:
             str(entries["second"][0]),
             int(entries.get("recompute", (0,))[0]),
             int(entries.get("scratch", (0,))[0]),
-            int(entries.get("columns", (0,))[0]),
+            int(entries.get("columns", (ANY,))[0]),
+            int(entries.get("tolerance", (0,))[0]),
+            str(entries.get("template", ("",))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

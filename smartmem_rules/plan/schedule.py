@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, choose_group
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.row_arrays import row_bytes
+from smartmem_rules.plan.sizing import ContractionSchedule, count, most, most_rows, panel_columns, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -33,47 +35,17 @@ STAGING_SHARE = 20
 """Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
 
 
-@dataclass(frozen=True)
-class ContractionSchedule:
-    """A `schedule NAME for contraction` block."""
+def candidates(
+    schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool, open_extents: bool = False
+) -> tuple[ContractionSchedule, ...]:
+    """The contraction schedules that the device and level admit, tuned ones first.
 
-    name: str
-    kind: str
-    memory: str
-    template: str
-    tuned: bool
-    rows: tuple[int, ...]
-    columns: int
-    panel_bytes: int
-    scratch_bytes: int
-    items: int
-    step_overhead: float
-    smallest_block: int
-
-    @staticmethod
-    def of(block: Block) -> ContractionSchedule:
-        entries = {e.key: e.values for e in block.entries}
-        numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
-        return ContractionSchedule(
-            block.name,
-            str(entries["kind"][0]),
-            str(entries["memory"][0]),
-            str(entries["template"][0]),
-            entries["tuned"][0] in ("yes", True),
-            tuple(int(r) for r in entries["rows"]),
-            numbers.get("columns", 4),
-            numbers.get("panel_bytes", 0),
-            numbers.get("scratch_bytes", 0),
-            numbers.get("items", 1),
-            float(entries.get("step_overhead", (0.0,))[0]),
-            numbers.get("smallest_block", 1),
-        )
-
-
-def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
-    """The contraction schedules that the device and level admit, tuned ones first."""
+    Args:
+        open_extents: whether the plan is made for ranges of extents, which not all templates can take.
+    """
     found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject == "contraction"]
     admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any") and (tuned or not s.tuned)]
+    admitted = [s for s in admitted if s.open_extents or not open_extents]
     if not admitted:
         raise PlanError(f"no contraction schedule for a {kind} device with {memory} memory: add one to schedule.smr")
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
@@ -102,24 +74,29 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        local_memory: int = 0,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.local_memory = local_memory
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
         c = kernel.contraction
         if c is None:
             return
-        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(_count((c.n, *c.k)))
+        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(count((c.n, *c.k)))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
             if schedule.template == "panel":
                 if self._panel(kernel, c, schedule, constant):
+                    return
+            elif schedule.template == "group":
+                if self._group(kernel, c, schedule, constant):
                     return
             elif not (c.stages or kernel.parts or kernel.stages):
                 self._tile(kernel, c, schedule, constant)
@@ -143,27 +120,23 @@ class Scheduler:
     # --- the panel template ---
 
     def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
-        m, k = _most(c.m), _most(c.k)
-        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        columns = 8 if all(largest(n.extent) <= 8 for n, _ in factors) else s.columns
+        m, k = most(c.m), most(c.k)
+        factors = right_factors(kernel)
+        columns = panel_columns(kernel, s)
         tiles = [-(-largest(n.extent) // columns) for n, _ in factors]
-        if k * 4 * s.smallest_block > 4 * s.panel_bytes:
+        capacity = most_rows(kernel, c, s, constant)
+        if capacity == 0:
             return False
-        fixed, row = _scratch(c, columns, constant)
-        if kernel.stages:
-            row += 4 * tiles[0] * columns
-            fixed += sum(4 * _most(stage.axes) for stage in kernel.stages)
-        if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
-            return False
-        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
-        most = max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)) // rows) * rows
-        several = m * _most(c.batch) > s.smallest_block
+        given = kernel.schedule.get("block_rows")
+        rows = min(s.rows, key=lambda r: (-(-(given or m) // r) * (r + s.step_overhead), -r))
+        rows_kept = max(1, capacity // rows) * rows
+        several = m * most(c.batch) > s.smallest_block
         costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(largest(n.extent) for n, _ in factors)
         smallest = rows if costly else s.smallest_block
-        block_rows = self._block_rows(s, c, m, rows, most, constant, smallest)
-        row_blocks = -(-m // block_rows) * _most(c.batch)
+        block_rows = given or self._block_rows(s, c, m, rows, rows_kept, constant, smallest)
+        row_blocks = -(-m // block_rows) * most(c.batch)
         tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant and not costly and not kernel.stages:
+        if row_blocks < s.items and constant and not costly and not kernel.stages and given is None:
             wanted = -(-s.items // row_blocks)
             tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
@@ -178,13 +151,13 @@ class Scheduler:
 
     @staticmethod
     def _block_rows(
-        s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
+        s: ContractionSchedule, c: Contraction, m: int, rows: int, kept: int, constant: bool, smallest: int
     ) -> int:
-        if not constant and _most(c.batch) * 2 >= s.items:
-            return min(most, -(-m // rows) * rows)
-        wanted = -(-m * _most(c.batch) // s.items)
+        if not constant and most(c.batch) * 2 >= s.items:
+            return min(kept, -(-m // rows) * rows)
+        wanted = -(-m * most(c.batch) // s.items)
         block = max(wanted, smallest, rows)
-        return min(most, -(-min(block, m) // rows) * rows)
+        return min(kept, -(-min(block, m) // rows) * rows)
 
     def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -194,17 +167,67 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(factor, (*batch, n, *c.k))
-            flat = values.reshape(_count(batch), n.extent, _count(c.k))
+            flat = values.reshape(count(batch), n.extent, count(c.k))
             padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
             padded[:, : n.extent] = flat
             packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
             name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
         return PackedPanel(name, batch)
 
+    # --- the template of work-groups ---
+
+    def _group(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
+        """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
+        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
+            return False
+        columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+        inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+        demand = Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
+        choice = choose_group(s.tiles, s.splits, demand, s.units, self.local_memory)
+        if choice is None:
+            return False
+        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **asdict(choice.tile), "splits": choice.splits}
+        kernel.schedule["packed"] = packed
+        if packed is not None:
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, choice, demand)
+        return True
+
+    def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = choice.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * choice.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule |= {"partials": partials, "arrivals": arrivals}
+        kernel.writes = (*kernel.writes, partials, arrivals)
+
+    def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
+        """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
+        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+        batch = tuple(v for v in c.batch if any(v in free_variables(b) for _, b in factors))
+        key = ("columns", tuple(_canonical(b, (*batch, *c.k, n)) for n, b in factors), width)
+        name = self._packed.get(key)
+        if name is None:
+            blocks = []
+            for n, b in factors:
+                values = self._evaluate(b, (*batch, *c.k, n)).reshape(-1, n.extent)
+                blocks.append(np.pad(values.astype(np.float32), ((0, 0), (0, -n.extent % width))))
+            flat = np.concatenate(blocks, axis=1)
+            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
+        return PackedPanel(name, batch)
+
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], _most(c.m))}
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], most(c.m))}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -213,7 +236,7 @@ class Scheduler:
         name = self._packed.get(key)
         if name is None:
             values = self._evaluate(c.b, axes)
-            flat = values.reshape(_count((*batch, *c.k)), c.n.extent)
+            flat = values.reshape(count((*batch, *c.k)), c.n.extent)
             name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
         position = Index(0)
         for var in axes[:-1]:
@@ -263,33 +286,10 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
 
 def _staging(c: Contraction) -> int:
     """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(_most(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + _most(c.k) * operations(c.a)
-
-
-def _scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
-    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = _most(c.k)
-    fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
-    row = 4 * k
-    if c.scores is not None:
-        padded = -(-largest(c.scores.n.extent) // columns) * columns
-        fixed += padded * _most(c.scores.k) * 4
-        row += 4 * padded + 4 * _most(c.scores.k)
-    for stage in c.stages:
-        fixed += 4 * _most(stage.axes)
-    return fixed, row
+    stages = sum(most(stage.axes) * operations(stage.body) for stage in c.stages)
+    return stages + most(c.k) * operations(c.a)
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
     """The expression with its axes renamed, so that equal factors are packed once."""
     return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})
-
-
-def _count(variables: tuple[Var, ...]) -> int:
-    return math.prod(v.extent for v in variables)
-
-
-def _most(variables: tuple[Var, ...]) -> int:
-    """The count at the greatest extents of open dimensions."""
-    return largest(_count(variables))

@@ -15,12 +15,10 @@ from smartmem_rules.plan.model import Plan, Slot, Source, Stored
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds, shape_at
-from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.runtime.plan_file import SLACK
 from smartmem_rules.tensor.extents import at, largest
 from smartmem_rules.tensor.primitives import storage_dtype
-
-_SLACK = 64
-"""Bytes behind the end of every buffer: vector loads may reach over the last element."""
+from smartmem_rules.tensor.types import TensorType
 
 
 class RunError(Exception):
@@ -180,6 +178,9 @@ class Executor:
         for tensor in self.plan.tensors.values():
             if tensor.name in self.plan.placement:
                 self._memory[tensor.name] = slots[self.plan.placement[tensor.name]]
+            elif (shared := self._shared(tensor)) is not None:
+                self._memory[tensor.name] = shared
+                continue
             elif tensor.layout.memory == "image":
                 width, height = tensor.layout.image_size(tensor.type.shape)
                 self._memory[tensor.name] = self._image((largest(width), largest(height)), tensor.storage)
@@ -189,18 +190,31 @@ class Executor:
                 self._fill(tensor)
         self._queue.finish()
 
+    def _shared(self, tensor: Stored) -> Any:
+        """A constant of a mapped plan as the device's memory, where that is the host's; else None."""
+        import pyopencl as cl
+
+        if not self.device.host_memory or tensor.packed is None or tensor.layout.memory != "buffer":
+            return None
+        reachable = tensor.packed.base
+        if not isinstance(reachable, np.ndarray) or reachable.nbytes < tensor.packed.nbytes + SLACK:
+            return None
+        if reachable.ctypes.data != tensor.packed.ctypes.data or tensor.packed.nbytes != stored_bytes(tensor):
+            return None
+        return cl.Buffer(self._context, cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR, hostbuf=reachable)
+
     def _slot(self, slot: Slot) -> Any:
         return self._image(slot.size, slot.storage) if slot.memory == "image" else self._buffer(slot.bytes)
 
     def _buffer(self, size: int) -> Any:
         import pyopencl as cl
 
-        if size + _SLACK > self.device.largest_allocation:
+        if size + SLACK > self.device.largest_allocation:
             raise RunError(
                 f"{self.device.name} allocates at most {self.device.largest_allocation} bytes at once; "
                 f"a tensor needs {size}"
             )
-        return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size + _SLACK)
+        return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size + SLACK)
 
     def _image(self, size: tuple[int, int], storage: str) -> Any:
         import pyopencl as cl
@@ -279,7 +293,13 @@ class Executor:
             if host.size:
                 cl.enqueue_copy(self._queue, host, self._memory[name], is_blocking=False)
         self._queue.finish()
-        return {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        results = {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
+        counts = {name: int(results.pop(name)) for name in names}
+        for name, axes in self.plan.sizes.items():
+            for axis, count in axes.items():
+                results[name] = results[name].take(range(counts[count]), axis)
+        return results
 
     def _shown(self, stored: Stored, host: Array) -> Array:
         """A copy of an output as the model gives it."""

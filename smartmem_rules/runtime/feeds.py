@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.graph.model import GraphError
-from smartmem_rules.language.diagnostics import did_you_mean
-from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.tensor.extents import Dimension, at, dimensions, is_symbolic, shape_text
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.types import TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_SEED = 0
@@ -28,6 +27,8 @@ def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> di
     problems: list[str] = []
     for name in feeds:
         if name not in types:
+            from smartmem_rules.language.diagnostics import did_you_mean
+
             near = did_you_mean(name, types)
             problems.append(f"there is no input {name!r}; {near or 'the inputs are ' + _listed(types)}")
     arrays: dict[str, Array] = {}
@@ -38,7 +39,9 @@ def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> di
         array = np.asarray(feeds[name])
         wanted = storage_dtype(type_.dtype)
         if not _fits(array.shape, type_.shape):
-            problems.append(f"the input {name!r} has shape {list(array.shape)}; the model takes {shape_text(type_.shape)}")
+            problems.append(
+                f"the input {name!r} has shape {list(array.shape)}; the model takes {shape_text(type_.shape)}"
+            )
         if array.dtype != wanted:
             problems.append(f"the input {name!r} has elements of type {array.dtype}; the model takes {type_.dtype}")
         arrays[name] = np.ascontiguousarray(array).reshape(array.shape)
@@ -96,6 +99,8 @@ def chosen_extents(open_: Sequence[Dimension], dims: Mapping[str, int] | None) -
     ranges = {dimension.name: dimension for dimension in open_}
     for name, value in (dims or {}).items():
         if name not in ranges:
+            from smartmem_rules.language.diagnostics import did_you_mean
+
             near = did_you_mean(name, ranges)
             known = ", ".join(map(str, open_)) or "none"
             raise GraphError(f"the plan has no open dimension {name!r}; {near or 'it has ' + known}")

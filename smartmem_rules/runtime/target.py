@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from smartmem_rules.language import syntax as s
-from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, choose, devices, numbers, profile_of
+
+if TYPE_CHECKING:
+    from smartmem_rules.language import syntax as s
+    from smartmem_rules.language.rulebase import RuleBase
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,13 @@ def target_of(name: str, base: RuleBase) -> Target:
 
 
 def _within_limits(profile: s.Block, device: Device) -> s.Block:
-    """The profile with its limits lowered to those of the device that runs the plan."""
+    """The profile with its limits lowered to those of the device that runs the plan, and its number of units."""
     limits = {"image2d": (device.image_width, device.image_height), "local_memory": (device.local_memory,)}
     entries = [
         replace(entry, values=tuple(min(int(v), limit) for v, limit in zip(own, limits[entry.key], strict=False)))
         if entry.key in limits and (own := numbers(profile, entry.key))
+        else replace(entry, values=(device.compute_units,))
+        if entry.key == "units"
         else entry
         for entry in profile.entries
     ]

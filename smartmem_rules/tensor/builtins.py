@@ -7,7 +7,7 @@ instantiated, indices over loop variables.  Each function takes values and gives
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from smartmem_rules.tensor.extents import is_symbolic, maximum, minimum

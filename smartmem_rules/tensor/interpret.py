@@ -192,6 +192,8 @@ class _Block:
                 return self._read(expr, axes, clamped)
             case Apply(function="cast", arguments=(argument,), dtype=dtype):
                 return primitives.cast(self.element(argument, axes, clamped), argument.dtype, dtype)
+            case Apply(function="bitcast", arguments=(argument,), dtype=dtype):
+                return primitives.bitcast(self.element(argument, axes, clamped), argument.dtype, dtype)
             case Apply(function=function, arguments=arguments, dtype=dtype):
                 values = tuple(self.element(a, axes, clamped) for a in arguments)
                 return primitives.apply(function, values, dtype)

@@ -1,40 +1,59 @@
-// k0_reduction: global (6,), local None
+// k0_reduction: global (256,), local (256,)
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [6, 10] */,
     write_only image2d_t p1 /* image[d0d1] of [6, 10] */) {
+    __local float across[256] __attribute__((aligned(16)));
     const int item = (int)get_global_id(0);
-    for (int i0 = item * 1; i0 < min((item + 1) * 1, 6); ++i0) {
-        float4 t1 = (float4)(-INFINITY);
-        for (int i1 = 0; i1 < 2; ++i1) {
-            const float4 t2 = *(__global const smr_float4*)(p0 + (i0 * 10 + i1 * 4));
-            t1 = smr_max4(t1, t2);
-        }
-        float t3 = (smr_max1((smr_max1(t1.s0, t1.s2)), (smr_max1(t1.s1, t1.s3))));
-        for (int i2 = 0; i2 < 2; ++i2) {
-            const float t4 = p0[(i0 * 10 + i2 + 8)];
-            t3 = smr_max1(t3, t4);
-        }
-        float4 t5 = (float4)(0.0f);
-        for (int i3 = 0; i3 < 2; ++i3) {
-            const float4 t6 = *(__global const smr_float4*)(p0 + (i0 * 10 + i3 * 4));
-            const float4 t7 = (t6 - (float4)(t3));
-            const float4 t8 = smr_exp4(t7);
-            t5 = t5 + t8;
-        }
-        float t9 = ((t5.s0 + t5.s2) + (t5.s1 + t5.s3));
-        for (int i4 = 0; i4 < 2; ++i4) {
-            const float t10 = p0[(i0 * 10 + i4 + 8)];
-            const float t11 = (t10 - t3);
-            const float t12 = smr_exp1(t11);
-            t9 = t9 + t12;
-        }
-        for (int i5 = 0; i5 < 2; ++i5) {
-            const float4 t13 = *(__global const smr_float4*)(p0 + (i0 * 10 + i5 * 4));
-            const float4 t14 = (t13 - (float4)(t3));
-            const float4 t15 = smr_exp4(t14);
-            const float4 t16 = (t15 / (float4)(t9));
-            write_imagef(p1, (int2)(i5, i0), t16);
-        }
+    const int thread = (int)get_local_id(0);
+    const int i0 = min(item / 2, 5);
+    float4 t1 = (float4)(-INFINITY);
+    for (int i1 = (thread % 2); i1 < 2; i1 += 2) {
+        const float4 t2 = *(__global const smr_float4*)(p0 + (i0 * 10 + i1 * 4));
+        t1 = smr_max4(t1, t2);
+    }
+    float t3 = (smr_max1((smr_max1(t1.s0, t1.s2)), (smr_max1(t1.s1, t1.s3))));
+    for (int i2 = (thread % 2); i2 < 2; i2 += 2) {
+        const float t4 = p0[(i0 * 10 + i2 + 8)];
+        t3 = smr_max1(t3, t4);
+    }
+    across[thread] = t3;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int stride = 1; stride > 0; stride /= 2) {
+        if ((thread % 2) < stride) across[thread] = smr_max1(across[thread], across[thread + stride]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    t3 = across[thread - (thread % 2)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float4 t5 = (float4)(0.0f);
+    for (int i3 = (thread % 2); i3 < 2; i3 += 2) {
+        const float4 t6 = *(__global const smr_float4*)(p0 + (i0 * 10 + i3 * 4));
+        const float4 t7 = (t6 - (float4)(t3));
+        const float4 t8 = smr_exp4(t7);
+        t5 = t5 + t8;
+    }
+    float t9 = ((t5.s0 + t5.s2) + (t5.s1 + t5.s3));
+    for (int i4 = (thread % 2); i4 < 2; i4 += 2) {
+        const float t10 = p0[(i0 * 10 + i4 + 8)];
+        const float t11 = (t10 - t3);
+        const float t12 = smr_exp1(t11);
+        t9 = t9 + t12;
+    }
+    across[thread] = t9;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int stride = 1; stride > 0; stride /= 2) {
+        if ((thread % 2) < stride) across[thread] = across[thread] + across[thread + stride];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    t9 = across[thread - (thread % 2)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i5 = (thread % 2); i5 < 2; i5 += 2) {
+        const float4 t13 = *(__global const smr_float4*)(p0 + (i0 * 10 + i5 * 4));
+        const float4 t14 = (t13 - (float4)(t3));
+        const float4 t15 = smr_exp4(t14);
+        const float4 t16 = (t15 / (float4)(t9));
+        write_imagef(p1, (int2)(i5, i0), t16);
+    }
+    if ((thread % 2) == 0) {
         const float t17 = p0[(i0 * 10 + 8)];
         const float t18 = (t17 - t3);
         const float t19 = smr_exp1(t18);
@@ -78,22 +97,22 @@ __kernel void smr_kernel(
     }
     if (i1 * 4 + 0 < 6) {
          {
-            *(__global smr_float4*)(p2 + (i0 * 4 + i3 * 8)) = t1;
+            *(__global float4*)(p2 + (i0 * 4 + i3 * 8)) = t1;
         }
     }
     if (i1 * 4 + 1 < 6) {
          {
-            *(__global smr_float4*)(p2 + (i0 * 4 + i4 * 8)) = t2;
+            *(__global float4*)(p2 + (i0 * 4 + i4 * 8)) = t2;
         }
     }
     if (i1 * 4 + 2 < 6) {
          {
-            *(__global smr_float4*)(p2 + (i0 * 4 + i5 * 8)) = t3;
+            *(__global float4*)(p2 + (i0 * 4 + i5 * 8)) = t3;
         }
     }
     if (i1 * 4 + 3 < 6) {
          {
-            *(__global smr_float4*)(p2 + (i0 * 4 + i6 * 8)) = t4;
+            *(__global float4*)(p2 + (i0 * 4 + i6 * 8)) = t4;
         }
     }
 }

@@ -1,0 +1,19 @@
+{% for text in functions %}
+{{ text }}
+{% endfor %}
+{% if form == "chain" %}
+// Kernels one after the other: what a work-item reads of the kernels before, it wrote itself.
+{% else %}
+// Kernels side by side: none reads what another one writes; the number of the work-item says whose it is.
+{% endif %}
+__kernel void smr_kernel(
+    {{ parameters }}) {
+    const int item = (int)get_global_id(0);
+{% for call in calls %}
+{% if form == "chain" %}
+    {{ call.name }}({{ call.arguments }}, item);
+{% else %}
+    {{ "else " if not loop.first }}if (item < {{ call.last }}) {{ call.name }}({{ call.arguments }}, item - {{ call.first }});
+{% endif %}
+{% endfor %}
+}

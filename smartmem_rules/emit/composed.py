@@ -1,0 +1,62 @@
+"""Launches of several kernels: each becomes a function, called one after the other or for its own share of work-items."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from smartmem_rules.emit.access import Access
+from smartmem_rules.emit.kernel import Target, extent_parameters, program, render
+from smartmem_rules.plan.model import Argument, Kernel, Source, Stored
+
+Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One function of the launch, and the work-items that it is for."""
+
+    name: str
+    arguments: str
+    first: int
+    last: int
+
+
+def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+    """The steps of a kernel in one launch.
+
+    Args:
+        emit: gives the text of one step.
+
+    Raises:
+        ValueError: the steps of a chain do not have one work-item for each block of rows.
+    """
+    steps = [emit(step, replace(target, inside=True), tensors) for step in kernel.steps]
+    names = list(dict.fromkeys(argument.tensor for step in steps for argument in step.arguments))
+    written = {a.tensor for step in steps for a in step.arguments if a.access == "write"}
+    accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
+    parameters = ",\n    ".join(a.declaration("write" if n in written else "read") for n, a in accesses.items())
+    functions: dict[str, None] = {}
+    calls: list[Call] = []
+    first = 0
+    for step in steps:
+        name = f"smr_part_{hashlib.sha256(step.text.encode()).hexdigest()[:12]}"
+        text = step.text.replace("smr_part", name)
+        # kernels of one program may share a function
+        functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
+        extents = [d.parameter for d in target.dimensions if d.name in step.dimensions]
+        arguments = ", ".join([*(accesses[a.tensor].parameter for a in step.arguments), *extents])
+        items = step.global_size[0]
+        calls.append(Call(name, arguments, first, first + items))
+        first += items
+    if kernel.form == "chain":
+        if len({step.global_size for step in steps}) != 1:
+            raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
+        first = steps[0].global_size[0]
+    used = tuple(d for d in target.dimensions if any(d.name in step.dimensions for step in steps))
+    parameters += extent_parameters(used)
+    text = render("composed.cl", functions=list(functions), form=kernel.form, parameters=parameters, calls=calls)
+    arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
+    text = program(text, target, accesses.values())
+    return Source("smr_kernel", text, arguments, (first,), (1,), dimensions=tuple(d.name for d in used))

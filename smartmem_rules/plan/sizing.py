@@ -1,0 +1,177 @@
+"""How much a kernel needs of a device: scratch memory, arithmetic, bytes of packed factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.group_schedule import GroupTile
+from smartmem_rules.plan.model import Contraction, Kernel
+from smartmem_rules.tensor.expr import Expr, tensors_read
+from smartmem_rules.tensor.extents import largest
+from smartmem_rules.tensor.index import Var
+
+
+@dataclass(frozen=True)
+class ContractionSchedule:
+    """A `schedule NAME for contraction` block."""
+
+    name: str
+    kind: str
+    memory: str
+    template: str
+    tuned: bool
+    rows: tuple[int, ...]
+    columns: int
+    panel_bytes: int
+    scratch_bytes: int
+    items: int
+    step_overhead: float
+    smallest_block: int
+    units: int
+    splits: tuple[int, ...]
+    tiles: tuple[GroupTile, ...]
+    open_extents: bool
+
+    @staticmethod
+    def of(block: Block) -> ContractionSchedule:
+        entries = {e.key: e.values for e in block.entries}
+        numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
+        return ContractionSchedule(
+            block.name,
+            str(entries["kind"][0]),
+            str(entries["memory"][0]),
+            str(entries["template"][0]),
+            entries["tuned"][0] in ("yes", True),
+            tuple(int(r) for r in entries.get("rows", (1,))),
+            numbers.get("columns", 4),
+            numbers.get("panel_bytes", 0),
+            numbers.get("scratch_bytes", 0),
+            numbers.get("items", 1),
+            float(entries.get("step_overhead", (0.0,))[0]),
+            numbers.get("smallest_block", 1),
+            numbers.get("units", 1),
+            tuple(int(n) for n in entries.get("splits", (1,))),
+            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
+            entries.get("extents", ("any",))[0] != "fixed",
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the cost of a launch depends on.
+
+    Attributes:
+        units: work-items that run at once.
+        peak: scalar operations a nanosecond of all units (GFLOP/s).
+        bandwidth: bytes a nanosecond that one unit reads (GB/s).
+        launch: nanoseconds of an enqueue.
+    """
+
+    units: int
+    peak: float
+    bandwidth: float
+    launch: float
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The demands of a kernel whose work-items own whole rows.
+
+    Attributes:
+        most: rows for which a work-item has scratch memory.
+        constant: whether all right factors were packed before.
+        right_bytes: bytes of the right factors of one batch.
+        operations: scalar operations of the whole kernel.
+    """
+
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    most: int
+    constant: bool
+    right_bytes: int
+    operations: int
+
+    @property
+    def batch_count(self) -> int:
+        return most(self.batch)
+
+    @property
+    def m_count(self) -> int:
+        return most(self.m)
+
+
+UNBOUNDED = 1 << 30
+"""Rows of a kernel that keeps nothing of them."""
+
+
+def sizes_of(kernel: Kernel, s: ContractionSchedule, constants: Collection[str]) -> Sizes | None:
+    """None for kernels whose work-items do not own rows, or that the schedule cannot realise."""
+    c = kernel.contraction
+    if c is None:
+        if kernel.form != "reduction":
+            return None
+        fixed = sum(4 * most(stage.axes) for stage in kernel.stages)
+        return Sizes((), kernel.axes, UNBOUNDED, True, 0, kernel.operations) if fixed <= s.scratch_bytes else None
+    if c.scores is not None:
+        return None
+    factors = right_factors(kernel)
+    constant = all(tensors_read(b) and is_constant(b, constants) for _, b in factors)
+    rows = most_rows(kernel, c, s, constant)
+    if rows < 1:
+        return None
+    right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
+    return Sizes(c.batch, c.m, rows, constant, right, kernel.operations)
+
+
+def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
+    """The columns and right factors of a contraction and of those beside it."""
+    c = kernel.contraction
+    assert c is not None
+    return [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+
+
+def panel_columns(kernel: Kernel, s: ContractionSchedule) -> int:
+    """Columns of the register block."""
+    return 8 if all(largest(n.extent) <= 8 for n, _ in right_factors(kernel)) else s.columns
+
+
+def most_rows(kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> int:
+    """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay."""
+    columns, k, m = panel_columns(kernel, s), most(c.k), most(c.m)
+    if k * s.smallest_block > s.panel_bytes:
+        return 0
+    fixed, row = scratch(c, columns, constant)
+    if kernel.stages:
+        row += 4 * -(-largest(c.n.extent) // columns) * columns
+        fixed += sum(4 * most(stage.axes) for stage in kernel.stages)
+    if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
+        return 0
+    return max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)))
+
+
+def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
+    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
+    k = most(c.k)
+    fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
+    row = 4 * k
+    if c.scores is not None:
+        padded = -(-largest(c.scores.n.extent) // columns) * columns
+        fixed += padded * most(c.scores.k) * 4
+        row += 4 * padded + 4 * most(c.scores.k)
+    for stage in c.stages:
+        fixed += 4 * most(stage.axes)
+    return fixed, row
+
+
+def count(variables: tuple[Var, ...]) -> int:
+    """How many values the variables take together."""
+    return math.prod(v.extent for v in variables)
+
+
+def most(variables: tuple[Var, ...]) -> int:
+    """How many values they take at the greatest extents of open dimensions."""
+    return largest(count(variables))
