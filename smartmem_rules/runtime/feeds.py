@@ -85,9 +85,35 @@ def extents_of(types: Mapping[str, TensorType], arrays: Mapping[str, Array]) -> 
     return {dimension.name: given for dimension, _, given in _open_axes(types, arrays)}
 
 
+def given_extents(types: Mapping[str, TensorType], arrays: Mapping[str, Array]) -> dict[str, int]:
+    """The extents of the open dimensions that some of the inputs have, as far as their ranks are right."""
+    fitting = {n: a for n, a in arrays.items() if n in types and a.ndim == len(types[n].shape)}
+    return extents_of(types, fitting)
+
+
 def shape_at(shape: tuple[int, ...], values: Mapping[str, int]) -> tuple[int, ...]:
     """The shape for extents of the open dimensions."""
     return tuple(int(at(extent, values)) for extent in shape)
+
+
+TRIALS = 5
+"""Combinations of extents at which a plan of ranges is checked."""
+
+
+def trial_extents(open_: Sequence[Dimension]) -> list[dict[str, int]]:
+    """Extents to try: the least and the greatest of each dimension and some between, in changing combinations."""
+    if not open_:
+        return [{}]
+    points = []
+    for dimension in open_:
+        span = dimension.high - dimension.low
+        inside = {dimension.low + span * part // 100 for part in (7, 29, 61)}
+        points.append(sorted({dimension.low, dimension.high} | inside))
+    trials = [
+        {d.name: own[(number + shift) % len(own)] for shift, (d, own) in enumerate(zip(open_, points, strict=True))}
+        for number in range(max(map(len, points)))
+    ]
+    return trials[:TRIALS]
 
 
 def chosen_extents(open_: Sequence[Dimension], dims: Mapping[str, int] | None) -> dict[str, int]:
