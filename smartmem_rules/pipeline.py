@@ -19,8 +19,8 @@ from smartmem_rules.plan.model import Plan, PlanError
 from smartmem_rules.runtime.devices import numbers, words
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.tensor.expr import own_indices, walk
-from smartmem_rules.tensor.extents import largest, smallest
 from smartmem_rules.tensor.index import Gathered, Index
+from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -31,7 +31,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
     walk,
 )
-from smartmem_rules.tensor.extents import is_symbolic, largest, several, surely_at_most, surely_below
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import (
     UNKNOWN_EXTENT,
     Atom,
@@ -45,6 +45,7 @@ from smartmem_rules.tensor.index import (
     scale,
     variable,
 )
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
 

@@ -19,8 +19,9 @@ from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, St
 from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.extents import Dimension, largest, surely_below
+from smartmem_rules.tensor.extents import Dimension
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
 

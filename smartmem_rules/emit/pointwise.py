@@ -12,8 +12,9 @@ from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
 from smartmem_rules.emit.primitives import is_float
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.extents import is_symbolic, maximum, several, surely_below
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 CPU_ITEMS = 64

@@ -11,8 +11,8 @@ from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
 from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
-from smartmem_rules.tensor.extents import largest, maximum, several, surely_below
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 CPU_ITEMS = 64

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.extents import several
 from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 GROUP = 256

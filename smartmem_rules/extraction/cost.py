@@ -11,8 +11,8 @@ from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, 
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 
 SIMPLE = frozenset({
     "add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast",

@@ -29,9 +29,10 @@ from smartmem_rules.tensor.expr import (
     TensorType,
     is_open_expression,
 )
-from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic, maximum, minimum, same
+from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var, variable
 from smartmem_rules.tensor.primitives import Array, storage_dtype
+from smartmem_rules.tensor.ranges import maximum, minimum, same
 from smartmem_rules.tensor.substitution import lookup, ravel
 
 MOST_ELEMENTS = 1 << 10

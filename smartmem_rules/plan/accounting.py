@@ -5,8 +5,8 @@ from __future__ import annotations
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.ranges import largest
 
 
 def expressions(kernel: Kernel) -> list[Expr]:

@@ -22,8 +22,8 @@ from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Scheduler, candidates, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.primitives import device_dtype
+from smartmem_rules.tensor.ranges import largest
 
 LAYOUT = "reduction_contiguous"
 

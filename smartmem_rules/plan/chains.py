@@ -16,8 +16,8 @@ from smartmem_rules.plan.model import Kernel, Stage, Store
 from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, sizes_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 

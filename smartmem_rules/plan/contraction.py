@@ -20,8 +20,8 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
-from smartmem_rules.tensor.extents import largest, several, surely_below
 from smartmem_rules.tensor.index import Div, Index, Mod, Var, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_below
 
 ACCUMULATED = ("float32", "float16", "bfloat16")
 """The dtypes that contraction kernels sum, all of them in single precision."""

@@ -15,8 +15,8 @@ from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key,
 from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.plan.rows import Rows
 from smartmem_rules.tensor.expr import Equation, own_indices, tensors_read, walk
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 STAGED = "panel"
 """The template whose work-items stage whole rows of the left factor."""

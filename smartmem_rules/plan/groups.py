@@ -19,8 +19,8 @@ from smartmem_rules.tensor.expr import (
     own_indices,
     walk,
 )
-from smartmem_rules.tensor.extents import largest, several, surely_at_most
 from smartmem_rules.tensor.index import Div, Index, Var, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map
 

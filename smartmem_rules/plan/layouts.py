@@ -9,8 +9,9 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, walk
-from smartmem_rules.tensor.extents import is_symbolic, largest, several
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, several
 
 
 @dataclass(frozen=True)

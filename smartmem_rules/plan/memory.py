@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.plan.model import Kernel, PlanError, Slot, Stored
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 
 TEXEL_LANES = 4
 

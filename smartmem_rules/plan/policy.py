@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from smartmem_rules.language.syntax import Block, Table
 from smartmem_rules.plan.model import PlanError
 from smartmem_rules.plan.program import Definition
-from smartmem_rules.tensor.extents import surely_at_most
+from smartmem_rules.tensor.ranges import surely_at_most
 
 ANY = 1 << 62
 """Bytes that no kernel exceeds."""

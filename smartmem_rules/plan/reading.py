@@ -6,8 +6,8 @@ import math
 
 from smartmem_rules.plan.groups import Group
 from smartmem_rules.tensor.expr import Equation, Expr, Read, substitute_variables, walk
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 
 def group_moves_only(group: Group) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from smartmem_rules.plan.model import INNER, Contraction, Stage
 from smartmem_rules.tensor.expr import Expr, Read, tensors_read, walk
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 ROUNDED = 4
 """Elements to whose multiples arrays are filled up, so that vectors of all rows are aligned."""

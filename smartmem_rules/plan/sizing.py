@@ -11,8 +11,8 @@ from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
-from smartmem_rules.tensor.extents import largest
 from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.ranges import largest
 
 
 @dataclass(frozen=True)

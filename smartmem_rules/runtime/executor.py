@@ -16,8 +16,9 @@ from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
-from smartmem_rules.tensor.extents import at, largest
+from smartmem_rules.tensor.extents import at
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.types import TensorType
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, Select, TensorType, own_indices, walk
-from smartmem_rules.tensor.extents import several, surely_at_most
 from smartmem_rules.tensor.index import Index, Lookup
+from smartmem_rules.tensor.ranges import several, surely_at_most
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 COMPLEXITY = ("one_to_one", "reorganize", "shuffle", "one_to_many", "many_to_many")

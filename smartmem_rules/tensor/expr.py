@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from smartmem_rules.tensor.extents import is_symbolic, surely_at_most, surely_below
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import rename_tensors, substitute
 from smartmem_rules.tensor.types import (
     ALL_DTYPES as ALL_DTYPES,

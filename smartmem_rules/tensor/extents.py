@@ -16,20 +16,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     Integer = int
 else:
     Integer = object
 
-ENUMERATED = 1 << 16
-"""Up to so many combinations of values bounds are found by looking at each; beyond, by interval arithmetic."""
 _PREFIX = "dim_"
 
 
@@ -62,7 +58,9 @@ class Quotient:
     divisor: int
 
     def __str__(self) -> str:
-        if bounds(self.value)[0] >= 0:
+        from smartmem_rules.tensor.ranges import smallest  # which computes with extents
+
+        if smallest(self.value) >= 0:
             return f"({self.value} / {self.divisor})"
         return f"smr_floordiv_i({self.value}, {self.divisor})"
 
@@ -152,26 +150,26 @@ class Extent(Integer):
         return math.prod([self] * power)
 
     def __floordiv__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, float) else floor_divide(self, other)
+        return NotImplemented if isinstance(other, float) else _floor_divide(self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, float) else floor_divide(other, self)
+        return NotImplemented if isinstance(other, float) else _floor_divide(other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return self - other * floor_divide(self, other)
+        return self - other * _floor_divide(self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return other - self * floor_divide(other, self)
+        return other - self * _floor_divide(other, self)
 
     def __divmod__(self, other: Any) -> Any:
-        return floor_divide(self, other), self % other
+        return _floor_divide(self, other), self % other
 
     def __rdivmod__(self, other: Any) -> Any:
-        return floor_divide(other, self), other % self
+        return _floor_divide(other, self), other % self
 
     def __truediv__(self, other: Any) -> Any:
         divisor = int(other) if isinstance(other, float) and other.is_integer() else other
-        quotient = floor_divide(self, divisor) if isinstance(divisor, int) else None
+        quotient = _floor_divide(self, divisor) if isinstance(divisor, int) else None
         return quotient if quotient is not None and quotient * divisor == self else self._refuse()
 
     def __rtruediv__(self, other: Any) -> Any:
@@ -194,16 +192,16 @@ class Extent(Integer):
         return not self == other
 
     def __lt__(self, other: Any) -> bool:
-        return _decided(self, "<", other)
+        return _decide(self, "<", other)
 
     def __le__(self, other: Any) -> bool:
-        return _decided(self, "<=", other)
+        return _decide(self, "<=", other)
 
     def __gt__(self, other: Any) -> bool:
-        return not _decided(self, "<=", other)
+        return not _decide(self, "<=", other)
 
     def __ge__(self, other: Any) -> bool:
-        return not _decided(self, "<", other)
+        return not _decide(self, "<", other)
 
 
 def extent_data(value: int) -> Any:
@@ -252,13 +250,15 @@ def symbol(dimension: Dimension) -> int:
 # --- arithmetic ---
 
 
-def _terms(value: int) -> Mapping[Monomial, int]:
+def terms_of(value: int) -> Mapping[Monomial, int]:
+    """The terms of an extent or a number."""
     if is_symbolic(value):
         return dict(value.terms)  # type: ignore[attr-defined]
     return {(): int(value)} if value else {}
 
 
-def _made(terms: Mapping[Monomial, int]) -> int:
+def made_of(terms: Mapping[Monomial, int]) -> int:
+    """The sum of the terms: a number where no dimension is left."""
     kept = {m: c for m, c in terms.items() if c}
     if not kept:
         return 0
@@ -278,10 +278,10 @@ def _sum(left: int, right: Any, sign: int) -> Any:
         right = int(right)
     if not isinstance(right, int):
         return NotImplemented
-    terms = dict(_terms(left))
-    for monomial, coefficient in _terms(right).items():
+    terms = dict(terms_of(left))
+    for monomial, coefficient in terms_of(right).items():
         terms[monomial] = terms.get(monomial, 0) + sign * coefficient
-    return _made(terms)
+    return made_of(terms)
 
 
 def _product(left: Extent, right: Any) -> Any:
@@ -293,112 +293,25 @@ def _product(left: Extent, right: Any) -> Any:
         return NotImplemented
     terms: dict[Monomial, int] = {}
     for first, a in left.terms:
-        for second, b in _terms(right).items():
+        for second, b in terms_of(right).items():
             monomial = tuple(sorted(first + second, key=repr))
             terms[monomial] = terms.get(monomial, 0) + a * b
-    return _made(terms)
+    return made_of(terms)
 
 
-@lru_cache(maxsize=1 << 16)
-def floor_divide(value: int, divisor: int) -> int:
-    """floor(value / divisor) for a positive divisor, as a polynomial where that is possible.
+def _floor_divide(value: int, divisor: int) -> int:
+    from smartmem_rules.tensor.division import floor_divide  # which computes with extents
 
-    Raises:
-        SymbolicExtentError: the divisor is not positive for all values of the dimensions.
-        ZeroDivisionError: the divisor is zero.
-    """
-    if not is_symbolic(value) and not is_symbolic(divisor):
-        return value // divisor
-    if divisor <= 0:
-        if is_symbolic(divisor) or divisor == 0:
-            raise ZeroDivisionError("division of an extent by zero or less")
-        return floor_divide(-value, -divisor)
-    whole, rest = _divided(value, divisor)
-    low = sure_quotient(rest, divisor)
-    if low is not None:
-        return whole + low
-    return whole + _quotient(rest, divisor)
+    return floor_divide(value, divisor)
 
 
-def split_multiple(value: int, divisor: int) -> tuple[int, int]:
-    """(q, r) with value = q * divisor + r: of numbers 0 <= r < divisor, of extents r is what is left of polynomials."""
-    if is_symbolic(value) or is_symbolic(divisor):
-        return _divided(value, divisor)
-    return divmod(value, divisor)
+def _decide(left: int, operator: str, right: Any) -> bool:
+    from smartmem_rules.tensor.ranges import decided  # which computes with extents
+
+    return decided(left, operator, right)
 
 
-def _divided(value: int, divisor: int) -> tuple[int, int]:
-    """(q, r) with value = q * divisor + r: the terms that the divisor's leading term divides, one after the other."""
-    lead, factor = max(_terms(divisor).items(), key=lambda item: (len(item[0]), [repr(f) for f in item[0]]))
-    whole: int = 0
-    rest = value
-    for _ in range(64):
-        found = None
-        for monomial, coefficient in _terms(rest).items():
-            left = _without(monomial, lead)
-            # the nearest multiple: what remains of the coefficient is small, of either sign
-            times = (2 * coefficient + factor) // (2 * factor) if left is not None else 0
-            if times and not (2 * coefficient == factor and times == 1):
-                found = _made({left: times})  # type: ignore[dict-item]
-                break
-        if found is None:
-            break
-        whole, rest = whole + found, rest - found * divisor
-    return whole, rest
-
-
-def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    left = list(monomial)
-    for factor in part:
-        if factor not in left:
-            return None
-        left.remove(factor)
-    return tuple(left)
-
-
-def sure_quotient(value: int, divisor: int) -> int | None:
-    """floor(value / divisor) where it is one of a few numbers for all values of the dimensions, else None."""
-    for quotient in (0, -1, 1, -2):
-        inner = value - quotient * divisor
-        if surely_at_most(0, inner) and surely_below(inner, divisor):
-            return quotient
-    if not is_symbolic(divisor):
-        low, high = bounds(value)
-        return low // divisor if low // divisor == high // divisor else None
-    return None
-
-
-def _quotient(value: int, divisor: int) -> int:
-    """The floor division itself, with common factors cancelled."""
-    common = gcd(divisor, *(_made({m: c}) for m, c in _terms(value).items() if m or is_symbolic(divisor)))
-    if common != 1 and surely_at_most(1, common):
-        reduced, _ = _divided(divisor, common)
-        inner = floor_divide(value, common)
-        return floor_divide(inner, reduced)
-    (_, leading), *_ = _terms(value).items()
-    if leading < 0 and not is_symbolic(divisor):
-        # floor(-x / d) = -floor((x + d - 1) / d)
-        return -floor_divide(-value + divisor - 1, divisor)
-    return Extent((((Quotient(value, divisor),), 1),))  # type: ignore[arg-type]
-
-
-def gcd(*values: int) -> int:
-    """A common divisor: of numbers the greatest, of extents the content of all their terms."""
-    if Extent not in map(type, values):
-        return math.gcd(*values)
-    monomials: list[tuple[Monomial, int]] = [item for value in values for item in _terms(value).items()]
-    common = list(monomials[0][0]) if monomials else []
-    for monomial, _ in monomials[1:]:
-        rest, kept = list(monomial), []
-        for factor in common:
-            if factor in rest:
-                rest.remove(factor)
-                kept.append(factor)
-        common = kept
-    return _made({tuple(common): math.gcd(*(c for _, c in monomials))})
-
-
-# --- what holds for all values ---
+# --- their dimensions ---
 
 
 def dimensions(value: object) -> frozenset[Dimension]:
@@ -432,124 +345,6 @@ def at(value: int, values: Mapping[str, Any]) -> Any:
                 product = product * (at(factor.value, values) // at(factor.divisor, values))
         total = total + product
     return total
-
-
-def bounds(value: int) -> tuple[int, int]:
-    """The least and greatest value (a bound of them, where there are too many combinations to look at)."""
-    return _bounds(value) if is_symbolic(value) else (value, value)  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=1 << 16)
-def _bounds(value: Extent) -> tuple[int, int]:
-    open_ = sorted(dimensions(value), key=lambda d: d.name)
-    if math.prod(d.high - d.low + 1 for d in open_) <= ENUMERATED:
-        grids = np.meshgrid(*(np.arange(d.low, d.high + 1) for d in open_), indexing="ij", sparse=True)
-        values = np.asarray(at(value, {d.name: grid for d, grid in zip(open_, grids, strict=True)}))
-        return int(values.min()), int(values.max())
-    low = high = 0
-    for monomial, coefficient in value.terms:
-        ranges = [_factor_bounds(factor) for factor in monomial]
-        corners = [1]
-        for least, greatest in ranges:
-            corners = [c * end for c in corners for end in (least, greatest)]
-        low += min(coefficient * c for c in corners)
-        high += max(coefficient * c for c in corners)
-    return low, high
-
-
-def _factor_bounds(factor: Factor) -> tuple[int, int]:
-    if isinstance(factor, Dimension):
-        return factor.low, factor.high
-    (a, b), (c, d) = bounds(factor.value), bounds(factor.divisor)
-    ends = [x // y for x in (a, b) for y in (max(c, 1), max(d, 1))]
-    return min(ends), max(ends)
-
-
-def largest(value: int) -> int:
-    """The greatest value that an extent can take: what memory has to hold and costs are counted with."""
-    return bounds(value)[1]
-
-
-def smallest(value: int) -> int:
-    """The least value that an extent can take."""
-    return bounds(value)[0]
-
-
-def surely_below(left: int, right: int) -> bool:
-    """Whether left < right for all values of the dimensions."""
-    if type(left) is int and type(right) is int:
-        return left < right
-    return bounds(left - right)[1] < 0
-
-
-def surely_at_most(left: int, right: int) -> bool:
-    """Whether left <= right for all values of the dimensions."""
-    if type(left) is int and type(right) is int:
-        return left <= right
-    return bounds(left - right)[1] <= 0
-
-
-def maximum(*values: int) -> int:
-    """The greatest of the values, where it is the same one for all values of the dimensions."""
-    return _extreme(values, ">=")
-
-
-def minimum(*values: int) -> int:
-    """The least of the values, where it is the same one for all values of the dimensions."""
-    return _extreme(values, "<=")
-
-
-def _extreme(values: Sequence[int], operator: str) -> int:
-    if Extent not in map(type, values):
-        return max(values) if operator == ">=" else min(values)
-    best = values[0]
-    for value in values[1:]:
-        first, second = (value, best) if operator == ">=" else (best, value)
-        if surely_at_most(first, second):
-            continue
-        if not surely_at_most(second, first):
-            _decided(first, "<=", second)
-        best = value
-    return best
-
-
-def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal, where that is so for all values of the dimensions or for none.
-
-    Raises:
-        SymbolicExtentError: they are equal for some.
-    """
-    if left == right or not (is_symbolic(left) or is_symbolic(right)):
-        return bool(left == right)
-    if not isinstance(left, int | float) or not isinstance(right, int | float):
-        return False
-    difference = left - right
-    low, high = bounds(difference)
-    if low <= 0 <= high:
-        raise SymbolicExtentError(_undecided(left, "==", right))
-    return False
-
-
-def several(extent: int) -> bool:
-    """Whether a loop of this extent is to be written: it is open or runs more than once."""
-    return is_symbolic(extent) or extent > 1
-
-
-def _decided(left: int, operator: str, right: Any) -> bool:
-    if isinstance(right, float) and math.isinf(right):
-        return right > 0
-    low, high = bounds(left - right)
-    limit = 0 if operator == "<" else 1
-    if high < limit:
-        return True
-    if low >= limit:
-        return False
-    raise SymbolicExtentError(_undecided(left, operator, right))
-
-
-def _undecided(left: int, operator: str, right: int) -> str:
-    ranges = ", ".join(sorted(map(str, dimensions(left) | dimensions(right))))
-    return f"whether {left!r} {operator} {right!r} depends on the extent ({ranges})"
 
 
 # --- texts ---

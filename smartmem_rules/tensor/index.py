@@ -12,17 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from smartmem_rules.tensor.extents import (
-    bounds,
-    gcd,
-    is_symbolic,
-    largest,
-    several,
-    smallest,
-    split_multiple,
-    surely_at_most,
-    surely_below,
-)
+from smartmem_rules.tensor.division import gcd, split_multiple
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from smartmem_rules.tensor.builtins import (
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
-from smartmem_rules.tensor.extents import same
 from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, as_index
+from smartmem_rules.tensor.ranges import same
 from smartmem_rules.tensor.substitution import gathered
 
 

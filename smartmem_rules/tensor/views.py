@@ -14,8 +14,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from smartmem_rules.tensor.expr import Equation
-from smartmem_rules.tensor.extents import is_symbolic, largest, several, surely_below
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import ravel, substitute, unravel
 
 LARGEST_ENUMERATION = 1 << 22
