@@ -19,6 +19,7 @@ from smartmem_rules.plan.model import Plan, PlanError
 from smartmem_rules.runtime.devices import numbers, words
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.tensor.expr import own_indices, walk
+from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Gathered, Index
 from smartmem_rules.tensor.ranges import largest, smallest
 
@@ -61,7 +62,10 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
     with clock.stage("emit"):
-        plan = build(graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory)
+        try:
+            plan = build(graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory)
+        except SymbolicExtentError as error:
+            raise PlanError(f"there is no plan for this range of extents: {error}; give one extent") from error
     if isinstance(source, (str, Path)):
         plan.model = Path(source).stem
     plan.statistics.update(_facts(imported))

@@ -46,9 +46,9 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         # kernels of one program may share a function
         functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
         extents = [d.parameter for d in target.dimensions if d.name in step.dimensions]
-        arguments = ", ".join([*(accesses[a.tensor].parameter for a in step.arguments), *extents])
+        passed = ", ".join([*(accesses[a.tensor].parameter for a in step.arguments), *extents])
         items = step.global_size[0]
-        calls.append(Call(name, arguments, first, first + items))
+        calls.append(Call(name, passed, first, first + items))
         first += items
     if kernel.form == "chain":
         if len({step.global_size for step in steps}) != 1:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.emit.access import consecutive, offset
-from smartmem_rules.emit.expressions import Value
+from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
@@ -250,6 +250,11 @@ def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:
     return position
 
 
+def _element(text: str) -> Internal:
+    """Reads of the accumulator as one element of it."""
+    return lambda read, lane: Value(text, 1)
+
+
 def _bind_accumulator(store: Store, lane: Var | None) -> Store:
     if lane is None:
         return store
@@ -360,8 +365,7 @@ class Columns:
             name = expressions.name(place)
             head = f"for (int {name} = 0; {name} < {extent} - ({before}); ++{name})"
             with expressions.scope(f"if ({before} + 8 > {extent})"), expressions.scope(head):
-                element = Value(f"accumulated[{start} + {name}]", 1)
-                expressions.internal[ACCUMULATOR] = lambda read, lane, element=element: element
+                expressions.internal[ACCUMULATOR] = _element(f"accumulated[{start} + {name}]")
                 self._write({**rows, self.n: add(add(first, Index(start)), variable(place))}, None)
 
     def _partial(self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, guarded: bool) -> None:

@@ -83,7 +83,8 @@ class _Failures:
         else:
             self.hopeless = True
 
-    def error(self) -> GraphError:
+    def error(self, open_: Sequence[Dimension] = ()) -> GraphError:
+        """What to raise; `open_` are the dimensions that are given as ranges."""
         count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
         lines = [f"{count} node{'' if count == 1 else 's'} cannot be imported:"]
         for (domain, operator), reasons in sorted(self.nodes.items()):
@@ -91,6 +92,11 @@ class _Failures:
                 shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
                 lines.append(f"  {domain}::{operator} ({shown}): {reason}")
         lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
+        if open_:
+            ranges = ", ".join(map(str, open_))
+            lines.append(
+                f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
+            )
         if self.hopeless:
             return GraphError("\n".join(lines))
         return UnknownValuesError("\n".join(lines), frozenset(self.unknown))
@@ -127,7 +133,7 @@ class _Import:
         self.used = {name for node in graph.node for name in (*node.input, *node.output)}
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         if self.failures.nodes:
-            raise self.failures.error()
+            raise self.failures.error(self.dimensions)
         # what an output's extent depends on is an output too
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())

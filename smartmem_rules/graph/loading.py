@@ -198,7 +198,7 @@ def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
         ends = extent if isinstance(extent, tuple | list) else (extent, extent)
         if len(ends) != 2 or not all(isinstance(end, int) and not isinstance(end, bool) for end in ends):
             raise GraphError(
-                f"the dimension {name!r} is given as {extent!r}; give a number, or the least and the greatest as (1, 512)"
+                f"the dimension {name!r} is given as {extent!r}; give a number or the ends of a range, (1, 512)"
             )
         if not 1 <= ends[0] <= ends[1]:
             raise GraphError(

@@ -132,7 +132,9 @@ def _element(expr: Expr, values: Mapping[Var, int], known: Mapping[str, Array]) 
             return _element(then if _condition(condition, values, known) else otherwise, values, known)
         case Reduce(kind=kind, variables=variables, body=body):
             places = itertools.product(*(range(v.extent) for v in variables))
-            return REDUCTIONS[kind]([_element(body, {**values, **dict(zip(variables, p))}, known) for p in places])
+            return REDUCTIONS[kind](
+                [_element(body, {**values, **dict(zip(variables, p, strict=True))}, known) for p in places]
+            )
         case Apply(function="cast", arguments=(argument,), dtype=dtype):
             return _cast(_element(argument, values, known), dtype)
         case Apply(function=function, arguments=arguments):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Scheduler, candidates, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
+from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest
 
@@ -102,14 +104,18 @@ def build(
     choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
     scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits, profile.local_memory)
     for leaf in leaves:
-        scheduler.schedule(leaf)
+        with _for_ranges(leaf):
+            scheduler.schedule(leaf)
     for kernel in kernels:
         kernel.note_borders()
     _drop_unused(tensors, kernels, program)
     _pack_constants(tensors, program.constants)
     width = 4 if memory == "image" else profile.vector_width
     target = Target(profile.kind, width, profile.local_memory, profile.matrix, dimensions=graph.dimensions)
-    sources = [emit(kernel, target, tensors) for kernel in kernels]
+    sources = []
+    for kernel in kernels:
+        with _for_ranges(kernel):
+            sources.append(emit(kernel, target, tensors))
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
@@ -117,6 +123,15 @@ def build(
         graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, slots, placement, graph.sizes, graph.dimensions,
     )  # fmt: skip
+
+
+@contextmanager
+def _for_ranges(kernel: Kernel) -> Iterator[None]:
+    """Name the operators whose kernel needs an open extent as a number."""
+    try:
+        yield
+    except SymbolicExtentError as error:
+        raise PlanError(f"the kernel of {', '.join(kernel.origin)} cannot take a range of extents: {error}") from error
 
 
 def _chained(

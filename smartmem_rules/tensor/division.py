@@ -89,7 +89,7 @@ def _quotient(value: int, divisor: int) -> int:
     if leading < 0 and not is_symbolic(divisor):
         # floor(-x / d) = -floor((x + d - 1) / d)
         return -floor_divide(-value + divisor - 1, divisor)
-    return Extent((((Quotient(value, divisor),), 1),))  # type: ignore[arg-type]
+    return Extent((((Quotient(value, divisor),), 1),))
 
 
 def gcd(*values: int) -> int:

@@ -85,7 +85,7 @@ class Extent(Integer):
     # --- what it is taken for ---
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         return int
 
     def _refuse(self) -> Any:
@@ -94,7 +94,7 @@ class Extent(Integer):
     def __index__(self) -> int:
         return int(self._refuse())
 
-    __int__ = __float__ = __trunc__ = __index__  # type: ignore[assignment]
+    __int__ = __float__ = __trunc__ = __index__
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.terms,)
@@ -144,7 +144,7 @@ class Extent(Integer):
 
     __rmul__ = __mul__
 
-    def __pow__(self, power: Any, modulo: None = None) -> Any:
+    def __pow__(self, power: Any, modulo: None = None) -> Any:  # type: ignore[override]
         if not isinstance(power, int) or is_symbolic(power) or not 0 <= power <= 8:
             return self._refuse()
         return math.prod([self] * power)
@@ -180,7 +180,7 @@ class Extent(Integer):
 
     __ceil__ = __floor__
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: Any = None) -> Any:
         return self
 
     # --- comparisons ---
@@ -316,7 +316,7 @@ def _decide(left: int, operator: str, right: Any) -> bool:
 
 def dimensions(value: object) -> frozenset[Dimension]:
     """The open dimensions that an extent depends on; none for a number."""
-    return _dimensions(value) if is_symbolic(value) else frozenset()  # type: ignore[arg-type]
+    return _dimensions(value) if is_symbolic(value) else frozenset()
 
 
 @lru_cache(maxsize=1 << 14)

@@ -28,7 +28,7 @@ ENUMERATED = 1 << 16
 
 def bounds(value: int) -> tuple[int, int]:
     """The least and greatest value (a bound of them, where there are too many combinations to look at)."""
-    return _bounds(value) if is_symbolic(value) else (value, value)  # type: ignore[arg-type]
+    return _bounds(value) if is_symbolic(value) else (value, value)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -115,7 +115,7 @@ def same(left: Any, right: Any) -> bool:
         return bool(left == right)
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         return False
-    difference = left - right
+    difference: Any = left - right
     low, high = bounds(difference)
     if low <= 0 <= high:
         raise SymbolicExtentError(_undecided(left, "==", right))
@@ -139,6 +139,6 @@ def decided(left: int, operator: str, right: Any) -> bool:
     raise SymbolicExtentError(_undecided(left, operator, right))
 
 
-def _undecided(left: int, operator: str, right: int) -> str:
+def _undecided(left: Any, operator: str, right: Any) -> str:
     ranges = ", ".join(sorted(map(str, dimensions(left) | dimensions(right))))
     return f"whether {left!r} {operator} {right!r} depends on the extent ({ranges})"
