@@ -1,4 +1,4 @@
-"""Exports transformers with open dimensions and without their weights: `python bench/zoo/dynamic.py -o examples/models`.
+"""Exports transformers with open dimensions, without their weights: `python bench/zoo/dynamic.py -o examples/models`.
 
 BERT and Pythia take sequences of any length, the encoder of Whisper (whose positions are fixed) batches of any size.
 Needs the extra `zoo` and the package transformers.
@@ -93,9 +93,7 @@ SEQUENCES = {0: "batch", 1: "sequence"}
 MODELS = {
     "bert_base.dynamic": Case(bert, lambda: tokens(3), SEQUENCES),
     "pythia_70m.dynamic": Case(pythia, lambda: tokens(2), SEQUENCES),
-    "whisper_tiny_encoder.dynamic": Case(
-        whisper, lambda: {"input_features": torch.randn(2, 80, 3000)}, {0: "batch"}
-    ),
+    "whisper_tiny_encoder.dynamic": Case(whisper, lambda: {"input_features": torch.randn(2, 80, 3000)}, {0: "batch"}),
 }
 
 

@@ -16,7 +16,9 @@ PARTS = (0.0, 0.4, 1.0)
 
 
 def model(nodes: list[onnx.NodeProto], feeds: Arrays, constants: Arrays, outputs: dict[str, int]) -> onnx.ModelProto:
-    inputs = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
+    inputs = [
+        helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()
+    ]
     results = [helper.make_tensor_value_info(name, dtype, None) for name, dtype in outputs.items()]
     weights = [numpy_helper.from_array(v, k) for k, v in constants.items()]
     graph = helper.make_graph(nodes, "selection", inputs, results, weights)
