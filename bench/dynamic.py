@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from smartmem_rules import OptimizedPlan, optimize
-from smartmem_rules.graph.zoo import shipped_model
+from smartmem_rules.resources import models_path
 from smartmem_rules.runtime.benchmarks import Contender, interleaved
 from smartmem_rules.runtime.reference import ONNXRUNTIME, TOLERANCES, Reference, check_outputs, open_reference
 
@@ -34,9 +34,9 @@ class Case:
 
 SEQUENCE = Case({"batch": 1, "sequence": (1, 512)}, "sequence", (1, 13, 64, 200, 512))
 CASES = {
-    "bert_base.dynamic": SEQUENCE,
-    "pythia_70m.dynamic": SEQUENCE,
-    "whisper_tiny_encoder.dynamic": Case({"batch": (1, 8)}, "batch", (1, 2, 3, 5, 8)),
+    "bert_base": SEQUENCE,
+    "pythia_70m": SEQUENCE,
+    "whisper_tiny_encoder": Case({"batch": (1, 8)}, "batch", (1, 2, 3, 5, 8)),
 }
 
 
@@ -57,7 +57,7 @@ def main() -> int:
 
 def measured(name: str, case: Case, runs: int, show: bool) -> list[dict[str, Any]]:
     """A row for each extent."""
-    path = shipped_model(name)
+    path = models_path() / "dynamic" / f"{name}.onnx"
     plan = optimize(path, dims=case.dims)
     reference = open_reference(path, (ONNXRUNTIME,))
     low, high = plan.dimensions[case.dimension]

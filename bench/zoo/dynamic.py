@@ -1,4 +1,4 @@
-"""Exports transformers with open dimensions, without their weights: `python bench/zoo/dynamic.py -o examples/models`.
+"""Exports transformers with open dimensions, without their weights, into examples/models/dynamic: `python bench/zoo/dynamic.py`.
 
 BERT and Pythia take sequences of any length, the encoder of Whisper (whose positions are fixed) batches of any size.
 Needs the extra `zoo` and the package transformers.
@@ -91,9 +91,9 @@ def tokens(count: int) -> dict[str, torch.Tensor]:
 
 SEQUENCES = {0: "batch", 1: "sequence"}
 MODELS = {
-    "bert_base.dynamic": Case(bert, lambda: tokens(3), SEQUENCES),
-    "pythia_70m.dynamic": Case(pythia, lambda: tokens(2), SEQUENCES),
-    "whisper_tiny_encoder.dynamic": Case(whisper, lambda: {"input_features": torch.randn(2, 80, 3000)}, {0: "batch"}),
+    "bert_base": Case(bert, lambda: tokens(3), SEQUENCES),
+    "pythia_70m": Case(pythia, lambda: tokens(2), SEQUENCES),
+    "whisper_tiny_encoder": Case(whisper, lambda: {"input_features": torch.randn(2, 80, 3000)}, {0: "batch"}),
 }
 
 
@@ -101,7 +101,7 @@ def main() -> int:
     """Export the models that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all by default")
-    parser.add_argument("-o", "--output", type=Path, default=Path("examples/models"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("examples/models/dynamic"))
     arguments = parser.parse_args()
     for name in arguments.models or MODELS:
         path = arguments.output / f"{name}.onnx"
