@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from smartmem_rules.egraph.model import Saturation
+    from smartmem_rules.plan.build import Planning
 
 
 class Stages(Protocol):
@@ -54,6 +56,44 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`."""
     from smartmem_rules.plan.build import Profile, build
 
+    graph, base, target, facts = _extracted(request, clock)
+    with clock.stage("emit"), _of_ranges():
+        profile = Profile.of(target.profile)
+        plan = build(graph, base, profile, request.level, request.dtype, request.memory, _tuned(target))
+    if isinstance(request.source, (str, Path)):
+        plan.model = Path(request.source).stem
+    plan.statistics.update(facts)
+    plan.statistics.update(memory=request.memory, device=target.name)
+    return plan, target
+
+
+def make_planning(request: Request) -> tuple[Planning, Target]:
+    """The kernels of a model before they are sized, for tuning; the exceptions are those of `api.optimize`."""
+    from smartmem_rules.plan.build import Profile, prepare
+
+    graph, base, target, _ = _extracted(request, _Unmeasured())
+    profile = Profile.of(target.profile)
+    with _of_ranges():
+        return prepare(graph, base, profile, request.level, request.dtype, request.memory), target
+
+
+class _Unmeasured:
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """No stage is measured."""
+        return nullcontext()
+
+
+def _tuned(target: Target) -> dict[str, dict[str, int]]:
+    """The tuned sizes for a target's device, or for its profile where the device is not here."""
+    from smartmem_rules.tuning.database import Place, Tunings
+
+    device = target.device
+    name, driver = ("", "") if device is None else (device.name, device.driver)
+    return Tunings.of_user().choices(Place(name, driver, target.profile.name))
+
+
+def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target, dict[str, Any]]:
+    """The cheapest form of a model, what it is for, and what the plan is to remember."""
     with clock.stage("import"):
         base = _rules(tuple(map(str, request.rules)), tuple(sorted(request.disable)))
         level = level_of(request.level, base)
@@ -61,17 +101,16 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
         source = request.source
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
-    with clock.stage("emit"):
-        try:
-            plan = build(graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory)
-        except SymbolicExtentError as error:
-            raise PlanError(f"there is no plan for this range of extents: {error}; give one extent") from error
-    if isinstance(source, (str, Path)):
-        plan.model = Path(source).stem
-    plan.statistics.update(_facts(imported))
-    plan.statistics.update(choice)
-    plan.statistics.update(memory=request.memory, device=target.name)
-    return plan, target
+    return graph, base, target, {**_facts(imported), **choice}
+
+
+@contextmanager
+def _of_ranges() -> Iterator[None]:
+    """Planning, in which nothing may need an open extent as a number."""
+    try:
+        yield
+    except SymbolicExtentError as error:
+        raise PlanError(f"there is no plan for this range of extents: {error}; give one extent") from error
 
 
 def level_of(name: str, base: RuleBase) -> s.Block:

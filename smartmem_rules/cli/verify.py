@@ -59,8 +59,8 @@ def command(
     Exit codes: 0 no rule is wrong, 1 some rule is wrong or vacuous, 2 bad input.
     """
     from smartmem_rules.verify.mutants import measure
-    from smartmem_rules.verify.run import save as save_counterexample
     from smartmem_rules.verify.run import verify
+    from smartmem_rules.verify.save import save as save_counterexample
 
     with progress_display() as progress:
         found = verify(

@@ -55,8 +55,19 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
             raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
         first = steps[0].global_size[0]
     used = tuple(d for d in target.dimensions if any(d.name in step.dimensions for step in steps))
-    parameters += extent_parameters(used)
-    text = render("composed.cl", functions=list(functions), form=kernel.form, parameters=parameters, calls=calls)
+    text = render(
+        "composed.cl",
+        functions=list(functions),
+        form=kernel.form,
+        inside=target.inside,
+        parameters=parameters + extent_parameters(used),
+        calls=calls,
+        tables=[],
+        shared=[],
+    )
     arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
+    dimensions = tuple(d.name for d in used)
+    if target.inside:
+        return Source("smr_part", text, arguments, (first,), (1,), dimensions=dimensions)
     text = program(text, target, accesses.values())
-    return Source("smr_kernel", text, arguments, (first,), (1,), dimensions=tuple(d.name for d in used))
+    return Source("smr_kernel", text, arguments, (first,), (1,), dimensions=dimensions)

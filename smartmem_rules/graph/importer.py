@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import onnx
 
 from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
+from smartmem_rules.graph.functions import body_of
 from smartmem_rules.graph.loading import (
     Dims,
     ModelSource,
@@ -33,7 +34,7 @@ from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions, Instance, operand_name, output_name
-from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
 _SHOWN = 4
@@ -205,8 +206,13 @@ class _Import:
             else:
                 self.values[outputs[0]] = value
             return
+        flow = ControlFlow(self.values, self.missing, self._process)
+        body = None if self.matcher.undefined(node) is None else self._function(node, operands)
+        if body is not None:
+            flow.call(node, name, body)
+            return
         if has_body(node):
-            ControlFlow(self.values, self.missing, self._process).unfold(node, name)
+            flow.unfold(node, name)
             return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
@@ -224,6 +230,9 @@ class _Import:
                 raise
             raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})") from None
         self._instance(node, name, match, outputs)
+
+    def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
+        return body_of(node, [None if o is None else self.types[o] for o in operands], self.matcher.opsets)
 
     def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
         results = self.folder.run(node, [None if o is None else self.values[o] for o in operands])
@@ -244,7 +253,7 @@ class _Import:
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
         if known and sizes:
             raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
-        if known and self.computed.isdisjoint(outputs) and self._known(instance, names, outputs):
+        if known and self.computed.isdisjoint(outputs) and self._known(instance, match.operands, outputs):
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -264,19 +273,18 @@ class _Import:
         if match.moves_only:
             self.layout_nodes.add(name)
 
-    def _known(self, instance: Instance, names: Mapping[str, str], outputs: list[str]) -> bool:
+    def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str]) -> bool:
         """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
-        operands = {local: self.values[name] for local, name in names.items() if name in self.values}
-        if self.dimensions and (is_open(instance.equations) or any(map(holds_extents, operands.values()))):
-            try:
-                results = evaluate_shapes(instance.equations, operands)
-            except SymbolicExtentError:
-                return False
-        else:
-            results = evaluate_equations(instance.equations, operands)
-        for size in instance.sizes:
-            name, count = output_name(size.output), int(results[output_name(size.count)])
-            results[name] = results[name].take(range(count), size.axis)
+        values = [None if o is None or o not in self.values else self.values[o] for o in operands]
+        held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
+        if not self.dimensions or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):
+            for output, value in zip(outputs, evaluate_instance(instance, values), strict=False):
+                self.values[output] = value
+            return True
+        try:
+            results = evaluate_shapes(instance.equations, held)
+        except SymbolicExtentError:
+            return False
         types = {equation.tensor: equation.type for equation in instance.equations}
         for place, output in enumerate(outputs):
             result = results[output_name(place)]

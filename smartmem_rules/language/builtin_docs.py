@@ -36,6 +36,7 @@ LIST_DOCS: dict[str, tuple[str, str]] = {
     "ceil": ("ceil(v)", "rounded up"),
     "round": ("round(v)", "the nearest whole number, halves to the even one"),
     "sqrt": ("sqrt(v)", "the square root"),
+    "single": ("single(v)", "rounded to float32"),
     "int": ("int(v)", "without what stands behind the point"),
     "shape": ("shape(x)", "the extents of a tensor"),
     "extent": ("extent(x, axis)", "the extent of one axis of a tensor"),

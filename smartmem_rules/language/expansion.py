@@ -124,10 +124,29 @@ class Names:
 
     def resolved(self, item: s.Item) -> s.Item:
         """The item with predicates and constants written out; a guard keeps the span of what its author wrote."""
-        if not self.predicates and not self.constants:
+        if not self._occur_in(item):
             return item
         hidden = _bound_in(item) if isinstance(item, s.Operator | s.Function) else frozenset()
         return rebuilt(item, lambda node: self._resolved(node, hidden))
+
+    def _occur_in(self, item: s.Item) -> bool:
+        """Whether an item speaks of any of them; most do not."""
+        stack: list[object] = [item]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, tuple):
+                stack.extend(node)
+            elif isinstance(node, s.Syntax):
+                if isinstance(node, s.Name):
+                    if node.id in self.constants:
+                        return True
+                    continue
+                if isinstance(node, s.PatternVariable) and node.name in self.constants:
+                    return True
+                if isinstance(node, s.Call) and node.function in self.predicates:
+                    return True
+                stack.extend([getattr(node, name) for name in s.parts_of(node)])
+        return False
 
     def _resolved(self, node: s.Syntax, hidden: frozenset[str]) -> s.Syntax | None:
         if isinstance(node, s.Name) and node.id in self.constants and node.id not in hidden:

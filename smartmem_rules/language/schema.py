@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["word", "number", "text"]
+Kind = Literal["word", "number", "text", "space"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Key:
     """One key of a block.
 
     Attributes:
-        kind: of each value; `word` and `number` are written plainly, `text` in quotes.
+        kind: of each value; `word` and `number` are written plainly, `text` in quotes; `space`: a word, then numbers.
         least, most: how many values; no upper bound where `most` is None.
         choices: the words that are admitted; all where empty.
         refers: the kind of item that each word names, so that it must exist.
@@ -78,7 +78,18 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("template", "word", "the template of codegen/ that realises it", True, choices=("panel", "group", "tile")),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
         _number("rows", "rows of the register block to choose from", False, 1, None),
-        _number("columns", "columns of the register block"),
+        _number("columns", "columns of the register block to choose from", False, 1, None),
+        _number("column_overhead", "what a tile of columns costs besides its columns, in columns"),
+        _number("most_sums", "sums of a register block that the device's registers hold"),
+        Key(
+            "search",
+            "space",
+            "sizes that tuning tries: which size of the template, and its values",
+            least=2,
+            most=None,
+            choices=("rows", "columns", "block_rows", "tiles_per_block"),
+            repeats=True,
+        ),
         Key("extents", "word", "`fixed` for a template that cannot take open extents", choices=("any", "fixed")),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
@@ -122,6 +133,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
         ),
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
+        _number("launches", "the time of a small kernel on one unit of the device, in launches"),
     ),
 }
 

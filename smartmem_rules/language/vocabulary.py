@@ -34,7 +34,7 @@ def _exactly(count: int, names: str) -> dict[str, Arity]:
 
 LIST_FUNCTIONS: dict[str, Arity] = {
     **_exactly(1, "rank prod sum_of ones zeros reverse sort cumsum shape dtype count present fail"),
-    **_exactly(1, "abs sign floor ceil round sqrt int letters distinct"),
+    **_exactly(1, "abs sign floor ceil round sqrt single int letters distinct"),
     **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel near parts"),
     "range": Arity(1, 3),
     **_exactly(3, "put insert clamp"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
@@ -25,7 +25,7 @@ class ContractionSchedule:
     template: str
     tuned: bool
     rows: tuple[int, ...]
-    columns: int
+    columns: tuple[int, ...]
     panel_bytes: int
     scratch_bytes: int
     items: int
@@ -35,6 +35,9 @@ class ContractionSchedule:
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
     open_extents: bool
+    column_overhead: float
+    most_sums: int
+    spaces: Mapping[str, tuple[int, ...]]
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
@@ -47,7 +50,7 @@ class ContractionSchedule:
             str(entries["template"][0]),
             entries["tuned"][0] in ("yes", True),
             tuple(int(r) for r in entries.get("rows", (1,))),
-            numbers.get("columns", 4),
+            tuple(int(c) for c in entries.get("columns", (4,))),
             numbers.get("panel_bytes", 0),
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
@@ -57,6 +60,9 @@ class ContractionSchedule:
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
             entries.get("extents", ("any",))[0] != "fixed",
+            float(entries.get("column_overhead", (0.0,))[0]),
+            numbers.get("most_sums", 1 << 20),
+            {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
         )
 
 
@@ -104,6 +110,8 @@ class Sizes:
         return most(self.m)
 
 
+INNER_COLUMNS = 16
+"""Columns of the register block that computes scores."""
 UNBOUNDED = 1 << 30
 """Rows of a kernel that keeps nothing of them."""
 
@@ -135,13 +143,20 @@ def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
 
 
 def panel_columns(kernel: Kernel, s: ContractionSchedule) -> int:
-    """Columns of the register block."""
-    return 8 if all(largest(n.extent) <= 8 for n, _ in right_factors(kernel)) else s.columns
+    """Columns of the register block: wide ones, unless too much of the last one would be wasted."""
+    extents = [largest(n.extent) for n, _ in right_factors(kernel)]
+    return min(s.columns, key=lambda c: (sum(-(-n // c) for n in extents) * (c + s.column_overhead), -c))
 
 
-def most_rows(kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> int:
-    """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay."""
-    columns, k, m = panel_columns(kernel, s), most(c.k), most(c.m)
+def most_rows(
+    kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, columns: int | None = None
+) -> int:
+    """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay.
+
+    Args:
+        columns: of the register block; by default those that the schedule chooses.
+    """
+    columns, k, m = columns or panel_columns(kernel, s), most(c.k), most(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
     fixed, row = scratch(c, columns, constant)
@@ -150,7 +165,7 @@ def most_rows(kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: 
         fixed += sum(4 * most(stage.axes) for stage in kernel.stages)
     if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
         return 0
-    return max(1, min(s.panel_bytes // (4 * k), (s.scratch_bytes - fixed) // max(row, 1)))
+    return max(1, (s.scratch_bytes - fixed) // max(row, 1))
 
 
 def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
@@ -159,7 +174,7 @@ def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
     fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
     row = 4 * k
     if c.scores is not None:
-        padded = -(-largest(c.scores.n.extent) // columns) * columns
+        padded = -(-largest(c.scores.n.extent) // INNER_COLUMNS) * INNER_COLUMNS
         fixed += padded * most(c.scores.k) * 4
         row += 4 * padded + 4 * most(c.scores.k)
     for stage in c.stages:
