@@ -8,17 +8,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, input_types
-from smartmem_rules.runtime.feeds import DEFAULT_SEED, random_feeds
+from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, save_plan
-from smartmem_rules.runtime.reference import TOLERANCES, Check, NoReferenceError, check_outputs, open_reference
+from smartmem_rules.runtime.reference import (
+    TOLERANCES,
+    Check,
+    NoReferenceError,
+    check_outputs,
+    open_reference,
+    worst_check,
+)
 from smartmem_rules.runtime.target import device_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smartmem_rules.graph.loading import ModelSource
+    from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.plan.model import Kernel, Plan
     from smartmem_rules.runtime.feeds import Array
@@ -85,18 +94,46 @@ class OptimizedPlan:
         """Every kernel's name and milliseconds on the device."""
         return self.prepare().profile(self.random_feeds() if feeds is None else feeds)
 
-    def random_feeds(self, seed: int = DEFAULT_SEED) -> dict[str, Array]:
-        """Random inputs; integers that index something stay within it."""
-        return random_feeds(input_types(self.plan), seed, self.plan.statistics.get("input_bounds"))
+    @property
+    def dimensions(self) -> dict[str, tuple[int, int]]:
+        """The open dimensions for which the plan is made, with their least and greatest extents."""
+        return {dimension.name: (dimension.low, dimension.high) for dimension in self.plan.dimensions}
+
+    def random_feeds(
+        self,
+        seed: int = DEFAULT_SEED,
+        dims: Mapping[str, int] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> dict[str, Array]:
+        """Random inputs; integers that index something stay within it.
+
+        Args:
+            dims: extents of the open dimensions; by default those of the given inputs, else the greatest.
+            given: inputs that are not drawn.
+
+        Raises:
+            GraphError: an extent is outside the range for which the plan is made.
+        """
+        types = input_types(self.plan)
+        arrays = {name: np.asarray(array) for name, array in (given or {}).items()}
+        extents = {**given_extents(types, arrays), **(dims or {})}
+        return {**random_feeds(types, seed, self.plan.statistics.get("input_bounds"), extents), **arrays}
 
     def check(
-        self, model: ModelSource | None = None, seed: int = DEFAULT_SEED, tolerance: float | None = None
+        self,
+        model: ModelSource | None = None,
+        seed: int = DEFAULT_SEED,
+        tolerance: float | None = None,
+        dims: Mapping[str, int] | None = None,
     ) -> Check:
         """Compare the outputs for random inputs with ONNX Runtime's, or with those of ONNX's reference evaluator.
+
+        A plan for ranges of extents is compared at several of them, unless `dims` says at which.
 
         Args:
             model: the ONNX model; by default what the plan was made of.
             tolerance: for max|a - b| / max|reference|; by default 1e-4 for float32 and 2e-2 for float16.
+            dims: extents of the open dimensions.
 
         Raises:
             NoReferenceError: no reference takes the model.
@@ -106,9 +143,13 @@ class OptimizedPlan:
         if source is None:
             raise ValueError("this plan does not know its ONNX model; give it: check(model)")
         reference = open_reference(source)
-        feeds = self.random_feeds(seed)
         limit = TOLERANCES[self.plan.dtype] if tolerance is None else tolerance
-        self.last_check = check_outputs(self.run(feeds), reference.run(feeds), reference.name, limit, seed)
+        checks = []
+        for extents in trial_extents(self.plan.dimensions) if dims is None else [dims]:
+            feeds = self.random_feeds(seed, extents)
+            made = check_outputs(self.run(feeds), reference.run(feeds), reference.name, limit, seed)
+            checks.append((extents, made))
+        self.last_check = worst_check(checks) if self.plan.dimensions else checks[0][1]
         return self.last_check
 
     def check_or_reason(self, model: ModelSource | None = None, seed: int = DEFAULT_SEED) -> Check:
@@ -166,7 +207,7 @@ def optimize(
     dtype: str = "float32",
     memory: str = "auto",
     disable: Collection[str] = (),
-    dims: Mapping[str, int] | None = None,
+    dims: Dims | None = None,
     progress: Progress | None = None,
     layout: str = "exact",
 ) -> OptimizedPlan:
@@ -180,7 +221,7 @@ def optimize(
         dtype: the element type in which floats are stored, float32 or float16.
         memory: `auto` chooses by cost; `image` or `buffer` puts every tensor there if the device can.
         disable: names of rules that are left out.
-        dims: extents of the model's symbolic dimensions.
+        dims: extents of the model's symbolic dimensions; (least, greatest) makes a plan for all extents in between.
         layout: `exact` chooses the contiguous axes for the whole graph, `local` edge by edge.
 
     Raises:
@@ -210,7 +251,7 @@ def explain_model(
     dtype: str = "float32",
     memory: str = "auto",
     disable: Collection[str] = (),
-    dims: Mapping[str, int] | None = None,
+    dims: Dims | None = None,
     progress: Progress | None = None,
     layout: str = "exact",
 ) -> dict[str, Any]:
@@ -263,7 +304,7 @@ def explain_rule_on(
     dtype: str = "float32",
     memory: str = "auto",
     disable: Collection[str] = (),
-    dims: Mapping[str, int] | None = None,
+    dims: Dims | None = None,
     progress: Progress | None = None,
     layout: str = "exact",
 ) -> dict[str, Any]:
@@ -287,7 +328,7 @@ def _plan(
     dtype: str,
     memory: str,
     disable: Collection[str],
-    dims: Mapping[str, int] | None,
+    dims: Dims | None,
     clock: Clock,
     layout: str,
 ) -> tuple[Plan, Target]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.loading import Dims
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import did_you_mean
@@ -19,7 +20,9 @@ from smartmem_rules.plan.model import Plan, PlanError
 from smartmem_rules.runtime.devices import numbers, words
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.tensor.expr import own_indices, walk
+from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Gathered, Index
+from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -46,7 +49,7 @@ class Request:
     dtype: str
     memory: str
     disable: Collection[str]
-    dims: Mapping[str, int]
+    dims: Dims
     layout: str = "exact"
 
 
@@ -55,7 +58,7 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     from smartmem_rules.plan.build import Profile, build
 
     graph, base, target, facts = _extracted(request, clock)
-    with clock.stage("emit"):
+    with clock.stage("emit"), _of_ranges():
         profile = Profile.of(target.profile)
         plan = build(
             graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target)
@@ -73,7 +76,8 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
 
     graph, base, target, _ = _extracted(request, _Unmeasured())
     profile = Profile.of(target.profile)
-    return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target
+    with _of_ranges():
+        return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target
 
 
 class _Unmeasured:
@@ -101,6 +105,15 @@ def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
     return graph, base, target, {**_facts(imported), **choice}
+
+
+@contextmanager
+def _of_ranges() -> Iterator[None]:
+    """Planning, in which nothing may need an open extent as a number."""
+    try:
+        yield
+    except SymbolicExtentError as error:
+        raise PlanError(f"there is no plan for this range of extents: {error}; give one extent") from error
 
 
 def level_of(name: str, base: RuleBase) -> s.Block:
@@ -237,7 +250,7 @@ def _bytes(graph: Graph, node: Node) -> int:
     from smartmem_rules.plan.memory import item_bytes
 
     names = [*dict.fromkeys(name for name in node.operands if name is not None), *node.outputs]
-    return sum(graph.types[n].elements * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)
+    return sum(largest(graph.types[n].elements) * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)
 
 
 def input_bounds(graph: Graph) -> dict[str, int]:
@@ -251,7 +264,8 @@ def input_bounds(graph: Graph) -> dict[str, int]:
                 for index in own_indices(expression):
                     for atom in _gathered(index):
                         if atom.tensor in graph.inputs:
-                            bounds[atom.tensor] = min(bounds.get(atom.tensor, atom.extent), atom.extent)
+                            extent = smallest(atom.extent)
+                            bounds[atom.tensor] = min(bounds.get(atom.tensor, extent), extent)
     return bounds
 
 

@@ -25,6 +25,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "level": plan.level,
         "dtype": plan.dtype,
         "memory": statistics.get("memory", "auto"),
+        "dimensions": {d.name: [d.low, d.high] for d in plan.dimensions},
         "operators": statistics.get("operators", 0),
         "operator_types": statistics.get("operator_types", {}),
         "kernels": len(plan.kernels),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,14 +84,19 @@ def _expected() -> tuple[type[Exception], ...]:
     )
 
 
-def _dims(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+_EXTENT = re.compile(r"(?P<name>.+)=(?P<low>\d+)(\.\.(?P<high>\d+))?", re.ASCII)
+_NEXT_DIMENSION = re.compile(r",(?=[^,]+=)")
+
+
+def _dims(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, int | tuple[int, int]]:
     del context, option
-    dims = {}
-    for value in values:
-        name, equals, number = value.rpartition("=")
-        if not equals or not name or not number.isdecimal():
-            raise click.BadParameter(f"{value!r} is not of the form NAME=NUMBER")
-        dims[name] = int(number)
+    dims: dict[str, int | tuple[int, int]] = {}
+    for value in (part for text in values for part in _NEXT_DIMENSION.split(text)):
+        found = _EXTENT.fullmatch(value)
+        if found is None:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=NUMBER or NAME=LEAST..GREATEST")
+        low, high = int(found["low"]), found["high"]
+        dims[found["name"]] = low if high is None else (low, int(high))
     return dims
 
 
@@ -137,7 +143,13 @@ def optimize_options(function: F) -> F:
             "--disable", multiple=True, metavar="RULE", help="Leave out a rule, a family or tag:WORD; repeatable."
         ),
         click.option(
-            "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=N", help="A symbolic dimension's extent."
+            "--dim",
+            "--dims",
+            "dims",
+            multiple=True,
+            callback=_dims,
+            metavar="NAME=N|LEAST..GREATEST",
+            help="Extents of symbolic dimensions, or ranges: batch=1,sequence=1..512.",
         ),
     ]
     for option in reversed(options):

@@ -47,7 +47,9 @@ def command(
             else optimize(model, level=level, progress=progress, **how)
         )
         plan.prepare(lambda done, total: progress("build", done, total))
-    feeds = {**plan.random_feeds(seed), **given}
+    # of a model the dimensions were those of the plan, of a plan they say at which extents it runs
+    extents = {name: value for name, value in how["dims"].items() if name in plan.dimensions or is_plan_file(model)}
+    feeds = plan.random_feeds(seed, {n: v for n, v in extents.items() if not isinstance(v, tuple)}, given)
     start = time.perf_counter()
     outputs = plan.run(feeds)
     milliseconds = (time.perf_counter() - start) * 1e3

@@ -30,9 +30,10 @@ def number(value: float | None, form: str = ".2f") -> str:
 
 def print_optimize(screen: Console, data: Mapping[str, Any]) -> None:
     """What `optimize` found and did."""
+    ranges = escape("".join(f", {name} {low}..{high}" for name, (low, high) in data["dimensions"].items()))
     screen.print(
         f"[bold]{escape(data['model'])}[/] on {escape(data['device'])}, level {data['level']}, {data['dtype']}, "
-        f"memory {data['memory']}\n"
+        f"memory {data['memory']}{ranges}\n"
     )
     print_operators(screen, data)
     print_summary(screen, data)
@@ -88,6 +89,13 @@ def print_check(screen: Console, check: Mapping[str, Any] | None) -> None:
             f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
             f"{check['reference']} (tolerance {check['tolerance']:g}, seed {check['seed']})"
         )
+        if check["extents"]:
+            made = table("Extents checked", "extents", "largest relative error")
+            for one in check["extents"]:
+                error = one["max_relative_error"]
+                names = ", ".join(f"{name}={value}" for name, value in one.items() if name != "max_relative_error")
+                made.add_row(escape(names), error if isinstance(error, str) else format(error, ".2e"))
+            screen.print(made)
 
 
 def print_rules(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:

@@ -17,6 +17,7 @@ from smartmem_rules.egraph.constants import Constants, Recipe
 from smartmem_rules.egraph.instances import Instances, attribute_key
 from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
 from smartmem_rules.graph.model import VIEW
+from smartmem_rules.graph.shapes import is_open
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType
@@ -127,7 +128,7 @@ class Host:
     ) -> Meta:
         """The meta of an application that a rule builds; of constants it is a constant."""
         present = [o for o in operands if o is not None]
-        if not present or any(o.constant is None for o in present):
+        if not present or any(o.constant is None for o in present) or is_open(equations):
             return Meta(type_)
         numbers = tuple(None if o is None else o.constant for o in operands)
         recipe = Recipe(tuple(equations), numbers, result)

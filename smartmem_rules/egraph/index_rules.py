@@ -54,7 +54,7 @@ class Improver:
         return IndexMap(map_.variables, tuple(self._improve(index) for index in map_.indices), map_.source)
 
     def _improve(self, index: Index) -> Index:
-        if is_simple(index) or self.spent > SECONDS:
+        if index.is_open or is_simple(index) or self.spent > SECONDS:
             return index
         found = self.known.get(index)
         if found is None:

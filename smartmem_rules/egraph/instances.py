@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate
 
 
@@ -36,7 +37,7 @@ class Instances:
                 found = instantiate(self.base, operator, operands, attributes, outputs)
             except Unsupported as reason:
                 found = reason
-            except DefinitionError as reason:
+            except (DefinitionError, SymbolicExtentError) as reason:
                 found = Unsupported(str(reason))
             self._known[key] = found
         if isinstance(found, Unsupported):

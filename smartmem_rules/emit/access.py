@@ -76,7 +76,7 @@ class Access:
         return "" if self.stored.layout.memory == "scratch" else "__global "
 
     def declaration(self, access: str) -> str:
-        where = f"/* {self.stored.layout} of {list(self.stored.type.shape)} */"
+        where = f"/* {self.stored.layout} of [{', '.join(map(str, self.stored.type.shape))}] */"
         if self.is_image:
             return f"{access}_only image2d_t {self.parameter} {where}"
         constant = "const " if access == "read" else ""

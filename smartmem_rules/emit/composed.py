@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.access import Access
-from smartmem_rules.emit.kernel import Target, program, render
+from smartmem_rules.emit.kernel import Target, extent_parameters, program, render
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stored
 
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
@@ -68,26 +68,30 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         text = step.text.replace("smr_part", name)
         # kernels of one program may share a function
         functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
-        arguments = ", ".join(passed[a.tensor] for a in step.arguments)
+        extents = [d.parameter for d in target.dimensions if d.name in step.dimensions]
+        handed = ", ".join([*(passed[a.tensor] for a in step.arguments), *extents])
         items = step.global_size[0]
-        calls.append(Call(name, arguments, first, first + items))
+        calls.append(Call(name, handed, first, first + items))
         first += items
     if kernel.form == "chain":
         if len({step.global_size for step in steps}) != 1:
             raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
         first = steps[0].global_size[0]
+    used = tuple(d for d in target.dimensions if any(d.name in step.dimensions for step in steps))
     text = render(
         "composed.cl",
         functions=list(functions),
         form=kernel.form,
         inside=target.inside,
-        parameters=parameters,
+        parameters=parameters + extent_parameters(used),
         calls=calls,
         tables=[],
         shared=[],
         rows=rows,
     )
     arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
+    dimensions = tuple(d.name for d in used)
     if target.inside:
-        return Source("smr_part", text, arguments, (first,), (1,))
-    return Source("smr_kernel", program(text, target, accesses.values()), arguments, (first,), (1,))
+        return Source("smr_part", text, arguments, (first,), (1,), dimensions=dimensions)
+    text = program(text, target, accesses.values())
+    return Source("smr_kernel", text, arguments, (first,), (1,), dimensions=dimensions)

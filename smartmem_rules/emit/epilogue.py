@@ -7,6 +7,7 @@ from smartmem_rules.emit.kernel import Emission
 from smartmem_rules.emit.reduction import write_texel
 from smartmem_rules.plan.model import ACCUMULATOR, Store
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.tensor.substitution import substitute
 
@@ -69,17 +70,27 @@ class VectorEpilogue:
             self.emission.store(bound, at, self.lane)
 
     def _single(self, bound: Store, at: dict[Var, Index], place: int) -> None:
-        """One element in a texel of its own."""
+        """One element, in an image in a texel of its own."""
         here = {v: substitute(i, {self.lane: Index(place)}) for v, i in at.items()}
         value = substitute_variables(substitute_variables(bound.value, at), {self.lane: Index(place)})
         text = self.emission.expressions.value(value).text
-        write_texel(self.emission, bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
+        access = self.emission.accesses[bound.tensor]
+        if access.is_image:
+            write_texel(self.emission, bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
+            return
+        indices = tuple(substitute(i, here) for i in bound.indices)
+        self.emission.writer.line(access.write(indices, text, self.emission.expressions.index))
 
     def _part(self, store: Store, at: dict[Var, Index], rest: int) -> None:
         access = self.emission.accesses[store.tensor]
         bound = self._bound(store)
         indices = tuple(substitute(i, at) for i in store.indices)
         expressions = self.emission.expressions
+        if is_symbolic(rest):
+            for place in range(LANES - 1):
+                with expressions.scope(f"if ({place} < {rest})"):
+                    self._single(bound, at, place)
+            return
         values = [
             expressions.value(
                 substitute_variables(substitute_variables(bound.value, at), {self.lane: Index(place)})

@@ -31,6 +31,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
     walk,
 )
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import (
     UNKNOWN_EXTENT,
     Atom,
@@ -44,6 +45,7 @@ from smartmem_rules.tensor.index import (
     scale,
     variable,
 )
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
 
@@ -152,14 +154,16 @@ class Expressions:
             case Var():
                 return self.name(atom)
             case Div(value=value, divisor=divisor):
-                if value.interval[0] < 0:
+                if not surely_at_most(0, value.interval[0]):
                     return f"smr_floordiv_i({self.index(value)}, {divisor})"
                 return f"({self.index(value)} / {divisor})"
             case Mod(value=value, divisor=divisor):
-                if value.interval[0] < 0:
+                if not surely_at_most(0, value.interval[0]):
                     return f"smr_mod_i({self.index(value)}, {divisor})"
                 return f"({self.index(value)} % {divisor})"
             case Lookup(table=table, position=position):
+                if any(map(is_symbolic, table)):
+                    return self._choice(table, self.index(position))
                 name = self.tables.setdefault(table, f"{self.table_name}{len(self.tables)}")
                 return f"{name}[{self.index(position)}]"
             case Gathered():
@@ -167,6 +171,13 @@ class Expressions:
                 if atom.wrap:
                     return f"smr_wrap({element}, {atom.extent})"
                 return f"({element})" if atom.extent == UNKNOWN_EXTENT else f"smr_inside({element}, {atom.extent})"
+
+    @staticmethod
+    def _choice(table: tuple[int, ...], position: str) -> str:
+        """An element of a table whose values the kernel's dimensions decide."""
+        *others, last = table
+        tests = "".join(f"{position} == {place} ? {value} : " for place, value in enumerate(others))
+        return f"({tests}{last})"
 
     def condition(self, condition: Condition) -> str:
         match condition:
@@ -252,7 +263,7 @@ class Expressions:
 
     def _held(self, index: Index, extent: int) -> Index:
         low, high = index.interval
-        if not index.gathered or (low >= 0 and high < extent):
+        if not index.gathered or (surely_at_most(0, low) and surely_below(high, extent)):
             return index
         held = Var(self.temporary(), extent)
         self._names[held] = held.name
@@ -317,7 +328,7 @@ class Expressions:
     def _loops(self, variables: tuple[Var, ...], body: Callable[[], None]) -> None:
         shared = None
         if self.team is not None and variables:
-            shared = variables[shared_loop([v.extent for v in variables], self.team.size)]
+            shared = variables[shared_loop([largest(v.extent) for v in variables], self.team.size)]
         team = self.team
         with self.alone():
             self._nest(variables, shared, team, body)
@@ -359,14 +370,15 @@ class Expressions:
         if not is_float(expr.dtype) or expr.kind not in ("sum", "max", "min", "prod"):
             return None
         for var in reversed(expr.variables):
-            if var.extent >= self.width and self.is_contiguous(expr.body, var):
+            if not surely_below(var.extent, self.width) and self.is_contiguous(expr.body, var):
                 return var
         return None
 
     def is_contiguous(self, expr: Expr, var: Var) -> bool:
         """Whether some read advances by one element with the variable and none is scattered by it."""
         lane = Var("lane", self.width)
-        base = Var("base", max(1, var.extent // self.width))
+        blocks = var.extent // self.width
+        base = Var("base", blocks if is_symbolic(blocks) else max(1, blocks))
         values = {var: add(scale(variable(base), self.width), variable(lane))}
         found = False
         for node in walk(expr):
@@ -410,4 +422,4 @@ class Expressions:
 
 def whole_index(var: Var) -> Index:
     """The variable as an index even where its extent is 1: its loop is still written."""
-    return Index(0, ((var, 1),)) if var.extent > 1 else Index(0)
+    return Index(0, ((var, 1),)) if several(var.extent) else Index(0)

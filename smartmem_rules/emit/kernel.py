@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,7 +19,9 @@ from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, St
 from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.tensor.extents import Dimension
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
 
@@ -31,6 +35,7 @@ class Target:
         local_memory: bytes of a work-group.
         matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
         inside: kernels are written as functions that a launch of several kernels calls.
+        dimensions: those for a range of which kernels are made.
     """
 
     kind: str
@@ -38,6 +43,7 @@ class Target:
     local_memory: int = 32768
     matrix: str = ""
     inside: bool = False
+    dimensions: tuple[Dimension, ...] = ()
 
     @property
     def is_cpu(self) -> bool:
@@ -61,6 +67,16 @@ def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
     if any(a.stored.storage == "float64" for a in accesses):
         defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     return "\n".join([*defines, render("prelude.cl"), text])
+
+
+def used_dimensions(text: str, target: Target) -> tuple[Dimension, ...]:
+    """The open dimensions whose extents a kernel's text needs."""
+    return tuple(d for d in target.dimensions if re.search(rf"\b{d.parameter}\b", text))
+
+
+def extent_parameters(used: Iterable[Dimension]) -> str:
+    """Their declarations, behind those of the tensors."""
+    return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
 
 
 @dataclass(frozen=True)
@@ -110,21 +126,20 @@ class Emission:
         self, template: str, global_size: tuple[int, ...], local_size: tuple[int, ...] | None, **values: Any
     ) -> Source:
         """Fill the form's template and put the prelude before it."""
-        text = render(
-            template,
-            parameters=self.parameters(),
-            inside=self.target.inside,
-            body=self.writer.text(),
-            tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
-            shared=self.shared,
-            **values,
-        )
+        values["body"] = self.writer.text()
+        values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
+        values.update(inside=self.target.inside, shared=self.shared)
+        text = render(template, parameters=self.parameters(), **values)
+        used = used_dimensions(text, self.target)
+        if used:
+            text = render(template, parameters=self.parameters() + extent_parameters(used), **values)
+        names = tuple(dimension.name for dimension in used)
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
         if self.target.inside:
-            return Source("smr_part", text, arguments, global_size, local_size)
+            return Source("smr_part", text, arguments, global_size, local_size, dimensions=names)
         whole = program(text, self.target, self.accesses.values())
-        return Source("smr_kernel", whole, arguments, global_size, local_size)
+        return Source("smr_kernel", whole, arguments, global_size, local_size, dimensions=names)
 
     # --- stages: tensors of one row ---
 
@@ -136,9 +151,7 @@ class Emission:
             return
         name = self.expressions.temporary()
         extents = [v.extent for v in stage.axes]
-        size = 1
-        for extent in extents:
-            size *= extent
+        size = largest(math.prod(extents))
         team = self.expressions.team
         if team is None:
             self.writer.line(f"{compute_type(stage.dtype)} {name}[{size}];")
@@ -210,9 +223,10 @@ class Emission:
         vectors = self._vectors(last, body)
         divided = None
         if team is not None:
-            divided = shared_loop([*(v.extent for v in outer), max(vectors, 1) if vectors else last.extent], team.size)
+            steps = [*(v.extent for v in outer), vectors or last.extent]
+            divided = shared_loop([largest(extent) for extent in steps], team.size)
         with self.expressions.alone():
-            self._nest(axes, vectors > 0, divided, team, element)
+            self._nest(axes, vectors != 0, divided, team, element)
 
     def once(self, element: Any) -> None:
         """What one member of a team does for all of them."""
@@ -235,7 +249,11 @@ class Emission:
 
     def _vectors(self, axis: Var, body: Expr) -> int:
         """How many whole vectors lie along the axis; none where its elements do not lie side by side."""
-        if axis.extent < self.width or not is_float(body.dtype) or not self.expressions.is_contiguous(body, axis):
+        if (
+            surely_below(axis.extent, self.width)
+            or not is_float(body.dtype)
+            or not self.expressions.is_contiguous(body, axis)
+        ):
             return 0
         return axis.extent // self.width
 

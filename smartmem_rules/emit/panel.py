@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.emit.access import consecutive, offset
-from smartmem_rules.emit.expressions import Value
+from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
 from smartmem_rules.plan.schedule import PackedPanel
 from smartmem_rules.plan.sizing import INNER_COLUMNS
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
@@ -121,7 +123,7 @@ class Panel:
     ) -> tuple[str, str]:
         expressions, writer = self.emission.expressions, self.emission.writer
         k_count = math.prod(v.extent for v in k)
-        writer.line(f"float {panel}[{self.schedule.block_rows * k_count}];")
+        writer.line(f"float {panel}[{self.schedule.block_rows * largest(k_count)}];")
         local = Var(f"staged_{panel}", self.schedule.block_rows)
         name, row = expressions.name(local), expressions.name(self.row)
         with expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})"):
@@ -166,7 +168,7 @@ class Panel:
         if any(i.gathered for i in indices):
             return None
         position = offset(access.stored, indices)
-        start = consecutive(position, flat) if k_count > 1 else position
+        start = consecutive(position, flat) if several(k_count) else position
         if start is None:
             return None
         expressions = self.emission.expressions
@@ -192,7 +194,7 @@ class Panel:
     def inner_rows(self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]) -> None:
         """Rows of a contraction into the scratch array `inner`."""
         padded = tiles * columns
-        self.emission.writer.line(f"float inner[{self.schedule.block_rows * padded}];")
+        self.emission.writer.line(f"float inner[{self.schedule.block_rows * largest(padded)}];")
         text = render(
             "contraction_scores.cl",
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
@@ -209,7 +211,7 @@ class Panel:
         expressions, writer = self.emission.expressions, self.emission.writer
         k_count = math.prod(v.extent for v in k)
         tiles = -(-n.extent // columns)
-        writer.line(f"float {name}[{tiles * k_count * columns}];")
+        writer.line(f"float {name}[{largest(tiles * k_count) * columns}];")
         b = substitute_variables(factor, self.values(None))
 
         def element(at: dict[Var, Index], lane: Var | None) -> None:
@@ -229,7 +231,11 @@ class Panel:
                 at_lane = expressions.index(substitute(place, {lane: Index(i)}))
                 writer.line(f"{name}[{at_lane}] = {vector}.s{i};")
 
-        along_k = k[-1].extent >= 8 and not expressions.is_contiguous(b, n) and expressions.is_contiguous(b, k[-1])
+        along_k = (
+            not surely_below(k[-1].extent, 8)
+            and not expressions.is_contiguous(b, n)
+            and expressions.is_contiguous(b, k[-1])
+        )
         self.emission.over((n, *k) if along_k else (*k, n), b, element)
         rest = tiles * columns - n.extent
         if rest:
@@ -246,6 +252,11 @@ def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:
     for var in axes:
         position = add(scale(position, var.extent), at.get(var, variable(var)))
     return position
+
+
+def _element(text: str) -> Internal:
+    """Reads of the accumulator as one element of it."""
+    return lambda read, lane: Value(text, 1)
 
 
 def _bind_accumulator(store: Store, lane: Var | None) -> Store:
@@ -326,8 +337,11 @@ class Columns:
         expressions.call(tile, "tile")
         first = scale(variable(tile), columns)
         width, n = 8, self.n
-        whole_tiles, rest = divmod(n.extent, columns)
         rows = self.panel.values(self.panel.row)
+        if is_symbolic(n.extent):
+            self._open_columns(rows, first)
+            return
+        whole_tiles, rest = divmod(n.extent, columns)
         for start in range(0, columns, width):
             if whole_tiles == 0 and start >= rest:
                 continue
@@ -342,6 +356,21 @@ class Columns:
                     self._write(at, lane)
             if not always and start < rest:
                 self._partial(rows, start, rest, whole_tiles, sometimes)
+
+    def _open_columns(self, rows: dict[Var, Index], first: Index) -> None:
+        """The columns of a tile where their number is known at run time: whole vectors, else one by one."""
+        expressions, extent = self.panel.emission.expressions, self.n.extent
+        for start in range(0, self.columns, 8):
+            lane, place = Var("lane", 8), Var(f"column{start}", 8)
+            before = f"tile * {self.columns} + {start}"
+            with expressions.scope(f"if ({before} + 8 <= {extent})"):
+                self._set_accumulator(f"(*(const smr_float8*)(accumulated + {start}))", start)
+                self._write({**rows, self.n: add(add(first, Index(start)), variable(lane))}, lane)
+            name = expressions.name(place)
+            head = f"for (int {name} = 0; {name} < {extent} - ({before}); ++{name})"
+            with expressions.scope(f"if ({before} + 8 > {extent})"), expressions.scope(head):
+                expressions.internal[ACCUMULATOR] = _element(f"accumulated[{start} + {name}]")
+                self._write({**rows, self.n: add(add(first, Index(start)), variable(place))}, None)
 
     def _partial(self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, guarded: bool) -> None:
         """Columns of the last tile that fill no vector."""

@@ -12,7 +12,9 @@ from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
 from smartmem_rules.emit.primitives import is_float
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
@@ -27,7 +29,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     writer, expressions = emission.writer, emission.expressions
     name = expressions.name(outer_var)
     if target.is_cpu:
-        chunk = max(1, -(-outer_count // kernel.schedule["items"]))
+        chunk = maximum(1, -(-outer_count // kernel.schedule["items"]))
         head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {outer_count}); ++{name})"
         with expressions.scope(head):
             _row(emission, kernel, axis, values, None)
@@ -64,7 +66,7 @@ def _outer_axes(kernel: Kernel, tensors: Mapping[str, Stored], axis: Var | None)
         if place >= 0:
             for var in sorted(store.indices[place].variables & set(kernel.axes), key=kernel.axes.index):
                 ordered.setdefault(var)
-    ordered.update(dict.fromkeys(v for v in kernel.axes if v.extent > 1))
+    ordered.update(dict.fromkeys(v for v in kernel.axes if several(v.extent)))
     return tuple(v for v in ordered if v is not axis and v != axis)
 
 
@@ -73,7 +75,7 @@ def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, 
         _elements(emission, kernel, outer, None, 1)
         return
     width = emission.width
-    vectorised = axis.extent >= width and _any_float(kernel)
+    vectorised = not surely_below(axis.extent, width) and _any_float(kernel)
     images = any(emission.accesses[s.tensor].is_image for s in kernel.stores)
     if not vectorised and not images:
         head = None if item is None else _lanes(emission, axis, item)
@@ -81,7 +83,7 @@ def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, 
             _elements(emission, kernel, {**outer, axis: variable(axis)}, None, 1)
         return
     whole, rest = divmod(axis.extent, width)
-    lane, block = Var("lane", width), Var("block", max(whole, 1))
+    lane, block = Var("lane", width), Var("block", whole if is_symbolic(whole) else max(whole, 1))
     name = emission.expressions.name(block)
     if whole:
         head = f"for (int {name} = 0; {name} < {whole}; ++{name})" if item is None else f"if ({item} < {whole})"

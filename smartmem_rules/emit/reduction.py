@@ -12,6 +12,7 @@ from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
 from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 TEAM_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -25,14 +26,14 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
         return emit_pointwise(kernel, target, tensors)
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
-    rows = tuple(v for v in kernel.axes if v.extent > 1)
+    rows = tuple(v for v in kernel.axes if several(v.extent))
     packed = _packed_row(kernel, tensors)
     if packed is not None:
         return _texel_rows(emission, kernel, rows, packed, target, tensors)
     if not target.is_cpu:
         return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
-    chunk = block_rows or max(1, -(-count // kernel.schedule["items"]))
+    chunk = block_rows or maximum(1, -(-count // kernel.schedule["items"]))
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)
@@ -45,7 +46,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
 def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target: Target) -> Source:
     """On GPUs neighbouring work-items share a row, whose arrays lie in local memory."""
     count = math.prod(v.extent for v in rows)
-    longest = max((math.prod(v.extent for v in axes) for axes in row_axes(kernel)), default=1)
+    longest = max((largest(math.prod(v.extent for v in axes)) for axes in row_axes(kernel)), default=1)
     size = next((s for s in TEAM_SIZES if s * emission.width * 2 >= longest), TEAM_SIZES[-1])
     emission.storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
     homes = {emission.storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
@@ -81,7 +82,7 @@ def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Sto
     if any(s.local for s in kernel.stores) or any(s.axes for s in kernel.stages):
         return False
     axis = lane_axis(kernel, tensors)
-    if axis is None or axis.extent < target.width:
+    if axis is None or surely_below(axis.extent, target.width):
         return False
     images = any(tensors[t].layout.memory == "image" for t in kernel.writes)
     probe = Emission(kernel, target, tensors, 4 if images else target.width)
@@ -106,7 +107,7 @@ def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> No
 
 
 def _write_row(emission: Emission, store: Store) -> None:
-    axes = tuple(v for v in store.local if v.extent > 1)
+    axes = tuple(v for v in store.local if several(v.extent))
     access = emission.accesses[store.tensor]
     if access.is_image:
         _write_texels(emission, store, axes)
@@ -179,7 +180,7 @@ def _packed_row(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
         if lane_axis is not None:
             index = store.indices[lane_axis]
             for var in kernel.axes:
-                if index == variable(var) and var.extent > 1:
+                if index == variable(var) and several(var.extent):
                     return var
     return None
 

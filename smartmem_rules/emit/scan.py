@@ -13,6 +13,7 @@ from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
 from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 GROUP = 256
@@ -33,7 +34,7 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
                 store.tensor,
                 tuple(substitute(i, values) for i in store.indices),
                 substitute_variables(store.value, values),
-                tuple(v for v in store.local if v.extent > 1),
+                tuple(v for v in store.local if several(v.extent)),
             )
             _alone(emission, placed) if target.is_cpu else _together(emission, placed)
     if target.is_cpu:
@@ -52,7 +53,7 @@ def _together(emission: Emission, store: Store) -> None:
     name = emission.expressions.name(element)
     head = f"for (int {name} = (int)get_local_id(0); {name} < {element.extent}; {name} += {GROUP})"
     # one element still has its loop: only the first work-item computes it
-    position = variable(element) if element.extent > 1 else Index(0)
+    position = variable(element) if several(element.extent) else Index(0)
     values = dict(zip(store.local, unravel(position, tuple(v.extent for v in store.local)), strict=True))
     with emission.expressions.scope(head):
         emission.store(store, values, None)

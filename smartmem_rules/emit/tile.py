@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Contraction, Kernel, Source, Stored
 from smartmem_rules.tensor.expr import Expr, substitute_variables
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
+
+OPEN_GROUP = 16
+"""Work-items of a group on a CPU where their number is open: the last group has some that do nothing."""
 
 
 class _Tile:
@@ -50,13 +55,16 @@ class _Tile:
                     with expressions.scope(self._column_guard(column_block, j)):
                         epilogue.write({**at, c.n: column}, block)
         if self.target.is_cpu:
-            size, local = (total,), self._local(total)
+            local = self._local(total)
+            size = (-(-total // local[0]) * local[0],)
         else:
             size, local = (-(-total // 64) * 64,), (64,)
         return self.emission.source("contraction_tile.cl", size, local, rows=self.rows, width=LANES * self.vectors)
 
     @staticmethod
     def _local(total: int) -> tuple[int, ...]:
+        if is_symbolic(total):
+            return (OPEN_GROUP,)
         return (next(size for size in (16, 8, 4, 2, 1) if total % size == 0),)
 
     def _rows(self, row_block: Var, values: dict[Var, Index]) -> list[dict[Var, Index]]:
@@ -143,9 +151,11 @@ class _Tile:
             with expressions.scope(f"if ({expressions.name(block)} < {whole})"):
                 writer.line(f"{name} = {expressions.spread(expressions.value(b, self.lane), 'float32', LANES)};")
         with expressions.scope(f"if ({expressions.name(block)} == {whole})"):
-            for place in range(rest):
-                element = expressions.value(substitute_variables(b, {self.lane: Index(place)}))
-                writer.line(f"{name}.s{place} = {element.text};")
+            open_ = is_symbolic(rest)
+            for place in range(LANES - 1 if open_ else rest):
+                with expressions.scope(f"if ({place} < {rest})") if open_ else nullcontext():
+                    element = expressions.value(substitute_variables(b, {self.lane: Index(place)}))
+                    writer.line(f"{name}.s{place} = {element.text};")
         return name
 
     def _four_steps(self, inner: Var, left: list[Expr], right: list[tuple[Var, Expr]], names: list[list[str]]) -> None:

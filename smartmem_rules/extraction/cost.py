@@ -12,6 +12,7 @@ from smartmem_rules.graph.model import VIEW
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 
 SIMPLE = frozenset({
     "add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast",
@@ -52,12 +53,12 @@ class CostModel:
         moved = sum(size_in_bytes(o) for o in operands if o is not None)
         written = [e for e in equations if e.tensor.startswith("%")][:outputs]
         moved += sum(size_in_bytes(e.type) for e in written)
-        work = sum(operations(e.body) * e.type.elements for e in equations)
+        work = sum(operations(e.body) * largest(e.type.elements) for e in equations)
         return self.launch + moved / self.bandwidth + work / self.peak
 
 
 def size_in_bytes(type_: TensorType) -> int:
-    return type_.elements * storage_dtype(type_.dtype).itemsize
+    return largest(type_.elements) * storage_dtype(type_.dtype).itemsize
 
 
 def operations(expr: Expr) -> float:
@@ -66,7 +67,7 @@ def operations(expr: Expr) -> float:
         case Apply(function=function):
             return (1 if function in SIMPLE else SPECIAL) + sum(operations(c) for c in children(expr))
         case Reduce(variables=variables, body=body):
-            return math.prod(v.extent for v in variables) * (1 + operations(body))
+            return math.prod(largest(v.extent) for v in variables) * (1 + operations(body))
         case Select(then=then, otherwise=otherwise):
             return 1 + max(operations(then), operations(otherwise))
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,22 +14,26 @@ from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
 from smartmem_rules.graph.functions import body_of
 from smartmem_rules.graph.loading import (
+    Dims,
     ModelSource,
     domain_of,
     inline_functions,
     input_types,
     load_model,
     node_inputs,
+    open_dimensions,
     opsets,
     sorted_nodes,
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
-from smartmem_rules.graph.model import Graph, GraphError, Node
+from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
+from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
-from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
+from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
+from smartmem_rules.tensor.instantiate import Definitions, Instance, operand_name, output_name
 from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
@@ -44,15 +48,13 @@ class UnknownValuesError(GraphError):
         self.tensors = tensors
 
 
-def import_model(
-    model: ModelSource, base: Definitions, dims: Mapping[str, int] | None = None, fold_outputs: bool = True
-) -> Graph:
+def import_model(model: ModelSource, base: Definitions, dims: Dims | None = None, fold_outputs: bool = True) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
     Args:
         model: a path, the bytes of a file, or a ModelProto (which is left unchanged).
         base: the operator definitions.
-        dims: extents of the symbolic dimensions of the inputs.
+        dims: extents of the symbolic dimensions of the inputs, or (least, greatest) for a graph of all in between.
         fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
 
     Raises:
@@ -82,7 +84,8 @@ class _Failures:
         else:
             self.hopeless = True
 
-    def error(self) -> GraphError:
+    def error(self, open_: Sequence[Dimension] = ()) -> GraphError:
+        """What to raise; `open_` are the dimensions that are given as ranges."""
         count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
         lines = [f"{count} node{'' if count == 1 else 's'} cannot be imported:"]
         for (domain, operator), reasons in sorted(self.nodes.items()):
@@ -90,6 +93,11 @@ class _Failures:
                 shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
                 lines.append(f"  {domain}::{operator} ({shown}): {reason}")
         lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
+        if open_:
+            ranges = ", ".join(map(str, open_))
+            lines.append(
+                f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
+            )
         if self.hopeless:
             return GraphError("\n".join(lines))
         return UnknownValuesError("\n".join(lines), frozenset(self.unknown))
@@ -112,36 +120,45 @@ class _Import:
         self.layout_nodes: set[str] = set()
         self.node_names: set[str] = set()
         self.used: set[str] = set()
+        self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
 
-    def run(self, dims: Mapping[str, int]) -> Graph:
+    def run(self, dims: Dims) -> Graph:
         graph = self.model.graph
         outputs = [value.name for value in graph.output]
         self._initializers(graph)
         inputs = input_types(graph, self.values.types, dims)
+        self.dimensions = open_dimensions(dims)
         self.types.update(inputs)
         nodes = sorted_nodes(graph.node, self.types, outputs)
         self.used = {name for node in graph.node for name in (*node.input, *node.output)}
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         if self.failures.nodes:
-            raise self.failures.error()
+            raise self.failures.error(self.dimensions)
         # what an output's extent depends on is an output too
         sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
         kept = live_nodes(self.nodes, outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
-        return replace(self._graph(kept, list(inputs), outputs, counts), sizes=sizes)
+        made = self._graph(kept, list(inputs), outputs, counts)
+        return replace(made, sizes=sizes, dimensions=self.dimensions)
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
         read.update(dict.fromkeys(outputs))
-        constants = {name: self.values[name] for name in read if name in self.values}
+        nodes = [*(self._extents(name) for name in read if self.values.is_open(name)), *nodes]
+        constants = {name: self.values[name] for name in read if name in self.values and not self.values.is_open(name)}
         types = {name: self.types[name] for name in (*inputs, *constants)}
         for node in nodes:
             types.update((e.tensor, e.type) for e in node.equations)
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
         return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout)
+
+    def _extents(self, name: str) -> Node:
+        """What computes a known tensor of open extents when the model runs."""
+        equation = extents_equation(name, self.values[name], self.types[name].dtype)
+        return Node(self._unique(f"{name}:{EXTENTS}", self.node_names), EXTENTS, (), {}, (name,), (), (equation,))
 
     def _initializers(self, graph: onnx.GraphProto) -> None:
         for tensor in graph.initializer:
@@ -166,7 +183,7 @@ class _Import:
                 continue
             try:
                 self._node(node, name, operands, outputs, read)
-            except (Unsupported, InterpretError) as reason:
+            except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, reason)
                 self.missing.update(outputs)
 
@@ -199,7 +216,7 @@ class _Import:
             return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
-        if known and self.computed.isdisjoint(outputs):
+        if known and self.computed.isdisjoint(outputs) and not any(map(self.values.is_open, node.input)):
             try:
                 self._fold(node, operands, outputs)
                 return
@@ -236,10 +253,7 @@ class _Import:
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
         if known and sizes:
             raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
-        if known and self.computed.isdisjoint(outputs):
-            values = [None if o is None or o not in self.values else self.values[o] for o in match.operands]
-            for output, value in zip(outputs, evaluate_instance(instance, values), strict=False):
-                self.values[output] = value
+        if known and self.computed.isdisjoint(outputs) and self._known(instance, match.operands, outputs):
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -258,6 +272,27 @@ class _Import:
         )
         if match.moves_only:
             self.layout_nodes.add(name)
+
+    def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str]) -> bool:
+        """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
+        values = [None if o is None or o not in self.values else self.values[o] for o in operands]
+        held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
+        if not self.dimensions or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):
+            for output, value in zip(outputs, evaluate_instance(instance, values), strict=False):
+                self.values[output] = value
+            return True
+        try:
+            results = evaluate_shapes(instance.equations, held)
+        except SymbolicExtentError:
+            return False
+        types = {equation.tensor: equation.type for equation in instance.equations}
+        for place, output in enumerate(outputs):
+            result = results[output_name(place)]
+            if holds_extents(result):
+                self.values.put(output, result, types[output_name(place)])
+            else:
+                self.values[output] = result
+        return True
 
 
 def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:

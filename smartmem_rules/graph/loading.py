@@ -12,6 +12,7 @@ from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import dtype_name
 from smartmem_rules.language.diagnostics import did_you_mean
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, TensorType
+from smartmem_rules.tensor.extents import Dimension, symbol
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 DEFAULT_DOMAIN = "ai.onnx"
@@ -183,7 +184,32 @@ def describe(node: onnx.NodeProto, place: int) -> str:
     return f"{node.op_type} {node.name!r}" if node.name else f"{node.op_type} number {place}"
 
 
-def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mapping[str, int]) -> dict[str, TensorType]:
+Dims = Mapping[str, "int | tuple[int, int]"]
+"""What a user says of a model's open dimensions: an extent, or the least and the greatest one."""
+
+
+def open_dimensions(dims: Dims) -> tuple[Dimension, ...]:
+    """The dimensions that are given as ranges.
+
+    Raises:
+        GraphError: a value is neither a positive number nor a range of them.
+    """
+    for name, extent in dims.items():
+        ends = extent if isinstance(extent, tuple | list) else (extent, extent)
+        if len(ends) != 2 or not all(isinstance(end, int) and not isinstance(end, bool) for end in ends):
+            raise GraphError(
+                f"the dimension {name!r} is given as {extent!r}; give a number or the ends of a range, (1, 512)"
+            )
+        if not 1 <= ends[0] <= ends[1]:
+            raise GraphError(
+                f"the dimension {name!r} cannot be {extent}; give a positive number"
+                + (" or a range that rises from one" if isinstance(extent, tuple | list) else "")
+            )
+    ranges = [(name, extent) for name, extent in dims.items() if isinstance(extent, tuple | list)]
+    return tuple(Dimension(name, low, high) for name, (low, high) in ranges if low < high)
+
+
+def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Dims) -> dict[str, TensorType]:
     """The types of the graph's run-time inputs, their symbolic extents replaced by `dims`.
 
     An extent without a name is called `INPUT.AXIS`.
@@ -191,12 +217,8 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mappin
     Raises:
         GraphError: an extent has no value, a name in `dims` is unknown, or an input is no tensor of numbers.
     """
-    for name, extent in dims.items():
-        if not isinstance(extent, int):
-            raise GraphError(
-                f"the dimension {name!r} is given as {extent!r}: plans for a range of extents are not supported yet; "
-                "give one number, and make a plan for each that is needed"
-            )
+    given: dict[str, int] = {n: e[0] if isinstance(e, tuple | list) else e for n, e in dims.items()}
+    given.update((dimension.name, symbol(dimension)) for dimension in open_dimensions(dims))
     types: dict[str, TensorType] = {}
     unbound: dict[str, list[str]] = {}
     names: set[str] = set()
@@ -219,7 +241,7 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mappin
                 continue
             names.add(name)
             if name in dims:
-                shape.append(dims[name])
+                shape.append(given[name])
             else:
                 unbound.setdefault(name, []).append(f"{value.name!r} axis {axis}")
         types[value.name] = TensorType(dtype, tuple(shape))
@@ -231,13 +253,11 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Mappin
     return types
 
 
-def _check_dims(dims: Mapping[str, int], names: Collection[str]) -> None:
-    for name, extent in dims.items():
+def _check_dims(dims: Collection[str], names: Collection[str]) -> None:
+    for name in dims:
         if name not in names:
             known = ", ".join(sorted(names)) or "none"
             near = did_you_mean(name, names)
             raise GraphError(
                 f"no input has a dimension {name!r}; {near or f'the open dimensions of this model: {known}'}"
             )
-        if extent < 1:
-            raise GraphError(f"the dimension {name!r} cannot be {extent}; give a positive number")

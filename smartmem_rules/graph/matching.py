@@ -11,11 +11,13 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
+from smartmem_rules.graph.shapes import holds_extents
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.diagnostics import did_you_mean
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Select, TensorType, tensors_read
+from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 from smartmem_rules.tensor.primitives import Array
 
@@ -162,7 +164,7 @@ class Matcher:
     ) -> _Prepared | str:
         try:
             instance = instantiate_overload(self.base, operator, types, given, wanted)
-        except (Unsupported, DefinitionError) as reason:
+        except (Unsupported, DefinitionError, SymbolicExtentError) as reason:
             return str(reason)
         reads = frozenset(name for e in instance.equations for name in tensors_read(e.body))
         attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)
@@ -224,7 +226,9 @@ def split_operands(
             if actual not in scope.values:
                 reason = f"{operator.name} needs {formal.name} as a constant, but {actual!r} is computed"
                 raise NeedsConstant(reason, {actual})
-            given[formal.name] = compile_time(formal.name, scope.values[actual], formal.constant)
+            given[formal.name] = compile_time(
+                formal.name, scope.values[actual], formal.constant, scope.types[actual].dtype
+            )
     if any(name is not None for name in rest):
         raise Unsupported(f"{operator.name} takes {len(operator.inputs)} inputs, not {len(actuals)}")
     while operands and operands[-1] is None:
@@ -232,23 +236,30 @@ def split_operands(
     return tuple(operands), given
 
 
-def compile_time(name: str, array: Array, kind: str) -> Value:
-    """A known tensor as the value of a compile-time operand. Raises Unsupported where it does not fit the kind."""
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+def compile_time(name: str, array: Array, kind: str, dtype: str = "") -> Value:
+    """A known tensor as the value of a compile-time operand.
+
+    Args:
+        dtype: its element type, where the array is one of open extents.
+
+    Raises:
+        Unsupported: it does not fit the kind.
+    """
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16" and not holds_extents(array):
         raise Unsupported(f"{name} holds elements of type {array.dtype}")
     if array.size > _LARGEST_CONSTANT:
         raise Unsupported(f"{name} has {array.size} values, too many for a compile-time operand")
     numbers: list[int | float] = array.reshape(-1).tolist()
     numbers = [int(v) if isinstance(v, bool) else v for v in numbers]
     if kind == "tensor":
-        return ConstantTensor(array.shape, tuple(numbers), array.dtype.name)
+        return ConstantTensor(array.shape, tuple(numbers), dtype if holds_extents(array) else array.dtype.name)
     if kind in ("int", "ints") and array.dtype.kind == "f":
         raise Unsupported(f"{name} is {array.dtype.name}, not integer")
     if kind in ("ints", "floats"):
         return tuple(float(v) for v in numbers) if kind == "floats" else tuple(numbers)
     if len(numbers) != 1:
         raise Unsupported(f"{name} has {len(numbers)} values, not one")
-    return float(numbers[0]) if kind == "float" else numbers[0]
+    return float(numbers[0]) if kind == "float" and not is_symbolic(numbers[0]) else numbers[0]
 
 
 def raw_attribute(attribute: onnx.AttributeProto) -> Raw:

@@ -10,9 +10,14 @@ import numpy as np
 from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
+from smartmem_rules.tensor.extents import Dimension
 
 VIEW = "View"
 """The engine's own operator: one operand read through an index map (attribute `map`, an `IndexMap`)."""
+
+
+EXTENTS = "Extents"
+"""The engine's own operator without operands: a tensor whose elements are extents that the inputs decide."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Graph:
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     """Of outputs with an extent that depends on data: the axis, and the scalar tensor that holds the extent.
     These scalars stand at the end of `outputs`."""
+    dimensions: tuple[Dimension, ...] = ()
+    """The dimensions for a range of which the graph stands."""
 
     def producers(self) -> dict[str, Node]:
         return {output: node for node in self.nodes for output in node.outputs}

@@ -166,6 +166,15 @@ class Values:
         self._arrays[name] = array
         self.types[name] = array_type(array)
 
+    def put(self, name: str, array: Array, type_: TensorType) -> None:
+        """Take in a known tensor of open extents, whose type its array does not tell."""
+        self._arrays[name] = array
+        self.types[name] = type_
+
+    def is_open(self, name: str) -> bool:
+        """Whether elements of a known tensor are open extents."""
+        return name in self._arrays and self.types[name].dtype != "string" and self[name].dtype == object
+
     def add(self, name: str, tensor: onnx.TensorProto) -> None:
         """Take in a tensor of the model."""
         drawn = is_external(tensor) and location(tensor).get("location") == "seeded-normal"

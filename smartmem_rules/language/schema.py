@@ -105,6 +105,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
             repeats=True,
         ),
+        Key("extents", "word", "`fixed` for a template that cannot take open extents", choices=("any", "fixed")),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),

@@ -6,6 +6,7 @@ from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.ranges import largest
 
 
 def expressions(kernel: Kernel) -> list[Expr]:
@@ -26,7 +27,7 @@ def account(kernel: Kernel) -> None:
     kernel.writes = tuple(s.tensor for s in kernel.stores)
     elements = 1
     for var in kernel.axes:
-        elements *= var.extent
+        elements *= largest(var.extent)
     total = 0
     for stage in kernel.stages:
         total += elements * _extent(stage.axes) * operations(stage.body)
@@ -35,10 +36,10 @@ def account(kernel: Kernel) -> None:
     if kernel.contraction is not None:
         rows = _extent((*kernel.contraction.batch, *kernel.contraction.m))
         total += elements * 2 * _extent(kernel.contraction.k)
-        total += sum(rows * part.n.extent * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
+        total += sum(rows * largest(part.n.extent) * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
         scores = kernel.contraction.scores
         if scores is not None:
-            total += rows * 2 * scores.n.extent * _extent(scores.k)
+            total += rows * 2 * largest(scores.n.extent) * _extent(scores.k)
     kernel.operations = total
 
 
@@ -60,5 +61,5 @@ def account_reads(kernel: Kernel, skip_right: bool = False) -> None:
 def _extent(variables: tuple[Var, ...]) -> int:
     count = 1
     for var in variables:
-        count *= var.extent
+        count *= largest(var.extent)
     return count

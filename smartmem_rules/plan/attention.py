@@ -10,6 +10,7 @@ from smartmem_rules.plan.groups import Group
 from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.tensor.expr import Read, free_variables, tensors_read, walk
 from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.ranges import largest, several
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import axis_variables, index_map
 
@@ -89,8 +90,8 @@ def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, rule:
     assert outer is not None
     inner = math.prod(v.extent for v in matched.reduce.variables)
     outer_k = math.prod(v.extent for v in outer.reduce.variables)
-    columns = max(matched.n.extent * inner, outer.n.extent * outer_k)
-    if 4 * matched.n.extent > rule.scratch or 4 * columns > rule.columns:
+    columns = max(largest(matched.n.extent * inner), largest(outer.n.extent * outer_k))
+    if 4 * largest(matched.n.extent) > rule.scratch or 4 * columns > rule.columns:
         return False
     found = score_values(scores, rows, reader, tensor)
     if found is None:
@@ -101,7 +102,7 @@ def scores_line_up(scores: Group, rows: Group, reader: Group, tensor: str, rule:
     if any(values[v].variables - batch for v in needed):
         return False
     allowed = batch | set(outer.m)
-    return inner > 1 and all(values[v].variables <= allowed for v in values)
+    return several(inner) and all(values[v].variables <= allowed for v in values)
 
 
 def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] | None:

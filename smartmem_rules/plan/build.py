@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,9 @@ from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
+from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
+from smartmem_rules.tensor.ranges import largest
 
 LAYOUT = "reduction_contiguous"
 
@@ -122,7 +125,7 @@ def prepare(
     policy = policy_of(base.levels[level], base.tables, base.fuses)
     if memory == "auto":
         memory = profile.prefers if policy.prefers_device_memory else "buffer"
-    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
+    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = realise(program, fuse(program, policy))
@@ -137,7 +140,7 @@ def prepare(
     choice = choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed, layout == "exact")
     layouts = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
     width = 4 if memory == "image" else profile.vector_width
-    target = Target(profile.kind, width, profile.local_memory, profile.matrix)
+    target = Target(profile.kind, width, profile.local_memory, profile.matrix, dimensions=graph.dimensions)
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts
@@ -162,17 +165,29 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> P
         kernel.note_borders()
     _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
-    sources = [emit(kernel, planning.target, tensors) for kernel in kernels]
+    sources = []
+    for kernel in kernels:
+        with _for_ranges(kernel):
+            sources.append(emit(kernel, planning.target, tensors))
     _drop_unused(tensors, kernels, program)
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
     plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement, graph.sizes,
+        tensors, kernels, sources, slots, placement, graph.sizes, graph.dimensions,
     )  # fmt: skip
     plan.statistics["layouts"] = dict(planning.layouts)
     return plan
+
+
+@contextmanager
+def _for_ranges(kernel: Kernel) -> Iterator[None]:
+    """Name the operators whose kernel needs an open extent as a number."""
+    try:
+        yield
+    except SymbolicExtentError as error:
+        raise PlanError(f"the kernel of {', '.join(kernel.origin)} cannot take a range of extents: {error}") from error
 
 
 def _copied(kernel: Kernel) -> Kernel:
@@ -272,4 +287,4 @@ def _pack_constants(tensors: dict[str, Stored], constants: Mapping[str, np.ndarr
 
 
 def _bytes(stored: Stored) -> int:
-    return stored.type.elements * item_bytes(stored.storage)
+    return largest(stored.type.elements) * item_bytes(stored.storage)

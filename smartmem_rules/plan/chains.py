@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.model import Kernel, Stage, Store, Stored
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, register_rows, sizes_of
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, register_rows, sizes_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import ravel, substitute
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 
@@ -206,10 +207,10 @@ class _Chains:
 
     def _block_rows(self, sizes: list[Sizes], source: Chain, last: Kernel, rule: FusionRule) -> int | None:
         """Rows of a work-item's block if one launch is no slower than two, else None."""
-        m = math.prod(v.extent for v in source.m)
-        batches = math.prod(v.extent for v in source.batch)
+        m, batches = most(source.m), most(source.batch)
         made = {t for k in source.kernels for t in k.writes} & set(last.reads)
-        saved = sum(4 * self.types[t].elements for t in made) / (self.machine.bandwidth * self.machine.units)
+        written = sum(4 * largest(self.types[t].elements) for t in made)
+        saved = written / (self.machine.bandwidth * self.machine.units)
         apart = self._time(source, source.sizes, source.block_rows) + self._alone(sizes[-1]) + saved
         allowed = apart * (1 + rule.tolerance / 100)
         if source.whole:
@@ -218,11 +219,11 @@ class _Chains:
                 return None
             return m if self._time(source, sizes, m) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
-        most = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
+        rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
         # every block reads all right factors: they have to stay in the cache that the units share
-        if most < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
+        if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
             return None
-        fewest, finest = -(-m // most), -(-m // min(m, self.schedule.rows[0]))
+        fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
         counts = range(fewest, max(fewest, finest) + 1)
         together, block = min((self._time(source, sizes, -(-m // n)), -(-m // n)) for n in counts)
         return block if together <= allowed else None
@@ -231,7 +232,7 @@ class _Chains:
         """Bytes of a row of what is made and read again inside the chain."""
         made = {t for k in kernels for t in k.writes}
         read = {t for k in kernels for t in k.reads}
-        return sum(4 * -(-self.types[t].elements // rows) for t in made & read)
+        return sum(4 * -(-largest(self.types[t].elements) // rows) for t in made & read)
 
     def _time(self, source: Chain, sizes: list[Sizes], block: int) -> float:
         """Nanoseconds of a launch of all kernels in blocks of so many rows."""

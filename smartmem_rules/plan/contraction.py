@@ -3,7 +3,7 @@ matrix products and convolutions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from smartmem_rules.tensor.expr import (
@@ -14,12 +14,14 @@ from smartmem_rules.tensor.expr import (
     Read,
     Reduce,
     free_variables,
+    is_open_expression,
     own_indices,
     substitute_variables,
     tensors_read,
     walk,
 )
 from smartmem_rules.tensor.index import Div, Index, Mod, Var, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_below
 
 ACCUMULATED = ("float32", "float16", "bfloat16")
 """The dtypes that contraction kernels sum, all of them in single precision."""
@@ -68,7 +70,7 @@ def match_contraction(
     for var in equation.variables:
         index = values.get(var, variable(var))
         coordinates.append(index)
-        space.extend(sorted(index.variables, key=lambda v: -_coefficient(index, v)))
+        space.extend(sorted(index.variables, key=lambda v: -largest(_coefficient(index, v))))
     body = substitute_variables(equation.body, values)
     (reduce,) = (node for node in walk(body) if isinstance(node, Reduce))
     assert isinstance(reduce.body, Apply)
@@ -81,10 +83,15 @@ def match_contraction(
     columns = [v for v in space if v in in_b and v not in in_a]
     if not columns:
         return None
-    n = max(columns, key=lambda v: v.extent)
+    n = max(columns, key=lambda v: largest(v.extent))
     batch = tuple(v for v in space if v in in_b and v is not n)
     m = tuple(v for v in space if v not in in_b)
     return MatchedContraction(tuple(space), tuple(coordinates), body, reduce, a, b, batch, m, n)
+
+
+def is_constant(factor: Expr, constants: Collection[str]) -> bool:
+    """Whether a factor is known before the model runs: it reads constants only, and all of its extents are numbers."""
+    return all(name in constants for name in tensors_read(factor)) and not is_open_expression(factor)
 
 
 def _coefficient(index: Index, var: Var) -> int:
@@ -104,7 +111,7 @@ def _split_grouped(equation: Equation, product: Apply, names: FreshNames) -> dic
             if divisors and None not in divisors and len(divisors) == 1:
                 (divisor,) = divisors
                 assert divisor is not None
-                if var.extent % divisor == 0 and 1 < divisor < var.extent:
+                if var.extent % divisor == 0 and several(divisor) and surely_below(divisor, var.extent):
                     group, place = names.var(var.extent // divisor), names.var(divisor)
                     values[var] = variable(group) * divisor + variable(place)
     return values

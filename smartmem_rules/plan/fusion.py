@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from smartmem_rules.plan.attention import scores_line_up, source_values
+from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import FusionRule, Policy
 from smartmem_rules.plan.program import Definition, Program
@@ -15,6 +16,7 @@ from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.plan.rows import Rows
 from smartmem_rules.tensor.expr import Equation, Reduce, own_indices, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 STAGED = "panel"
 """The template whose work-items stage whole rows of the left factor."""
@@ -185,7 +187,7 @@ class _Fusion:
 
     def _try_inline(self, group: Group, tensor: str) -> None:
         first = self.definition[tensor]
-        elements = first.equation.type.elements
+        elements = largest(first.equation.type.elements)
         readers = self._readers(tensor)
         computed, allowance = 0, []
         for reader in readers:
@@ -269,7 +271,7 @@ class _Fusion:
     def _row_bytes(self, group: Group, rule: FusionRule) -> int:
         """What a reduction keeps of a row: the whole row where it is staged, else the arrays that it needs twice."""
         if rule.template == STAGED:
-            return 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
+            return 4 * max((largest(v.extent) for own in group.locals.values() for v in own), default=1)
         rows = Rows(self.program, self.inlined, group, {}, {})
         return sum(4 * array_size(stage.axes) for stage in rows.stages() if stage.axes)
 
@@ -319,7 +321,7 @@ class _Fusion:
                 matched = source.contraction
                 assert matched is not None
                 k = math.prod(v.extent for v in matched.reduce.variables)
-                fits = 4 * matched.n.extent <= rule.scratch and 4 * k <= rule.columns
+                fits = 4 * largest(matched.n.extent) <= rule.scratch and 4 * largest(k) <= rule.columns
                 if self._outputs(source) != [tensor] or tensor in self.program.outputs or not fits:
                     continue
                 others = {p for p in self._producers(rows) if p is not source}
@@ -336,12 +338,12 @@ class _Fusion:
         assert matched is not None
         if self._is_constant(group):
             return 0
-        return 4 * matched.n.extent * math.prod(v.extent for v in matched.reduce.variables)
+        return 4 * largest(matched.n.extent * math.prod(v.extent for v in matched.reduce.variables))
 
     def _is_constant(self, group: Group) -> bool:
         """Whether a contraction's right factor was known before the model runs: a layer's weights."""
         assert group.contraction is not None
-        return all(t in self.program.constants for t in tensors_read(group.contraction.b))
+        return is_constant(group.contraction.b, self.program.constants)
 
     def _all_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
         cores = {t for part in reader.parts for t in part.coordinates}

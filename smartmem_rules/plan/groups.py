@@ -20,6 +20,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.index import Div, Index, Var, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map
 
@@ -81,7 +82,7 @@ def start(definition: Definition, names: FreshNames, is_constant: Callable[[str]
         group.coordinates[definition.tensor] = matched.coordinates
         return group
     if is_row_reduction(definition):
-        rows = tuple(v for v in equation.variables if v.extent > 1)
+        rows = tuple(v for v in equation.variables if several(v.extent))
         group = Group("reduction", rows, [definition])
         group.locals[definition.tensor] = ()
     else:
@@ -114,7 +115,7 @@ def _overlaps(read: Read, inner: set[Var]) -> bool:
     used = {v for index in read.indices for v in index.variables}
     reached = math.prod(v.extent for v in used)
     there = math.prod(high - low + 1 for low, high in (i.interval for i in read.indices))
-    return reached > there
+    return not surely_at_most(reached, there)
 
 
 def _disjoint_everywhere(body: Expr) -> bool:
@@ -194,7 +195,7 @@ def _join_rows(group: Group, definition: Definition, names: FreshNames) -> bool:
     if not set(group.space) <= covered:
         return False
     for var in equation.variables:
-        if var.extent > 1 and var not in assigned:
+        if several(var.extent) and var not in assigned:
             local[var] = names.var(var.extent)
             assigned[var] = variable(local[var])
     own = tuple(local[v] for v in equation.variables if v in local)
@@ -293,7 +294,7 @@ def operations(expr: Expr) -> int:
     if isinstance(expr, Reduce):
         times = 1
         for var in expr.variables:
-            times *= var.extent
+            times *= largest(var.extent)
         return times * (operations(expr.body) + 1)
     if not isinstance(expr, Read):
         own = 1

@@ -10,7 +10,9 @@ from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.layout_choice import LayoutChoice, LayoutProblem
 from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, walk
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, several
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class LayoutSearch:
         current = self.innermost[name]
         costs: list[tuple[float, int, int]] = []
         for axis, extent in enumerate(shape):
-            if extent > 1 or axis == current:
+            if several(extent) or axis == current:
                 self.innermost[name] = axis
                 cost = sum(self._kernel_cost(k) for k in self.touching.get(name, ()))
                 costs.append((cost, axis != current, axis))
@@ -214,7 +216,7 @@ def _reads_with_loops(expr: Expr) -> list[tuple[Read, set[Var]]]:
 def _count(variables: Iterable[Var]) -> int:
     count = 1
     for var in variables:
-        count *= var.extent
+        count *= largest(var.extent)
     return count
 
 
@@ -233,7 +235,7 @@ def image_layout(stored: Stored, axis: int | None, limits: ImageLimits) -> Layou
     order = with_innermost(len(shape), axis) if axis is not None else (*range(len(shape)), -1)
     for rows in range(len(order) - 1, -1, -1):
         layout = Layout("image", order, rows)
-        width, height = layout.image_size(shape)
+        width, height = map(largest, layout.image_size(shape))
         if 0 < width <= limits.width and 0 < height <= limits.height:
             return layout
     return None
@@ -243,7 +245,7 @@ def writable_lane(kernel: Kernel, store: Store, axis: int) -> bool:
     """Whether the kernel computes whole texels when the tensor's lanes run along the axis."""
     index = store.indices[axis]
     var = advancing(index)
-    if var is None:
+    if var is None or is_symbolic(var.extent):
         return False
     rest = add(index, scale(variable(var), -1))
     if var in rest.variables or any(c % 4 for _, c in rest.terms) or rest.constant % 4:

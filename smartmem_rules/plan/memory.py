@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.model import Kernel, PlanError, Slot, Stored
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 
 TEXEL_LANES = 4
 
@@ -46,10 +47,12 @@ def item_bytes(storage: str) -> int:
 
 
 def stored_bytes(tensor: Stored) -> int:
-    """The bytes that a tensor takes, the lanes that an image leaves unused included."""
+    """The bytes that a tensor takes at most, the lanes that an image leaves unused included."""
     if tensor.layout.memory == "image":
-        return math.prod(tensor.layout.image_size(tensor.type.shape)) * TEXEL_LANES * item_bytes(tensor.storage)
-    return tensor.type.elements * item_bytes(tensor.storage)
+        return (
+            largest(math.prod(tensor.layout.image_size(tensor.type.shape))) * TEXEL_LANES * item_bytes(tensor.storage)
+        )
+    return largest(tensor.type.elements) * item_bytes(tensor.storage)
 
 
 def assign_slots(tensors: Mapping[str, Stored], kernels: Sequence[Kernel]) -> tuple[list[Slot], dict[str, int]]:
@@ -113,7 +116,8 @@ def _needs(tensors: Mapping[str, Stored], kernels: Sequence[Kernel]) -> list[_Ne
 
 def _need(tensor: Stored, first: int, last: int) -> _Need:
     image = tensor.layout.memory == "image"
-    size = tensor.layout.image_size(tensor.type.shape) if image else (0, 0)
+    width, height = tensor.layout.image_size(tensor.type.shape) if image else (0, 0)
+    size = largest(width), largest(height)
     # bytes are untyped: buffers of different element types share
     storage = tensor.storage if image else ""
     return _Need(tensor.name, tensor.layout.memory, stored_bytes(tensor), size, storage, first, last)

@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
     from smartmem_rules.tensor.expr import Expr
+    from smartmem_rules.tensor.extents import Dimension
     from smartmem_rules.tensor.index import Index, Var
     from smartmem_rules.tensor.types import TensorType
 
@@ -211,6 +212,8 @@ class Source:
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
     options: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    """The dimensions whose extents the kernel takes as further arguments."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +243,7 @@ class Plan:
         sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
             these scalars are no outputs of the model.
         slots, placement: the device memory of the intermediates and which slot each one uses.
+        dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
     """
 
@@ -255,4 +259,5 @@ class Plan:
     slots: list[Slot]
     placement: dict[str, int]
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
+    dimensions: tuple[Dimension, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Contraction, Kernel
-from smartmem_rules.plan.sizing import ContractionSchedule, count, most_rows, panel_columns, register_rows
+from smartmem_rules.plan.sizing import ContractionSchedule, most, most_rows, panel_columns, register_rows
+from smartmem_rules.tensor.ranges import largest
 
 STAGING_SHARE = 20
 """Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
@@ -41,8 +42,8 @@ class PanelProblem:
         self.c = c
         self.s = s
         self.constant = constant
-        self.m, self.k, self.batch = count(c.m), count(c.k), count(c.batch)
-        self.extents = [c.n.extent, *(part.n.extent for part in kernel.parts)]
+        self.m, self.k, self.batch = most(c.m), most(c.k), most(c.batch)
+        self.extents = [largest(c.n.extent), *(largest(part.n.extent) for part in kernel.parts)]
         self.given: int | None = kernel.schedule.get("block_rows")
         several = self.m * self.batch > s.smallest_block
         self.costly = several and _staging(c) * STAGING_SHARE > 2 * self.k * sum(self.extents)
@@ -85,22 +86,22 @@ class PanelProblem:
         """Whether several work-items may share the columns of the same rows."""
         return self.constant and not self.kernel.stages and self.given is None
 
-    def _block_rows(self, rows: int, most: int) -> int:
+    def _block_rows(self, rows: int, kept: int) -> int:
         if not self.constant and self.batch * 2 >= self.s.items:
-            return min(most, -(-self.m // rows) * rows)
+            return min(kept, -(-self.m // rows) * rows)
         wanted = -(-self.m * self.batch // self.s.items)
         block = max(wanted, rows if self.costly else self.s.smallest_block, rows)
-        return min(most, -(-min(block, self.m) // rows) * rows)
+        return min(kept, -(-min(block, self.m) // rows) * rows)
 
     def legal(self, choice: Mapping[str, int]) -> PanelSizes | None:
         """The sizes of a choice, rounded to what the template takes; None where scratch memory does not suffice."""
         rows, columns = choice["rows"], choice["columns"]
         if rows < 1 or columns % 8 or columns < 8:
             return None
-        most = self.most_rows(rows, columns)
-        if not most:
+        kept = self.most_rows(rows, columns)
+        if not kept:
             return None
-        block_rows = self.given or min(most, -(-min(choice["block_rows"], self.m) // rows) * rows)
+        block_rows = self.given or min(kept, -(-min(choice["block_rows"], self.m) // rows) * rows)
         total = sum(self.tiles(columns))
         tiles = max(1, min(choice["tiles_per_block"], total)) if self._may_split() else total
         return PanelSizes(rows, columns, block_rows, tiles)
@@ -145,5 +146,5 @@ def ranked(problem: PanelProblem, units: int) -> Iterator[PanelSizes]:
 
 def _staging(c: Contraction) -> int:
     """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + count(c.k) * operations(c.a)
+    stages = sum(most(stage.axes) * operations(stage.body) for stage in c.stages)
+    return stages + most(c.k) * operations(c.a)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from smartmem_rules.language.syntax import Block, Table
 from smartmem_rules.plan.model import PlanError
 from smartmem_rules.plan.program import Definition
+from smartmem_rules.tensor.ranges import surely_at_most
 
 ANY = 1 << 62
 """Bytes that no kernel exceeds."""
@@ -60,7 +61,7 @@ class Policy:
             return True
         if word == "D":
             # DNNFusion measures these; the kernel gains where no element is computed more than once
-            return first.equation.type.elements >= second.equation.type.elements
+            return surely_at_most(second.equation.type.elements, first.equation.type.elements)
         return self.rule(form, "reduction" if second.reduces else "pointwise") is not None
 
     def _word(self, first: Definition, second: Definition) -> str:

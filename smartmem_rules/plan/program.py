@@ -28,6 +28,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale
 from smartmem_rules.tensor.primitives import compute_dtype, reduce
+from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import gathered, lookup
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
@@ -160,7 +161,7 @@ def without_trivial_loops(expr: Expr) -> Expr:
             if any(v.extent == 0 for v in variables):
                 nothing = np.zeros((0,), compute_dtype(dtype))
                 return Const(reduce(kind, nothing, 0, dtype).item(), dtype)
-            kept = tuple(v for v in variables if v.extent > 1)
+            kept = tuple(v for v in variables if several(v.extent))
             body = without_trivial_loops(expr.body)
             return replace(expr, variables=kept, body=body) if kept else body
         case Apply(arguments=arguments):

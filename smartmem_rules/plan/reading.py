@@ -7,6 +7,7 @@ import math
 from smartmem_rules.plan.groups import Group
 from smartmem_rules.tensor.expr import Equation, Expr, Read, substitute_variables, walk
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 
 def group_moves_only(group: Group) -> bool:
@@ -37,8 +38,8 @@ def evaluations(reader: Equation, tensor: str, group: Group) -> int:
         expressions = [group.contraction.a, group.contraction.b]
     total = 0
     for read in (r for expr in expressions for r in reads_of(expr) if r.tensor == tensor):
-        count = math.prod(v.extent for v in {v for index in read.indices for v in index.variables})
+        count = math.prod(largest(v.extent) for v in {v for index in read.indices for v in index.variables})
         if group.form == "window":
-            count = max(count, reader.type.elements)
+            count = max(count, largest(reader.type.elements))
         total = max(total, count)
     return total

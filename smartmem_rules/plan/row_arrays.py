@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from smartmem_rules.plan.model import INNER, Contraction, Stage
 from smartmem_rules.tensor.expr import Expr, Read, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 ROUNDED = 4
 """Elements to whose multiples arrays are filled up, so that vectors of all rows are aligned."""
@@ -15,7 +16,7 @@ ROUNDED = 4
 
 def array_size(axes: Sequence[Var]) -> int:
     """Elements that an array of a row takes."""
-    return -(-math.prod(v.extent for v in axes) // ROUNDED) * ROUNDED
+    return -(-largest(math.prod(v.extent for v in axes)) // ROUNDED) * ROUNDED
 
 
 def storage_of(stages: Sequence[Stage], last: Expr, inner: int = 0) -> dict[str, str]:

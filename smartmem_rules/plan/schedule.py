@@ -9,13 +9,14 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
+from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import Demand, GroupChoice, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.plan.row_arrays import row_bytes
-from smartmem_rules.plan.sizing import ContractionSchedule, count, right_factors
+from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -26,9 +27,11 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 
 ELEMENTWISE = ("pointwise", "reduction")
 """Forms of kernels whose work-items only share out elements or rows."""
@@ -36,10 +39,17 @@ Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
 
 
-def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
-    """The contraction schedules that the device and level admit, tuned ones first."""
+def candidates(
+    schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool, open_extents: bool = False
+) -> tuple[ContractionSchedule, ...]:
+    """The contraction schedules that the device and level admit, tuned ones first.
+
+    Args:
+        open_extents: whether the plan is made for ranges of extents, which not all templates can take.
+    """
     found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject == "contraction"]
     admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any") and (tuned or not s.tuned)]
+    admitted = [s for s in admitted if s.open_extents or not open_extents]
     if not admitted:
         raise PlanError(f"no contraction schedule for a {kind} device with {memory} memory: add one to schedule.smr")
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
@@ -109,7 +119,7 @@ class Scheduler:
                 # rows of a chain are shared out already: what is there stays
                 kernel.schedule = {"name": s.name, "items": items, **kernel.schedule}
             return
-        constant = all(name in self.constants for name in tensors_read(c.b)) and bool(tensors_read(c.b))
+        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(count((c.n, *c.k)))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
@@ -164,7 +174,7 @@ class Scheduler:
                 for index, stride in zip(node.indices, stored.layout.strides(stored.type.shape), strict=True):
                     for atom, coefficient in index.terms:
                         if isinstance(atom, Var) and atom in c.k:
-                            strides[atom] = max(strides.get(atom, 0), abs(coefficient * stride))
+                            strides[atom] = max(strides.get(atom, 0), largest(abs(coefficient * stride)))
         return tuple(sorted(c.k, key=lambda v: -strides.get(v, 1 << 60)))
 
     # --- the panel template ---
@@ -257,7 +267,7 @@ class Scheduler:
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        rows = min(s.rows[0], count(c.m))
+        rows = min(s.rows[0], most(c.m))
         kernel.schedule = {"template": "tile", "name": s.name, "rows": rows, "columns": s.columns[0]}
         if not constant:
             return

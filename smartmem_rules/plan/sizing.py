@@ -7,10 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.ranges import largest
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class ContractionSchedule:
     smallest_block: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
+    open_extents: bool
     column_overhead: float
     most_sums: int
     spaces: Mapping[str, tuple[int, ...]]
@@ -54,6 +57,7 @@ class ContractionSchedule:
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
+            entries.get("extents", ("any",))[0] != "fixed",
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),
             {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
@@ -97,11 +101,11 @@ class Sizes:
 
     @property
     def batch_count(self) -> int:
-        return count(self.batch)
+        return most(self.batch)
 
     @property
     def m_count(self) -> int:
-        return count(self.m)
+        return most(self.m)
 
 
 INNER_COLUMNS = 16
@@ -116,17 +120,17 @@ def sizes_of(kernel: Kernel, s: ContractionSchedule, constants: Collection[str])
     if c is None:
         if kernel.form != "reduction":
             return None
-        fixed = sum(4 * count(stage.axes) for stage in kernel.stages)
+        fixed = sum(4 * most(stage.axes) for stage in kernel.stages)
         return Sizes((), kernel.axes, UNBOUNDED, True, 0, kernel.operations) if fixed <= s.scratch_bytes else None
     if c.scores is not None:
         return None
     factors = right_factors(kernel)
-    constant = all(tensors_read(b) and all(t in constants for t in tensors_read(b)) for _, b in factors)
-    most = most_rows(kernel, c, s, constant)
-    if most < 1:
+    constant = all(tensors_read(b) and is_constant(b, constants) for _, b in factors)
+    rows = most_rows(kernel, c, s, constant)
+    if rows < 1:
         return None
-    right = 4 * count(c.k) * sum(n.extent for n, _ in factors)
-    return Sizes(c.batch, c.m, most, constant, right, kernel.operations)
+    right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
+    return Sizes(c.batch, c.m, rows, constant, right, kernel.operations)
 
 
 def register_rows(s: ContractionSchedule, block: int) -> tuple[int, int, float]:
@@ -149,7 +153,7 @@ def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
 
 def panel_columns(kernel: Kernel, s: ContractionSchedule) -> int:
     """Columns of the register block: wide ones, unless too much of the last one would be wasted."""
-    extents = [n.extent for n, _ in right_factors(kernel)]
+    extents = [largest(n.extent) for n, _ in right_factors(kernel)]
     return min(s.columns, key=lambda c: (sum(-(-n // c) for n in extents) * (c + s.column_overhead), -c))
 
 
@@ -161,13 +165,13 @@ def most_rows(
     Args:
         columns: of the register block; by default those that the schedule chooses.
     """
-    columns, k, m = columns or panel_columns(kernel, s), count(c.k), count(c.m)
+    columns, k, m = columns or panel_columns(kernel, s), most(c.k), most(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
     fixed, row = scratch(c, columns, constant)
     if kernel.stages:
-        row += 4 * -(-c.n.extent // columns) * columns
-        fixed += sum(4 * count(stage.axes) for stage in kernel.stages)
+        row += 4 * -(-largest(c.n.extent) // columns) * columns
+        fixed += sum(4 * most(stage.axes) for stage in kernel.stages)
     if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
         return 0
     return max(1, (s.scratch_bytes - fixed) // max(row, 1))
@@ -175,18 +179,23 @@ def most_rows(
 
 def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
     """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
-    k = count(c.k)
-    fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
+    k = most(c.k)
+    fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
     row = 4 * k
     if c.scores is not None:
-        padded = -(-c.scores.n.extent // INNER_COLUMNS) * INNER_COLUMNS
-        fixed += padded * count(c.scores.k) * 4
-        row += 4 * padded + 4 * count(c.scores.k)
+        padded = -(-largest(c.scores.n.extent) // INNER_COLUMNS) * INNER_COLUMNS
+        fixed += padded * most(c.scores.k) * 4
+        row += 4 * padded + 4 * most(c.scores.k)
     for stage in c.stages:
-        fixed += 4 * count(stage.axes)
+        fixed += 4 * most(stage.axes)
     return fixed, row
 
 
 def count(variables: tuple[Var, ...]) -> int:
     """How many values the variables take together."""
     return math.prod(v.extent for v in variables)
+
+
+def most(variables: tuple[Var, ...]) -> int:
+    """How many values they take at the greatest extents of open dimensions."""
+    return largest(count(variables))

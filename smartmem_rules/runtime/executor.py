@@ -6,7 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from smartmem_rules.plan.memory import item_bytes, stored_bytes
 from smartmem_rules.plan.model import Plan, Slot, Source, Stored
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
-from smartmem_rules.runtime.feeds import Array, check_feeds, random_feeds
+from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
+from smartmem_rules.tensor.extents import at
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.types import TensorType
 
 
@@ -31,6 +33,15 @@ class _Launch:
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
     name: str
+    source: Source
+
+    def at(self, values: Mapping[str, int]) -> _Launch:
+        """The launch for extents of the dimensions, which become the kernel's last arguments."""
+        count = len(self.source.arguments)
+        for place, name in enumerate(self.source.dimensions):
+            self.kernel.set_arg(count + place, np.int32(values[name]))
+        size = tuple(int(at(extent, values)) for extent in self.source.global_size)
+        return replace(self, global_size=size)
 
 
 class Executor:
@@ -71,11 +82,9 @@ class Executor:
             self._launch(programs, kernel.name, source)
             for kernel, source in zip(plan.kernels, plan.sources, strict=True)
         ]
-        self._launches = [launch for launch in self._launches if all(launch.global_size)]
-        # int64 and half outputs are converted into these on every run
-        self._staging = {name: self._host_array(name) for name in plan.outputs}
-        # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
-        self._feeding = {} if device.host_memory else {name: self._host_array(name) for name in plan.inputs}
+        self._made = self._launches
+        self._values: dict[str, int] = {}
+        self._set_extents({})
 
     @property
     def device_bytes(self) -> int:
@@ -95,7 +104,11 @@ class Executor:
         Raises:
             GraphError: an input is missing, unknown, or of a wrong shape or element type.
         """
-        self._upload(check_feeds(self.input_types, feeds))
+        arrays = check_feeds(self.input_types, feeds)
+        values = extents_of(self.input_types, arrays)
+        if values != self._values:
+            self._set_extents(values)
+        self._upload(arrays)
         self._enqueue(self._queue)
         return self._download()
 
@@ -140,10 +153,22 @@ class Executor:
         import pyopencl as cl
 
         stored = self._tensor(tensor)
-        host = np.empty(stored.type.shape, buffer_dtype(stored.storage))
+        host = np.empty(shape_at(stored.type.shape, self._values), buffer_dtype(stored.storage))
         if host.size:
             cl.enqueue_copy(self._queue, host, self._memory[tensor], is_blocking=True)
         return host
+
+    def _set_extents(self, values: dict[str, int]) -> None:
+        """Take the extents of the open dimensions, if there are any, for the runs that follow."""
+        if len(values) < len(self.plan.dimensions):
+            return  # the first inputs will tell
+        self._values = values
+        self._launches = [launch for launch in (made.at(values) for made in self._made) if all(launch.global_size)]
+        # int64 and half outputs are converted into these on every run
+        self._staging = {name: self._host_array(name) for name in self.plan.outputs}
+        # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
+        pinned = () if self.device.host_memory else self.plan.inputs
+        self._feeding = {name: self._host_array(name) for name in pinned}
 
     def _tensor(self, name: str) -> Stored:
         return self.plan.tensors[name]
@@ -155,7 +180,7 @@ class Executor:
         """Memory of the host for a tensor, pinned where the device has memory of its own."""
         import pyopencl as cl
 
-        shape, dtype = self._tensor(name).type.shape, self._host_dtype(name)
+        shape, dtype = shape_at(self._tensor(name).type.shape, self._values), self._host_dtype(name)
         size = math.prod(shape) * dtype.itemsize
         if self.device.host_memory or not size:
             return np.empty(shape, dtype)
@@ -173,7 +198,8 @@ class Executor:
                 self._memory[tensor.name] = shared
                 continue
             elif tensor.layout.memory == "image":
-                self._memory[tensor.name] = self._image(tensor.layout.image_size(tensor.type.shape), tensor.storage)
+                width, height = tensor.layout.image_size(tensor.type.shape)
+                self._memory[tensor.name] = self._image((largest(width), largest(height)), tensor.storage)
             else:
                 self._memory[tensor.name] = self._buffer(stored_bytes(tensor))
             if tensor.role == "constant":
@@ -249,11 +275,12 @@ class Executor:
 
         kernel = programs.kernel(source)
         try:
-            kernel.set_args(*(self._memory[argument.tensor] for argument in source.arguments))
+            lowest = (np.int32(1) for _ in source.dimensions)  # until the inputs tell
+            kernel.set_args(*(self._memory[argument.tensor] for argument in source.arguments), *lowest)
         except (cl.Error, TypeError) as error:
             tensors = ", ".join(argument.tensor for argument in source.arguments)
             raise RunError(f"the kernel {name} does not take its arguments ({tensors}): {error}") from error
-        return _Launch(kernel, source.global_size, source.local_size, name)
+        return _Launch(kernel, source.global_size, source.local_size, name, source)
 
     def _upload(self, arrays: Mapping[str, Array]) -> None:
         import pyopencl as cl
@@ -298,11 +325,10 @@ class Executor:
                 results[name] = results[name].take(range(counts[count]), axis)
         return results
 
-    @staticmethod
-    def _shown(stored: Stored, host: Array) -> Array:
+    def _shown(self, stored: Stored, host: Array) -> Array:
         """A copy of an output as the model gives it."""
         array = host.astype(storage_dtype(stored.type.dtype))
-        return array if stored.shown is None else array.reshape(stored.shown)
+        return array if stored.shown is None else array.reshape(shape_at(stored.shown, self._values))
 
 
 def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:

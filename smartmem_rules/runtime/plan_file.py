@@ -12,7 +12,7 @@ import os
 import struct
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -20,11 +20,12 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.plan.model import Argument, Kernel, Layout, Plan, Slot, Source, Stored
+from smartmem_rules.tensor.extents import Dimension, extent_data, extent_of, is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.types import TensorType
 
 FORMAT = "smartmem-plan"
-VERSION = 2
+VERSION = 3
 SLACK = 64
 """Bytes that may be read behind the end of a constant of a loaded plan: vector loads reach over the last element."""
 _DOCUMENT = "plan.json"
@@ -105,6 +106,8 @@ def checksum(array: np.ndarray) -> int:
 
 
 def _plain(value: Any) -> Any:
+    if is_symbolic(value):
+        return extent_data(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
@@ -130,6 +133,7 @@ def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
         "slots": [asdict(slot) for slot in plan.slots],
         "placement": plan.placement,
         "sizes": plan.sizes,
+        "dimensions": [asdict(dimension) for dimension in plan.dimensions],
         "statistics": plan.statistics,
     }
 
@@ -225,7 +229,8 @@ class _Constants:
 
 
 def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
-    tensors = [_stored(one, constants) for one in data["tensors"]]
+    dimensions = {d["name"]: Dimension(d["name"], d["low"], d["high"]) for d in data["dimensions"]}
+    tensors = [_stored(one, constants, dimensions) for one in data["tensors"]]
     plan = Plan(
         data["model"],
         data["device"],
@@ -235,10 +240,11 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
         list(data["outputs"]),
         {tensor.name: tensor for tensor in tensors},
         [_kernel(one) for one in data["kernels"]],
-        [_source(one, data["texts"]) for one in data["sources"]],
+        [_source(one, data["texts"], dimensions) for one in data["sources"]],
         [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
         dict(data["placement"]),
         {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
+        tuple(dimensions.values()),
         dict(data["statistics"]),
     )
     used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs
@@ -248,17 +254,21 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
     return plan
 
 
-def _stored(data: Mapping[str, Any], constants: _Constants) -> Stored:
+def _shape(data: Sequence[Any], dimensions: Mapping[str, Dimension]) -> tuple[int, ...]:
+    return tuple(extent_of(extent, dimensions) for extent in data)
+
+
+def _stored(data: Mapping[str, Any], constants: _Constants, dimensions: Mapping[str, Dimension]) -> Stored:
     layout = data["layout"]
     packed = data["packed"]
     return Stored(
         data["name"],
-        TensorType(data["type"]["dtype"], tuple(data["type"]["shape"])),
+        TensorType(data["type"]["dtype"], _shape(data["type"]["shape"], dimensions)),
         Layout(layout["memory"], tuple(layout["order"]), layout["rows"]),
         data["role"],
         data["storage"],
         None if packed is None else constants.array(packed),
-        None if data["shown"] is None else tuple(data["shown"]),
+        None if data["shown"] is None else _shape(data["shown"], dimensions),
     )
 
 
@@ -278,13 +288,14 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
     )
 
 
-def _source(data: Mapping[str, Any], texts: list[str]) -> Source:
+def _source(data: Mapping[str, Any], texts: list[str], dimensions: Mapping[str, Dimension]) -> Source:
     local = data["local_size"]
     return Source(
         data["entry"],
         texts[data["text"]],
         tuple(Argument(a["tensor"], a["access"]) for a in data["arguments"]),
-        tuple(data["global_size"]),
+        _shape(data["global_size"], dimensions),
         None if local is None else tuple(local),
         tuple(data["options"]),
+        tuple(data["dimensions"]),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,26 @@ class Check:
     seed: int
     outputs: dict[str, float]
     reason: str = ""
+    extents: tuple[dict[str, Any], ...] = ()
+    """For a plan of ranges: the extents at which it was checked, each with its `max_relative_error`."""
 
     def data(self) -> dict[str, Any]:
         """JSON data; an infinite error (values that are not finite, wrong shapes) is the text `inf`."""
-        return {
-            key: str(value) if isinstance(value, float) and not np.isfinite(value) else value
-            for key, value in asdict(self).items()
-            if key != "outputs"
-        } | {"outputs": {k: v if np.isfinite(v) else str(v) for k, v in self.outputs.items()}}
+        data = {key: _json(value) for key, value in asdict(self).items()}
+        data["outputs"] = {k: _json(v) for k, v in self.outputs.items()}
+        data["extents"] = [{k: _json(v) for k, v in one.items()} for one in self.extents]
+        return data
+
+
+def _json(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def worst_check(checks: Sequence[tuple[Mapping[str, int], Check]]) -> Check:
+    """The check at the extents with the largest error, with the errors of all."""
+    extents = tuple({**at, "max_relative_error": check.max_relative_error} for at, check in checks)
+    found = max((check for _, check in checks), key=lambda c: c.max_relative_error or 0.0)
+    return replace(found, extents=extents)
 
 
 def check_outputs(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, mod, scale
+from smartmem_rules.tensor.ranges import maximum, minimum
 from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 
 
@@ -123,6 +125,8 @@ def _as_index(value: Value) -> Index:
 
 def _integer(value: Value) -> int:
     number = _number(value)
+    if is_symbolic(number):
+        return number  # type: ignore[return-value]
     if int(number) != number:
         raise DefinitionError(f"an integer is needed, not {number}")
     return int(number)
@@ -221,13 +225,21 @@ def _unpermute(items: Value, permutation: Value) -> Value:
     return tuple(result)
 
 
-def _extreme(function: Callable[[Sequence[int | float]], int | float]) -> Callable[..., Value]:
+def _extreme(function: Callable[..., int | float]) -> Callable[..., Value]:
     def apply(*operands: Value) -> Value:
         if len(operands) == 1:
-            return function([_number(v) for v in as_list(operands[0])])
-        return spread(lambda *scalars: function([_number(s) for s in scalars]), *operands)
+            return function(*(_number(v) for v in as_list(operands[0])))
+        return spread(lambda *scalars: function(*(_number(s) for s in scalars)), *operands)
 
     return apply
+
+
+def _clamped(value: int | float, low: int | float, high: int | float) -> int | float:
+    return minimum(maximum(value, low), high)  # type: ignore[arg-type]
+
+
+def _whole(value: int | float) -> int | float:
+    return value if is_symbolic(value) else int(value)
 
 
 def _cumulative(items: Value) -> Value:
@@ -326,8 +338,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "letters": _letters,
     "parts": _parts,
     "cumsum": _cumulative,
-    "min": _extreme(min),
-    "max": _extreme(max),
+    "min": _extreme(minimum),
+    "max": _extreme(maximum),
     "abs": lambda v: spread(lambda x: abs(_number(x)), v),
     "sign": lambda v: spread(lambda x: (_number(x) > 0) - (_number(x) < 0), v),
     "floor": lambda v: spread(lambda x: math.floor(_number(x)), v),
@@ -335,8 +347,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "round": lambda v: spread(lambda x: round(_number(x)), v),
     "single": lambda v: spread(lambda x: struct.unpack("f", struct.pack("f", _number(x)))[0], v),
     "sqrt": lambda v: spread(lambda x: math.sqrt(_number(x)), v),
-    "int": lambda v: spread(lambda x: int(_number(x)), v),
-    "clamp": lambda v, low, high: spread(lambda x, a, b: min(max(_number(x), _number(a)), _number(b)), v, low, high),
+    "int": lambda v: spread(lambda x: _whole(_number(x)), v),
+    "clamp": lambda v, low, high: spread(lambda x, a, b: _clamped(_number(x), _number(a), _number(b)), v, low, high),
     "ceil_div": lambda a, b: spread(lambda x, y: -(-_integer(x) // _integer(y)), a, b),
     "ravel": lambda i, s: ravel(tuple(_as_index(v) for v in as_list(i)), integers(s)),
     "unravel": lambda p, s: unravel(_as_index(p), integers(s)),

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, Select, TensorType, own_indices, walk
 from smartmem_rules.tensor.index import Index, Lookup
+from smartmem_rules.tensor.ranges import several, surely_at_most
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 COMPLEXITY = ("one_to_one", "reorganize", "shuffle", "one_to_many", "many_to_many")
@@ -70,7 +71,7 @@ def _mapping(equation: Equation, types: Mapping[str, TensorType]) -> str:
     for node in walk(equation.body):
         if isinstance(node, Read) and node.tensor in types:
             used = frozenset().union(*(i.variables for i in node.indices))
-            if any(v.extent > 1 and v not in used for v in equation.variables):
+            if any(several(v.extent) and v not in used for v in equation.variables):
                 return "one_to_many"
     return "one_to_one"
 
@@ -80,9 +81,9 @@ def _view_mapping(view: IndexMap) -> str:
     if view.is_identity:
         return "one_to_one"
     used = frozenset().union(*(i.variables for i in view.indices))
-    if any(v.extent > 1 and v not in used for v in view.variables):
+    if any(several(v.extent) and v not in used for v in view.variables):
         return "one_to_many"
-    if math.prod(view.shape) > math.prod(view.source) or any(map(_repeats, view.indices)):
+    if not surely_at_most(math.prod(view.shape), math.prod(view.source)) or any(map(_repeats, view.indices)):
         return "one_to_many"
     if view.inverse is None:
         return "one_to_one"

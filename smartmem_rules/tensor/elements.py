@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
@@ -20,7 +22,9 @@ from smartmem_rules.tensor.expr import (
     logic,
     select,
 )
+from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
+from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import gathered
 from smartmem_rules.tensor.values import (
     ABSENT,
@@ -78,6 +82,14 @@ class Elements:
     """Builds the expressions of one operator instance; loop variables are fresh within it."""
 
     names: FreshNames
+    guards: int = 0
+    """How many conditions over indices the expression in hand stands under."""
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        self.guards += 1
+        yield
+        self.guards -= 1
 
     def build(self, expr: ast.Expression, scope: Scope, dtype: str) -> Expr:
         """The expression, its literals given the dtype."""
@@ -116,8 +128,10 @@ class Elements:
             operands = self.element(expr.left, scope), self.element(expr.right, scope)
             return Apply(LOGICAL[expr.operator], operands, "bool")
         left, right = unify(self.element(expr.left, scope), self.element(expr.right, scope), expr)
-        if left.dtype == WEAK:
+        if left.dtype == WEAK and not (isinstance(left, FromIndex) or isinstance(right, FromIndex)):
             return from_value(evaluate(expr, scope), expr)
+        if left.dtype == WEAK:
+            return self._of_extents(expr, left, right, scope)
         if expr.operator in COMPARISONS:
             return Apply(COMPARISONS[expr.operator], (left, right), "bool")
         neutral = NEUTRAL.get(expr.operator)
@@ -129,6 +143,15 @@ class Elements:
                 return right
         return Apply(INFIX[expr.operator], (left, right), left.dtype)
 
+    def _of_extents(self, expr: ast.Binary, left: Expr, right: Expr, scope: Scope) -> Expr:
+        """Arithmetic of open extents: where it is none on integers (a quotient), it is done on elements."""
+        try:
+            return from_value(evaluate(expr, scope), expr)
+        except DefinitionError:
+            if expr.operator not in INFIX:
+                raise
+            return Apply(INFIX[expr.operator], (left, right), WEAK)
+
     def _conditional(self, expr: ast.Conditional, scope: Scope) -> Expr:
         try:
             decided = condition(expr.condition, scope)
@@ -138,6 +161,10 @@ class Elements:
             return Apply("select", (test, then, otherwise), then.dtype)
         if isinstance(decided, bool):
             return self.element(expr.then if decided else expr.otherwise, scope)
+        with self._guarded():
+            return self._choice(expr, decided, scope)
+
+    def _choice(self, expr: ast.Conditional, decided: Condition, scope: Scope) -> Expr:
         then, otherwise = unify(self.element(expr.then, scope), self.element(expr.otherwise, scope), expr)
         return select(decided, then, otherwise)
 
@@ -208,17 +235,22 @@ class Elements:
         if not scopes:
             raise DefinitionError(f"{expr.span}: nothing to reduce over")
         if expr.kind == "first":
-            result = self.element(expr.body, scopes[-1])
-            for inner in reversed(scopes[:-1]):
-                assert expr.condition is not None
-                then, result = unify(self.element(expr.body, inner), result, expr)
-                result = select(condition(expr.condition, inner), then, result)
-            return result
+            with self._guarded():
+                return self._first(expr, scopes)
         function = {"sum": "add", "prod": "mul", "all": "and", "any": "or"}.get(expr.kind, expr.kind)
         result = self.element(expr.body, scopes[0])
         for inner in scopes[1:]:
             left, right = unify(result, self.element(expr.body, inner), expr)
             result = Apply(function, (left, right), left.dtype)
+        return result
+
+    def _first(self, expr: ast.Reduction, scopes: Sequence[Scope]) -> Expr:
+        """The body of the first member for which the condition holds."""
+        result = self.element(expr.body, scopes[-1])
+        for inner in reversed(scopes[:-1]):
+            assert expr.condition is not None
+            then, result = unify(self.element(expr.body, inner), result, expr)
+            result = select(condition(expr.condition, inner), then, result)
         return result
 
     def _subscript(self, expr: ast.Subscript, scope: Scope) -> Expr:
@@ -234,6 +266,8 @@ class Elements:
         extents = tensor.type.shape
         read = Read(tensor.name, tuple(map(_bounded, indices, extents)), tensor.type.dtype)
         if expr.default is None:
+            if not self.guards:
+                _check_inside(expr, indices, extents)
             return read
         inside: list[Condition | bool] = []
         for index, extent in zip(indices, extents, strict=True):
@@ -241,6 +275,19 @@ class Elements:
             inside.append(compare("<", index, Index(extent)))
         then, otherwise = unify(read, self.element(expr.default, scope), expr)
         return select(logic("and", tuple(inside)), then, otherwise)
+
+
+def _check_inside(expr: ast.Subscript, indices: tuple[Index, ...], extents: tuple[int, ...]) -> None:
+    """Reads inside for all extents of a range: definitions rely on operands that fit, which a range may not.
+
+    Raises:
+        SymbolicExtentError: an index may leave its axis.
+    """
+    for index, extent in zip(indices, extents, strict=True):
+        if (index.is_open or is_symbolic(extent)) and not index.gathered:
+            low, high = index.interval
+            if not (surely_at_most(0, low) and surely_below(high, extent)):
+                raise SymbolicExtentError(f"{expr.span}: elements {low!r} to {high!r} of an axis of extent {extent!r}")
 
 
 def _bounded(index: Index, extent: int) -> Index:
@@ -256,10 +303,12 @@ def from_value(value: Value, expr: ast.Expression) -> Expr:
     """A compile-time number or an index as an element."""
     if isinstance(value, bool):
         return Const(value, "bool")
+    if is_symbolic(value):
+        return FromIndex(as_index(value), WEAK)  # type: ignore[arg-type]
     if isinstance(value, int | float):
         return Const(value, WEAK)
     if isinstance(value, Index):
-        return Const(value.constant, WEAK) if value.is_constant else FromIndex(value, "int64")
+        return from_value(value.constant, expr) if value.is_constant else FromIndex(value, "int64")
     raise DefinitionError(f"{expr.span}: an element is needed here")
 
 
@@ -280,6 +329,8 @@ def settle(expr: Expr, dtype: str) -> Expr:
         case Const(value=value, dtype="number"):
             integral = dtype.startswith(("int", "uint"))
             return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
+        case FromIndex(index=index, dtype="number"):
+            return FromIndex(index, dtype)
         case Apply(function=function, arguments=arguments, dtype="number"):
             return Apply(function, tuple(settle(a, dtype) for a in arguments), dtype)
         case Reduce(kind=kind, variables=variables, body=body, dtype="number"):

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import rename_tensors, substitute
 from smartmem_rules.tensor.types import (
     ALL_DTYPES as ALL_DTYPES,
@@ -200,6 +202,16 @@ def needed(equations: Sequence[Equation], outputs: Collection[str]) -> tuple[Equ
     return tuple(equation for equation in equations if equation.tensor in wanted)
 
 
+def is_open_expression(expr: Expr) -> bool:
+    """Whether an open extent occurs in the expression."""
+    for node in walk(expr):
+        if isinstance(node, Reduce) and any(is_symbolic(v.extent) for v in node.variables):
+            return True
+        if any(index.is_open for index in own_indices(node)):
+            return True
+    return False
+
+
 def free_variables(expr: Expr) -> frozenset[Var]:
     """The loop variables that the expression depends on and does not bind itself."""
     found: set[Var] = set()
@@ -226,13 +238,13 @@ def compare(operator: str, left: Index, right: Index) -> Condition | bool:
     low, high = (left - right).interval
     match operator:
         case "<":
-            decided = True if high < 0 else False if low >= 0 else None
+            decided = True if surely_below(high, 0) else False if surely_at_most(0, low) else None
         case "<=":
-            decided = True if high <= 0 else False if low > 0 else None
+            decided = True if surely_at_most(high, 0) else False if surely_below(0, low) else None
         case "==":
-            decided = True if low == high == 0 else False if low > 0 or high < 0 else None
+            decided = True if low == high == 0 else False if surely_below(0, low) or surely_below(high, 0) else None
         case "!=":
-            decided = False if low == high == 0 else True if low > 0 or high < 0 else None
+            decided = False if low == high == 0 else True if surely_below(0, low) or surely_below(high, 0) else None
         case _:
             raise ValueError(f"unknown comparison {operator}")
     return Compare(operator, left, right) if decided is None else decided

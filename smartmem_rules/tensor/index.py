@@ -8,10 +8,13 @@ make unnecessary: this is the strength reduction of SmartMem's index comprehensi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from smartmem_rules.tensor.division import gcd, split_multiple
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Lookup:
 
     @cached_property
     def interval(self) -> tuple[int, int]:
-        return min(self.table), max(self.table)
+        return min(map(smallest, self.table)), max(map(largest, self.table))
 
 
 UNKNOWN_EXTENT = 1 << 40
@@ -80,7 +83,7 @@ class Gathered:
     def interval(self) -> tuple[int, int]:
         if self.extent == UNKNOWN_EXTENT and not self.wrap:
             return -UNKNOWN_EXTENT, UNKNOWN_EXTENT
-        return 0, max(0, self.extent - 1)
+        return 0, self.extent - 1 if is_symbolic(self.extent) else max(0, self.extent - 1)
 
 
 Atom = Var | Div | Mod | Lookup | Gathered
@@ -105,16 +108,19 @@ class Index:
         """The least and greatest value over all variables' ranges (a bound where atoms depend on each other)."""
         low = high = self.constant
         for atom, coefficient in self.terms:
-            a, b = atom.interval
-            if coefficient < 0:
-                a, b = b, a
-            low += coefficient * a
-            high += coefficient * b
+            a, b = _product_interval(coefficient, atom.interval)
+            low += a
+            high += b
         return low, high
 
     @property
     def is_constant(self) -> bool:
         return not self.terms
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether an open extent occurs in the index."""
+        return is_symbolic(self.constant) or any(is_symbolic(c) or _is_open(atom) for atom, c in self.terms)
 
     @cached_property
     def variables(self) -> frozenset[Var]:
@@ -165,6 +171,29 @@ class Index:
         if self.constant or not parts:
             parts.append(str(self.constant))
         return " + ".join(parts)
+
+
+def _product_interval(factor: int, interval: tuple[int, int]) -> tuple[int, int]:
+    """The least and greatest product with a value of the interval; where the factor's sign is open, numbers."""
+    low, high = interval
+    if surely_at_most(0, factor):
+        return factor * low, factor * high
+    if surely_at_most(factor, 0):
+        return factor * high, factor * low
+    corners = [c * v for c in bounds(factor) for v in (smallest(low), largest(high))]
+    return min(corners), max(corners)
+
+
+def _is_open(atom: Atom) -> bool:
+    match atom:
+        case Var(extent=extent):
+            return is_symbolic(extent)
+        case Div(value=value, divisor=divisor) | Mod(value=value, divisor=divisor):
+            return is_symbolic(divisor) or value.is_open
+        case Lookup(table=table, position=position):
+            return any(map(is_symbolic, table)) or position.is_open
+        case Gathered(indices=indices, extent=extent):
+            return is_symbolic(extent) or any(index.is_open for index in indices)
 
 
 def atom_text(atom: Atom) -> str:
@@ -282,7 +311,7 @@ def div(index: Index, divisor: int) -> Index:
             whole[atom] = quotient
         else:
             rest[atom] = coefficient
-    whole_constant, rest_constant = divmod(index.constant, divisor)
+    whole_constant, rest_constant = split_multiple(index.constant, divisor)
     outer = _build(whole_constant, whole)
     inner = _build(rest_constant, rest)
     low, high = inner.interval
@@ -292,8 +321,8 @@ def div(index: Index, divisor: int) -> Index:
 
 
 def _div_atom(inner: Index, divisor: int) -> Index:
-    factor = math.gcd(divisor, *(c for _, c in inner.terms))
-    if factor > 1:
+    factor = gcd(divisor, *(c for _, c in inner.terms))
+    if several(factor):
         # every term is a multiple of the factor, so the constant's rest never carries
         inner = Index(inner.constant // factor, tuple((a, c // factor) for a, c in inner.terms))
         divisor //= factor
@@ -315,15 +344,15 @@ def _div_atom(inner: Index, divisor: int) -> Index:
 
 def _split_low(inner: Index, divisor: int) -> Index | None:
     """(g*a + b) // d = a // (d/g) where g divides d and 0 <= b < g."""
-    factors = {math.gcd(c, divisor) for _, c in inner.terms}
-    for factor in sorted(factors, reverse=True):
-        if factor <= 1:
+    factors = {gcd(c, divisor) for _, c in inner.terms}
+    for factor in sorted(factors, key=largest, reverse=True):
+        if not several(factor):
             continue
         high = tuple((a, c) for a, c in inner.terms if c % factor == 0)
         low = tuple((a, c) for a, c in inner.terms if c % factor)
         low_index = Index(inner.constant % factor, low)
         least, greatest = low_index.interval
-        if least >= 0 and greatest < factor:
+        if surely_at_most(0, least) and surely_below(greatest, factor):
             reduced = Index(inner.constant // factor, tuple((a, c // factor) for a, c in high))
             return div(reduced, divisor // factor)
     return None
@@ -343,8 +372,8 @@ def mod(index: Index, divisor: int) -> Index:
     low, high = index.interval
     if low // divisor == high // divisor:
         return add(index, Index(-(low // divisor) * divisor))
-    factor = math.gcd(divisor, *(c for _, c in index.terms))
-    if factor > 1:
+    factor = gcd(divisor, *(c for _, c in index.terms))
+    if several(factor):
         inner = Index(index.constant // factor, tuple((a, c // factor) for a, c in index.terms))
         return add(scale(mod(inner, divisor // factor), factor), Index(index.constant % factor))
     split = _split_mod(index, divisor)
@@ -355,13 +384,13 @@ def mod(index: Index, divisor: int) -> Index:
 
 def _split_mod(index: Index, divisor: int) -> Index | None:
     """(g*a + b) % d = g * (a % (d/g)) + b where g divides d and 0 <= b < g."""
-    factors = {math.gcd(c, divisor) for _, c in index.terms}
-    for factor in sorted(factors, reverse=True):
-        if factor <= 1:
+    factors = {gcd(c, divisor) for _, c in index.terms}
+    for factor in sorted(factors, key=largest, reverse=True):
+        if not several(factor):
             continue
         low = Index(index.constant % factor, tuple((a, c) for a, c in index.terms if c % factor))
         least, greatest = low.interval
-        if least >= 0 and greatest < factor:
+        if surely_at_most(0, least) and surely_below(greatest, factor):
             high = Index(index.constant // factor, tuple((a, c // factor) for a, c in index.terms if c % factor == 0))
             return add(scale(mod(high, divisor // factor), factor), low)
     return None
@@ -382,15 +411,17 @@ def _reduce_modulo(index: Index, divisor: int) -> Index:
             if value != atom.value:
                 opened = add(opened, scale(div(value, atom.divisor), coefficient))
                 continue
-        coefficient %= divisor
+        coefficient = split_multiple(coefficient, divisor)[1]
         terms[atom] = terms.get(atom, 0) + coefficient
-    result = _build(index.constant % divisor, terms)
+    result = _build(split_multiple(index.constant, divisor)[1], terms)
     if opened.terms or opened.constant:
         # what was opened may hold further multiples of the divisor
         return _reduce_modulo(add(result, opened), divisor)
+    if is_symbolic(divisor) or any(is_symbolic(c) for c in terms.values()):
+        return result
     # a coefficient just below the divisor stands for a small negative one; take the form with the narrower interval
     negative = Index(result.constant, tuple((a, c - divisor if c > divisor // 2 else c) for a, c in result.terms))
-    return negative if _width(negative) < _width(result) else result
+    return negative if surely_below(_width(negative), _width(result)) else result
 
 
 def _open_below(atom: Div, coefficient: int, divisor: int) -> Index:

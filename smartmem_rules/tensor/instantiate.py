@@ -14,7 +14,9 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, as_list, integers
 from smartmem_rules.tensor.elements import Elements
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, Equation, FreshNames, TensorType, needed
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import smallest
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 FLOATS = ("float32", "float16", "float64", "bfloat16")
@@ -345,6 +347,9 @@ class _Instantiation:
                 shape.extend(integers(evaluate(item, scope)))
         if any(extent < 0 for extent in shape):
             raise Unsupported(f"{self.operator.name} would give the shape {shape}")
+        for extent in shape:
+            if is_symbolic(extent) and smallest(extent) == 0:
+                raise Unsupported(f"{self.operator.name} would give an axis of extent {extent!r}, which can be 0")
         return TensorType(self._dtype(output.type.dtype), tuple(shape))
 
     def _dtype(self, name: str) -> str:

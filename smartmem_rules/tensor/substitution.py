@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale
+from smartmem_rules.tensor.ranges import several
 
 
 def substitute(index: Index, values: Mapping[Var, Index]) -> Index:
@@ -87,7 +88,7 @@ def unravel(position: Index, extents: tuple[int, ...]) -> tuple[Index, ...]:
     stride = math.prod(extents)
     for axis, extent in enumerate(extents):
         stride //= extent if extent else 1
-        if extent <= 1:  # no position lies inside an empty axis: any index will do
+        if not several(extent):  # no position lies inside an empty axis: any index will do
             indices.append(Index(0))
             continue
         digit = div(position, stride) if stride else Index(0)

@@ -35,4 +35,4 @@ class TensorType:
         return count
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+        return f"{self.dtype}[{', '.join(map(repr, self.shape))}]"

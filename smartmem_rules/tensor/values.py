@@ -23,6 +23,7 @@ from smartmem_rules.tensor.builtins import (
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
 from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, as_index
+from smartmem_rules.tensor.ranges import same
 from smartmem_rules.tensor.substitution import gathered
 
 
@@ -138,7 +139,7 @@ def _binary(expr: ast.Binary, scope: Scope) -> Value:
 def _compare(expr: ast.Binary, left: Value, right: Value) -> bool:
     left, right = _settle(left), _settle(right)
     if expr.operator in ("==", "!="):
-        return (left == right) is (expr.operator == "==")
+        return same(left, right) is (expr.operator == "==")
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         raise DefinitionError(f"{expr.span}: {describe(left)} {expr.operator} {describe(right)} is not decided here")
     match expr.operator:

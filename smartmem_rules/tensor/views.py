@@ -14,7 +14,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from smartmem_rules.tensor.expr import Equation
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import ravel, substitute, unravel
 
 LARGEST_ENUMERATION = 1 << 22
@@ -129,7 +131,8 @@ def invert(forward: IndexMap) -> IndexMap | None:
 
 def _is_identity_everywhere(around: IndexMap) -> bool:
     """Decided by looking at every element, for maps whose composition the normal form does not see through."""
-    if around.shape != around.source or math.prod(around.shape) > LARGEST_ENUMERATION:
+    points = math.prod(around.shape)
+    if around.shape != around.source or is_symbolic(points) or points > LARGEST_ENUMERATION:
         return False
     grid = dict(zip(around.variables, np.ogrid[tuple(slice(n) for n in around.shape)], strict=True))
     for index, var in zip(around.indices, around.variables, strict=True):
@@ -169,12 +172,12 @@ def _read_digits(index: Index, value: Index, extent: int, digits: _Digits) -> bo
     if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
         return _read_atom(index.terms[0][0], value, extent, digits)
     value = add(value, Index(-index.constant))
-    terms = sorted(index.terms, key=lambda term: -term[1])
-    if any(coefficient <= 0 for _, coefficient in terms):
+    terms = sorted(index.terms, key=lambda term: -largest(term[1]))
+    if not all(surely_below(0, coefficient) for _, coefficient in terms):
         return False
     for place, (atom, coefficient) in enumerate(terms):
         low, high = Index(0, tuple(terms[place + 1 :])).interval
-        if low != 0 or high >= coefficient:
+        if low != 0 or not surely_below(high, coefficient):
             return False
         low, high = Index(0, ((atom, 1),)).interval
         if low != 0 or not _read_atom(atom, div(value, coefficient), high + 1, digits):
@@ -249,7 +252,7 @@ def _assemble(var: Var, digits: _Digits) -> Index | None:
     """The variable from its digits, which must tile its range from 1 up to its extent."""
     if var.extent == 1:
         return Index(0)
-    own = sorted((d for d in digits if d.variable == var and d.radix > 1), key=lambda d: d.stride)
+    own = sorted((d for d in digits if d.variable == var and several(d.radix)), key=lambda d: largest(d.stride))
     stride = 1
     result = Index(0)
     for digit in own:

@@ -1,0 +1,144 @@
+"""What holds of extents for all values of their dimensions, and what they are at most and at least.
+
+Where there are few combinations of values, bounds are exact: each is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.tensor.extents import (
+    Dimension,
+    Extent,
+    Factor,
+    SymbolicExtentError,
+    at,
+    dimensions,
+    is_symbolic,
+)
+
+ENUMERATED = 1 << 16
+"""Up to so many combinations of values bounds are found by looking at each; beyond, by interval arithmetic."""
+
+
+def bounds(value: int) -> tuple[int, int]:
+    """The least and greatest value (a bound of them, where there are too many combinations to look at)."""
+    return _bounds(value) if is_symbolic(value) else (value, value)
+
+
+@lru_cache(maxsize=1 << 16)
+def _bounds(value: Extent) -> tuple[int, int]:
+    open_ = sorted(dimensions(value), key=lambda d: d.name)
+    if math.prod(d.high - d.low + 1 for d in open_) <= ENUMERATED:
+        grids = np.meshgrid(*(np.arange(d.low, d.high + 1) for d in open_), indexing="ij", sparse=True)
+        values = np.asarray(at(value, {d.name: grid for d, grid in zip(open_, grids, strict=True)}))
+        return int(values.min()), int(values.max())
+    low = high = 0
+    for monomial, coefficient in value.terms:
+        ranges = [_factor_bounds(factor) for factor in monomial]
+        corners = [1]
+        for least, greatest in ranges:
+            corners = [c * end for c in corners for end in (least, greatest)]
+        low += min(coefficient * c for c in corners)
+        high += max(coefficient * c for c in corners)
+    return low, high
+
+
+def _factor_bounds(factor: Factor) -> tuple[int, int]:
+    if isinstance(factor, Dimension):
+        return factor.low, factor.high
+    (a, b), (c, d) = bounds(factor.value), bounds(factor.divisor)
+    ends = [x // y for x in (a, b) for y in (max(c, 1), max(d, 1))]
+    return min(ends), max(ends)
+
+
+def largest(value: int) -> int:
+    """The greatest value that an extent can take: what memory has to hold and costs are counted with."""
+    return bounds(value)[1]
+
+
+def smallest(value: int) -> int:
+    """The least value that an extent can take."""
+    return bounds(value)[0]
+
+
+def surely_below(left: int, right: int) -> bool:
+    """Whether left < right for all values of the dimensions."""
+    if type(left) is int and type(right) is int:
+        return left < right
+    return bounds(left - right)[1] < 0
+
+
+def surely_at_most(left: int, right: int) -> bool:
+    """Whether left <= right for all values of the dimensions."""
+    if type(left) is int and type(right) is int:
+        return left <= right
+    return bounds(left - right)[1] <= 0
+
+
+def maximum(*values: int) -> int:
+    """The greatest of the values, where it is the same one for all values of the dimensions."""
+    return _extreme(values, ">=")
+
+
+def minimum(*values: int) -> int:
+    """The least of the values, where it is the same one for all values of the dimensions."""
+    return _extreme(values, "<=")
+
+
+def _extreme(values: Sequence[int], operator: str) -> int:
+    if Extent not in map(type, values):
+        return max(values) if operator == ">=" else min(values)
+    best = values[0]
+    for value in values[1:]:
+        first, second = (value, best) if operator == ">=" else (best, value)
+        if surely_at_most(first, second):
+            continue
+        if not surely_at_most(second, first):
+            decided(first, "<=", second)
+        best = value
+    return best
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are equal, where that is so for all values of the dimensions or for none.
+
+    Raises:
+        SymbolicExtentError: they are equal for some.
+    """
+    if left == right or not (is_symbolic(left) or is_symbolic(right)):
+        return bool(left == right)
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        return False
+    difference: Any = left - right
+    low, high = bounds(difference)
+    if low <= 0 <= high:
+        raise SymbolicExtentError(_undecided(left, "==", right))
+    return False
+
+
+def several(extent: int) -> bool:
+    """Whether a loop of this extent is to be written: it is open or runs more than once."""
+    return is_symbolic(extent) or extent > 1
+
+
+def decided(left: int, operator: str, right: Any) -> bool:
+    if isinstance(right, float) and math.isinf(right):
+        return right > 0
+    low, high = bounds(left - right)
+    limit = 0 if operator == "<" else 1
+    if high < limit:
+        return True
+    if low >= limit:
+        return False
+    raise SymbolicExtentError(_undecided(left, operator, right))
+
+
+def _undecided(left: Any, operator: str, right: Any) -> str:
+    ranges = ", ".join(sorted(map(str, dimensions(left) | dimensions(right))))
+    return f"whether {left!r} {operator} {right!r} depends on the extent ({ranges})"

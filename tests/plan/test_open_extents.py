@@ -1,0 +1,170 @@
+"""Plans for ranges of extents: one plan, compared with ONNX Runtime at many extents."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import smartmem_rules as sm
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.tensor.extents import is_symbolic
+from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
+
+TOLERANCES = {"float32": 1e-5, "float16": 5e-3}
+
+
+def check(model: onnx.ModelProto, plan: sm.OptimizedPlan, extents: list[dict[str, int]]) -> None:
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    names = [output.name for output in session.get_outputs()]
+    for at in extents:
+        feeds = plan.random_feeds(1, at)
+        expected = dict(zip(names, session.run(None, feeds), strict=True))
+        actual = plan.run(feeds)
+        for name, wanted in expected.items():
+            got = actual[name]
+            assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype), (name, at)
+            scale = float(np.abs(wanted).max())
+            assert np.abs(got.astype(np.float64) - wanted).max() <= TOLERANCES[plan.plan.dtype] * scale, (name, at)
+
+
+MODES: list[dict[str, Any]] = [
+    {"level": "none"},
+    {"level": "layout"},
+    {"memory": "image"},
+    {"device": "adreno_740"},
+    {"device": "nvidia", "dtype": "float16"},
+]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_one_plan_for_all_extents(case: Case) -> None:
+    model = case.make()
+    check(model, sm.optimize(model, dims=case.dims), case.extents)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: "-".join(mode.values()))
+@pytest.mark.parametrize("name", ["attention", "cache", "images", "recurrent"])
+def test_other_levels_memories_and_devices(name: str, mode: dict[str, Any]) -> None:
+    case = CASES[name]
+    model = case.make()
+    check(model, sm.optimize(model, dims=case.dims, **mode), case.extents[:5])
+
+
+def test_every_extent_of_a_range() -> None:
+    """Also those at which vectors and blocks fill up exactly, and back to smaller ones."""
+    model = attention()
+    plan = sm.optimize(model, dims={"batch": 1, "sequence": (1, 26)})
+    check(model, plan, [{"sequence": n} for n in (*range(1, 27), 20, 3)])
+
+
+def test_a_range_has_as_many_kernels_as_one_extent() -> None:
+    for case in (CASES["attention"], CASES["cache"], CASES["reductions"]):
+        largest = {name: extent if isinstance(extent, int) else extent[1] for name, extent in case.dims.items()}
+        fixed = sm.optimize(case.make(), dims=largest)
+        ranged = sm.optimize(case.make(), dims=case.dims)
+        assert len(ranged.kernels) == len(fixed.kernels), case
+
+
+def test_kernels_take_the_extents_that_they_need() -> None:
+    plan = sm.optimize(cache(), dims={"past": (1, 45)}).plan
+    for source in plan.sources:
+        assert source.dimensions == (("past",) if re.search(r"\bdim_past\b", source.text) else ())
+    assert any(source.dimensions for source in plan.sources)
+    assert any(is_symbolic(extent) for source in plan.sources for extent in source.global_size)
+
+
+def test_a_range_of_one_extent_is_that_extent() -> None:
+    fixed = sm.optimize(attention(), dims={"batch": 2, "sequence": 13}).plan
+    ranged = sm.optimize(attention(), dims={"batch": 2, "sequence": (13, 13)}).plan
+    assert (ranged.sources, ranged.dimensions) == (fixed.sources, ())
+
+
+def test_a_plan_survives_its_file(tmp_path: Any) -> None:
+    model = attention()
+    plan = sm.optimize(model, dims={"batch": (1, 3), "sequence": (1, 20)})
+    plan.save(tmp_path / "a.plan")
+    loaded = sm.load(tmp_path / "a.plan")
+    assert loaded.dimensions == plan.dimensions == {"batch": (1, 3), "sequence": (1, 20)}
+    assert (loaded.plan.sources, loaded.plan.tensors.keys()) == (plan.plan.sources, plan.plan.tensors.keys())
+    check(model, loaded, [{"batch": 1, "sequence": 1}, {"batch": 2, "sequence": 7}, {"batch": 3, "sequence": 20}])
+
+
+def test_a_check_tries_several_extents() -> None:
+    plan = sm.optimize(attention(), dims={"batch": (1, 3), "sequence": (1, 20)})
+    check_ = plan.check()
+    assert check_.passed
+    tried = {(one["batch"], one["sequence"]) for one in check_.extents}
+    assert len(tried) == 5
+    assert {1, 3} <= {batch for batch, _ in tried}
+    assert {1, 20} <= {sequence for _, sequence in tried}
+    assert plan.report_data()["dimensions"] == {"batch": [1, 3], "sequence": [1, 20]}
+    assert plan.check(dims={"batch": 2, "sequence": 4}).extents[0]["sequence"] == 4
+
+
+def test_feeds_outside_the_range() -> None:
+    plan = sm.optimize(attention(), dims={"batch": (1, 3), "sequence": (2, 20)})
+    with pytest.raises(GraphError, match=r"'sequence' of the input 'x' is 21; the plan is made for 2 to 20"):
+        plan.run({"x": np.zeros((1, 21, 24), np.float32)})
+    with pytest.raises(GraphError, match=r"takes \[batch, sequence, 24\]"):
+        plan.run({"x": np.zeros((1, 4, 25), np.float32)})
+    with pytest.raises(GraphError, match="'sequence' cannot be 1; the plan is made for sequence in 2..20"):
+        plan.random_feeds(dims={"sequence": 1})
+    with pytest.raises(GraphError, match="no open dimension 'sequenc'"):
+        plan.random_feeds(dims={"sequenc": 4})
+
+
+def test_inputs_that_disagree() -> None:
+    plan = sm.optimize(cache(), dims={"past": (1, 45)})
+    feeds = plan.random_feeds(dims={"past": 4})
+    feeds["past_v"] = feeds["past_v"][:, :, :3]
+    with pytest.raises(GraphError, match="'past' is 4 in 'past_k' and 3 in 'past_v'"):
+        plan.run(feeds)
+
+
+REFUSED = {
+    "a reshape to a number": (
+        [("Reshape", "x shape", "y")],
+        {"shape": np.array([12, 8])},
+        "ai.onnx::Reshape .*96 == .n . 8.",
+    ),
+    "operands that fit at one extent": ([("Add", "x c", "y")], {"c": weights(1, 5, 8)}, "ai.onnx::Add .*broadcast"),
+    "a table shorter than the range": (
+        [("Shape", "x", "s"), ("Slice", "s zeros ones", "n"), ("Slice", "c zeros n", "t"), ("Add", "x t", "y")],
+        {"zeros": np.array([0]), "ones": np.array([1]), "c": weights(1, 9, 8)},
+        "ai.onnx::Slice .*n <= 9",
+    ),
+    "parts that may be empty": ([("Split", "x", "y z", {"axis": 0})], {}, "ai.onnx::Split .*can be 0"),
+    "elements as they are": (
+        [("Resize", "x r c", "y")],
+        {"r": np.float32([]), "c": np.float32([1, 2])},
+        "ai.onnx::Resize .*n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "constants", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_needs_a_number_is_named(nodes: Any, constants: dict[str, Any], message: str) -> None:
+    model = open_model(nodes, {"x": ["n", 8]}, "y", constants)
+    with pytest.raises(GraphError, match=message):
+        sm.optimize(model, dims={"n": (1, 20)})
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        ({"batch": (3, 2), "sequence": 1}, "cannot be"),
+        ({"batch": 0, "sequence": 1}, "cannot be 0"),
+        ({"batch": (1, 2, 3), "sequence": 1}, "the ends of a range"),
+        ({"batch": "1..2", "sequence": 1}, "the ends of a range"),
+        ({"batch": True, "sequence": 1}, "the ends of a range"),
+        ({"batch": 1, "sequenc": (1, 2)}, "sequence"),
+    ],
+)
+def test_ranges_that_make_no_sense(dims: Any, message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        sm.optimize(attention(), dims=dims)
