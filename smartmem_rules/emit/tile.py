@@ -12,6 +12,7 @@ from smartmem_rules.plan.model import Contraction, Kernel, Source, Stored
 from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, surely_at_most
 from smartmem_rules.tensor.substitution import unravel
 
 OPEN_GROUP = 16
@@ -28,7 +29,9 @@ class _Tile:
         self.emission = Emission(kernel, target, tensors, LANES)
         self.blocks = -(-self.contraction.n.extent // LANES)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
-        self.vectors: int = min(kernel.schedule.get("columns", LANES) // LANES, self.blocks)
+        wanted = kernel.schedule.get("columns", LANES) // LANES
+        # with fewer blocks than that at some extent, a work-item takes one of them
+        self.vectors: int = next((n for n in (wanted, largest(self.blocks)) if surely_at_most(n, self.blocks)), 1)
         self.lane = Var("lane", LANES)
 
     def emit(self) -> Source:

@@ -75,7 +75,7 @@ class LayoutSearch:
 
     def _axes(self, name: str) -> tuple[int, ...]:
         shape, kept = self.tensors[name].type.shape, self.innermost[name]
-        return (kept, *(a for a, extent in enumerate(shape) if extent > 1 and a != kept))
+        return (kept, *(a for a, extent in enumerate(shape) if several(extent) and a != kept))
 
     def _search(self, free: list[str]) -> None:
         """Local search: each tensor takes the axis that is cheapest given its neighbours' choices."""
