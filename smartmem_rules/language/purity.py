@@ -46,6 +46,14 @@ def impurities(
         case s.Subscript(base=s.Name(id=name)) if name in tensors:
             fix = f"`value({name})` is the value of a constant with one distinct value"
             yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
+        case s.Call(function=function) if function in names.predicates:
+            for argument in expression.arguments:
+                if not isinstance(argument, s.Name):
+                    yield from impurities(argument, tensors, names, is_guard)
+            return
+        case s.Name(id=name) if name in tensors and name not in names.constants:
+            fix = f"write `value({name})` for the one value of a constant, or `shape({name})`, `rank({name})`, ..."
+            yield _impure(f"{what} sees the type of the tensor `{name}`, not its elements", expression.span, fix)
     for child in children(expression):
         yield from impurities(child, tensors, names, is_guard)
 
