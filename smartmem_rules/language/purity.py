@@ -37,6 +37,7 @@ def impurities(
         case s.Call(function="uses") if not is_guard:
             message = "the right side cannot depend on how often something is used"
             yield _impure(message, head(expression.span, "uses"), "ask it in a guard")
+            return
         case s.Call(
             function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
         ):
@@ -46,6 +47,7 @@ def impurities(
         case s.Subscript(base=s.Name(id=name)) if name in tensors:
             fix = f"`value({name})` is the value of a constant with one distinct value"
             yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
+            return
         case s.Call(function=function) if function in names.predicates:
             for argument in expression.arguments:
                 if not isinstance(argument, s.Name):
