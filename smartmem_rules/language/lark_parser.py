@@ -18,7 +18,8 @@ from smartmem_rules.language import lalr
 from smartmem_rules.language.builder import Builder
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
-from smartmem_rules.language.expectation import COMPARISONS, in_words
+from smartmem_rules.language.expectation import in_words
+from smartmem_rules.language.hints import hint
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.tokens import Token, WordResolver
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
@@ -89,7 +90,10 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     expected = in_words(accepted, grammar().terminals)
     note = f"expected {expected}" if expected else None
     found = _found(error)
-    fix = "write `a < b and b < c`: comparisons do not chain" if found.strip("`") in COMPARISONS else None
+    lines = text.split("\n")
+    line = lines[span.line - 1] if span.line <= len(lines) else ""
+    before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
+    fix = hint(found.strip("`"), accepted, line, span.column, before.lstrip())
     if fix is None and _WORD.fullmatch(found.strip("`")):
         words = [t.pattern.value for t in grammar().terminals if t.name in accepted and t.pattern.value.isalpha()]
         fix = did_you_mean(found.strip("`"), words)
