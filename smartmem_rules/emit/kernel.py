@@ -123,9 +123,8 @@ class Emission:
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
         if self.target.inside:
             return Source("smr_part", text, arguments, global_size, local_size)
-        return Source(
-            "smr_kernel", program(text, self.target, self.accesses.values()), arguments, global_size, local_size
-        )
+        whole = program(text, self.target, self.accesses.values())
+        return Source("smr_kernel", whole, arguments, global_size, local_size)
 
     # --- stages: tensors of one row ---
 
