@@ -52,6 +52,7 @@ def single(operator: ast.Operator, instances: Instances, seed: int, variadic: in
     rule = ast.Rewrite(span, operator.name, "", pattern, pattern, False, (), (), None, "")
     search = Search(rule, pattern, pattern, instances, seed)
     search.strict = strict
+    search.one_sided = True
     return search
 
 
