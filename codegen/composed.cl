@@ -1,3 +1,4 @@
+{% from "entry.cl" import entry %}
 {% for text in functions %}
 {{ text }}
 {% endfor %}
@@ -6,9 +7,7 @@
 {% else %}
 // Kernels side by side: none reads what another one writes; the number of the work-item says whose it is.
 {% endif %}
-__kernel void smr_kernel(
-    {{ parameters }}) {
-    const int item = (int)get_global_id(0);
+{{ entry(inside, parameters, tables, shared) }}
 {% for call in calls %}
 {% if form == "chain" %}
     {{ call.name }}({{ call.arguments }}, item);

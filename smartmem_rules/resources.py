@@ -23,6 +23,11 @@ def templates_path() -> Path:
     return _folder("codegen")
 
 
+def tunings_path() -> Path:
+    """The folder of the sizes of kernels that were tuned when the package was made."""
+    return _folder("tunings")
+
+
 def models_path() -> Path:
     """The folder of the models that come with the project; raises FileNotFoundError when the installation lacks it."""
     for folder in (_PACKAGE / "models", _PACKAGE.parent / "examples" / "models"):

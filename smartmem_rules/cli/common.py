@@ -66,6 +66,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.executor import RunError
     from smartmem_rules.runtime.plan_file import PlanFileError
     from smartmem_rules.runtime.reference import NoReferenceError
+    from smartmem_rules.tuning.database import TuningError
 
     return (
         GraphError,
@@ -76,6 +77,7 @@ def _expected() -> tuple[type[Exception], ...]:
         RunError,
         PlanFileError,
         NoReferenceError,
+        TuningError,
     )
 
 

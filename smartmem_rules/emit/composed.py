@@ -53,6 +53,17 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         if len({step.global_size for step in steps}) != 1:
             raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
         first = steps[0].global_size[0]
-    text = render("composed.cl", functions=list(functions), form=kernel.form, parameters=parameters, calls=calls)
+    text = render(
+        "composed.cl",
+        functions=list(functions),
+        form=kernel.form,
+        inside=target.inside,
+        parameters=parameters,
+        calls=calls,
+        tables=[],
+        shared=[],
+    )
     arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
+    if target.inside:
+        return Source("smr_part", text, arguments, (first,), (1,))
     return Source("smr_kernel", program(text, target, accesses.values()), arguments, (first,), (1,))

@@ -77,8 +77,8 @@ class Team:
     rows: int
 
     def head(self, name: str, extent: int) -> str:
-        """A loop whose turns the members take one after the other."""
-        return f"for (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
+        """A loop whose turns the members take one after the other; its loads are under way together."""
+        return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
 
 
 def shared_loop(extents: list[int], size: int) -> int:

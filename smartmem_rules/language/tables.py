@@ -1,8 +1,7 @@
 """The LALR tables of the grammar as plain data: made by lark, kept beside the grammar, read without lark.
 
-To analyse the grammar takes longer than to parse all shipped rules.  The kept tables carry a digest of the grammar and
-of lark's version, so that those of another grammar are never used; `python -m smartmem_rules.language.tables` makes
-them anew.
+To analyse the grammar takes longer than to parse all shipped rules.  The kept tables carry a digest of the grammar, so
+that those of another one are never used; `python -m smartmem_rules.language.tables` makes them anew.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +66,7 @@ class Tables:
 
 def digest() -> str:
     """What the tables depend on."""
-    parts = (_FORMAT, version("lark"), grammar_path().read_text("utf-8"))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return hashlib.sha256(f"{_FORMAT}\0{grammar_path().read_text('utf-8')}".encode()).hexdigest()
 
 
 def kept_path() -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,15 +12,16 @@ from smartmem_rules.emit.kernel import Target
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.beside import side_by_side
 from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
 from smartmem_rules.plan.memory import assign_slots, item_bytes
-from smartmem_rules.plan.model import Kernel, Plan, PlanError, Stored, row_major
+from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Scheduler, candidates, pack
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.primitives import device_dtype
 
@@ -64,15 +65,39 @@ class Profile:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
 
 
-def build(
-    graph: Graph,
-    base: RuleBase,
-    profile: Profile,
-    level: str,
-    dtype: str = "float32",
-    memory: str = "auto",
-) -> Plan:
-    """Plan the kernels of a graph.
+@dataclass(frozen=True)
+class Planning:
+    """Fused kernels over tensors with layouts, before the kernels are sized.
+
+    Attributes:
+        tensors: without the packed factors that scheduling adds.
+    """
+
+    graph: Graph
+    profile: Profile
+    level: str
+    dtype: str
+    program: Program
+    kernels: tuple[Kernel, ...]
+    tensors: Mapping[str, Stored]
+    schedules: tuple[ContractionSchedule, ...]
+    elementwise: Mapping[str, ContractionSchedule]
+    limits: ImageLimits | None
+    target: Target
+
+    def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
+        """Sizes kernels; packed factors go into `tensors`."""
+        profile = self.profile
+        return Scheduler(
+            self.schedules, self.program.constants, tensors, self.dtype, self.limits,
+            profile.local_memory, profile.machine.units, choices, self.elementwise,
+        )  # fmt: skip
+
+
+def prepare(
+    graph: Graph, base: RuleBase, profile: Profile, level: str, dtype: str = "float32", memory: str = "auto"
+) -> Planning:
+    """Fuse a graph's equations to kernels and lay out their tensors.
 
     Args:
         level: a level of levels.smr.
@@ -93,29 +118,79 @@ def build(
     kernels = realise(program, fuse(program, policy))
     kernels = [k for k in kernels if not _is_empty(k, program)]
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
+    kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     tensors = _stored(leaves, program, dtype)
     limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
     choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
-    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits, profile.local_memory)
-    for leaf in leaves:
-        scheduler.schedule(leaf)
+    width = 4 if memory == "image" else profile.vector_width
+    target = Target(profile.kind, width, profile.local_memory, profile.matrix)
+    shares = element_schedules(base.schedules, profile.kind, memory)
+    return Planning(graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target)
+
+
+def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> Plan:
+    """Size the kernels and emit them.
+
+    Args:
+        choices: tuned sizes by kernel key.
+    """
+    tensors = dict(planning.tensors)
+    kernels = [_copied(kernel) for kernel in planning.kernels]
+    program, graph = planning.program, planning.graph
+    scheduler = planning.scheduler(tensors, choices)
     for kernel in kernels:
+        for leaf in kernel.leaves:
+            scheduler.schedule(leaf)
         kernel.note_borders()
     _drop_unused(tensors, kernels, program)
     _pack_constants(tensors, program.constants)
-    width = 4 if memory == "image" else profile.vector_width
-    target = Target(profile.kind, width, profile.local_memory, profile.matrix)
-    sources = [emit(kernel, target, tensors) for kernel in kernels]
+    sources = [emit(kernel, planning.target, tensors) for kernel in kernels]
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
     return Plan(
-        graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
+        graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, slots, placement, graph.sizes,
     )  # fmt: skip
+
+
+def _copied(kernel: Kernel) -> Kernel:
+    """A kernel that may be sized without the planning seeing it."""
+    return replace(kernel, steps=tuple(_copied(step) for step in kernel.steps))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One kernel with certain sizes: its text, and the tensors that it takes."""
+
+    source: Source
+    tensors: Mapping[str, Stored]
+
+
+def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
+    """A kernel of the planning with the sizes of a choice, or with the cost model's."""
+    tensors = dict(planning.tensors)
+    own = _copied(kernel)
+    planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule(own)
+    used = {t: tensors[t] for t in (*own.reads, *own.writes)}
+    _pack_constants(used, planning.program.constants)
+    return Variant(emit(own, planning.target, used), used)
+
+
+def build(
+    graph: Graph,
+    base: RuleBase,
+    profile: Profile,
+    level: str,
+    dtype: str = "float32",
+    memory: str = "auto",
+    choices: Mapping[str, Choice] | None = None,
+) -> Plan:
+    """Plan the kernels of a graph; see `prepare` and `finish`."""
+    return finish(prepare(graph, base, profile, level, dtype, memory), choices)
 
 
 def _chained(
@@ -131,6 +206,12 @@ def _chained(
     if panel is None or rules == (None, None):
         return kernels
     return chain(kernels, program.types, program.constants, rules, panel, machine)
+
+
+def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Kernel]:
+    """Small kernels that do not need each other, side by side; the templates for CPUs have work-groups of one."""
+    rule = policy.rule("any", "any")
+    return kernels if rule is None or profile.kind != "cpu" else side_by_side(kernels, rule, profile.machine)
 
 
 def _is_empty(kernel: Kernel, program: Program) -> bool:

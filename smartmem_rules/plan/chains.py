@@ -206,21 +206,24 @@ class _Chains:
     def _block_rows(self, sizes: list[Sizes], source: Chain, last: Kernel, rule: FusionRule) -> int | None:
         """Rows of a work-item's block if one launch is no slower than two, else None."""
         m = math.prod(v.extent for v in source.m)
-        apart = self._time(source, source.sizes, source.block_rows) + self._alone(sizes[-1])
+        batches = math.prod(v.extent for v in source.batch)
+        made = {t for k in source.kernels for t in k.writes} & set(last.reads)
+        saved = sum(4 * self.types[t].elements for t in made) / (self.machine.bandwidth * self.machine.units)
+        apart = self._time(source, source.sizes, source.block_rows) + self._alone(sizes[-1]) + saved
+        allowed = apart * (1 + rule.tolerance / 100)
         if source.whole:
             # a work-item has the scratch memory of one kernel after the other
-            if any(s.most < s.m_count for s in sizes) or self._items(source, 1) < self.machine.units:
+            if any(s.most < s.m_count for s in sizes) or batches < self.machine.units:
                 return None
-            return m if self._time(source, sizes, m) <= apart * (1 + rule.tolerance / 100) else None
-        inner = self._inner_row_bytes([*source.kernels, last], m * self._items(source, 1))
+            return m if self._time(source, sizes, m) <= allowed else None
+        inner = self._inner_row_bytes([*source.kernels, last], m * batches)
         most = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
         if most < 1:
             return None
-        blocks = range(-(-m // most), -(-m // max(1, self.schedule.rows[0])) + 1)
-        together, block = min(
-            ((self._time(source, sizes, -(-m // n)), -(-m // n)) for n in blocks), default=(math.inf, 0)
-        )
-        return block if together <= apart * (1 + rule.tolerance / 100) else None
+        fewest, finest = -(-m // most), -(-m // min(m, self.schedule.rows[0]))
+        counts = range(fewest, max(fewest, finest) + 1)
+        together, block = min((self._time(source, sizes, -(-m // n)), -(-m // n)) for n in counts)
+        return block if together <= allowed else None
 
     def _inner_row_bytes(self, kernels: list[Kernel], rows: int) -> int:
         """Bytes of a row of what is made and read again inside the chain."""
@@ -228,27 +231,36 @@ class _Chains:
         read = {t for k in kernels for t in k.reads}
         return sum(4 * -(-self.types[t].elements // rows) for t in made & read)
 
-    def _items(self, source: Chain, blocks: int) -> int:
-        return blocks * math.prod(v.extent for v in source.batch)
-
     def _time(self, source: Chain, sizes: list[Sizes], block: int) -> float:
         """Nanoseconds of a launch of all kernels in blocks of so many rows."""
         if len(sizes) == 1:
             return self._alone(sizes[0])
-        m = sizes[0].m_count
-        items = self._items(source, 1 if source.whole else -(-m // block))
-        rounds = -(-items // self.machine.units)
-        own = (s.operations / (s.batch_count * s.m_count) * (s.m_count if source.whole else block) for s in sizes)
-        work = sum(own) / (self.machine.peak / self.machine.units)
+        if source.whole:
+            items = sizes[0].batch_count
+            work = sum(s.operations / s.batch_count for s in sizes)
+        else:
+            m = sizes[0].m_count
+            items = sizes[0].batch_count * -(-m // block)
+            # the peak was measured with the largest register block
+            largest = max(self.schedule.rows)
+            steps = min(-(-block // r) * (r + self.schedule.step_overhead) for r in self.schedule.rows)
+            rows = steps * largest / (largest + self.schedule.step_overhead)
+            work = sum(s.operations / (s.batch_count * s.m_count) for s in sizes) * rows
         weights = sum(s.right_bytes for s in sizes) / self.machine.bandwidth
-        return self.machine.launch + rounds * (work + weights)
+        return self.machine.launch + self._rounds(items) * (work * self.machine.units / self.machine.peak + weights)
 
     def _alone(self, sizes: Sizes) -> float:
         """Nanoseconds of a kernel by itself, its work balanced over the device."""
         block = max(1, min(sizes.most, sizes.m_count, self.schedule.smallest_block))
         blocks = -(-sizes.m_count // block) * sizes.batch_count
-        weights = blocks * sizes.right_bytes / (self.machine.bandwidth * self.machine.units)
-        return self.machine.launch + sizes.operations / self.machine.peak + weights
+        items = max(blocks, self.schedule.items)
+        work = sizes.operations / items * self.machine.units / self.machine.peak
+        weights = blocks / items * sizes.right_bytes / self.machine.bandwidth
+        return self.machine.launch + self._rounds(items) * (work + weights)
+
+    def _rounds(self, items: int) -> float:
+        """How often the device takes new work-items; a unit that is late keeps the others waiting for half a round."""
+        return -(-items // self.machine.units) + 0.5
 
     # --- results ---
 

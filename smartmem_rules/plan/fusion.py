@@ -13,7 +13,7 @@ from smartmem_rules.plan.program import Definition, Program
 from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key, reads_of, reads_through
 from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.plan.rows import Rows
-from smartmem_rules.tensor.expr import Equation, own_indices, tensors_read, walk
+from smartmem_rules.tensor.expr import Equation, Reduce, own_indices, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
 
 STAGED = "panel"
@@ -259,6 +259,8 @@ class _Fusion:
             row_bytes = self._row_bytes(group, rule)
             if reader.form != "contraction" or row_bytes > rule.scratch or self._right_bytes(reader) > rule.columns:
                 continue
+            if rule.recompute and self._repeated(group) > rule.recompute:
+                continue
             if self._all_line_up(group, outputs[0], reader):
                 reader.feeding.append(group)
                 self._absorb(reader, group)
@@ -270,6 +272,15 @@ class _Fusion:
             return 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
         rows = Rows(self.program, self.inlined, group, {}, {})
         return sum(4 * array_size(stage.axes) for stage in rows.stages() if stage.axes)
+
+    def _repeated(self, group: Group) -> int:
+        """Scalar operations for one element of a reduction's rows, which every tile of columns repeats."""
+        rows = Rows(self.program, self.inlined, group, {}, {})
+        total = 0
+        for stage in rows.stages():
+            sums = [operations(n.body) for n in walk(stage.body) if isinstance(n, Reduce)]
+            total += operations(stage.body) if stage.axes else max(sums, default=0)
+        return total
 
     def _feed_scores(self, rows: Group, reader: Group) -> None:
         """Let the contraction that makes the rows (the scores of an attention) join its reader."""

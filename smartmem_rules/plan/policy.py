@@ -23,6 +23,7 @@ class FusionRule:
         columns: bytes of a right factor that may be kept on chip beside it.
         tolerance: percent of the modelled time that one launch fewer may cost.
         template: the template of contractions that it needs, empty where any will do.
+        launches: the time of a small kernel on one unit of the device, in launches.
     """
 
     name: str
@@ -33,6 +34,7 @@ class FusionRule:
     columns: int
     tolerance: int
     template: str
+    launches: int
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("columns", (ANY,))[0]),
             int(entries.get("tolerance", (0,))[0]),
             str(entries.get("template", ("",))[0]),
+            int(entries.get("launches", (0,))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

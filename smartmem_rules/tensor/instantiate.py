@@ -90,6 +90,7 @@ def instantiate(
     attributes: Mapping[str, Value],
     outputs: int = 1,
     opset: int | None = None,
+    types_only: bool = False,
 ) -> Instance:
     """The first overload of the operator that accepts the operands.
 
@@ -98,6 +99,7 @@ def instantiate(
         attributes: given attributes and compile-time operands by name.
         outputs: how many outputs are wanted.
         opset: where given, overloads outside their ONNX range are passed over.
+        types_only: leave the equations out, which takes most of the time.
 
     Raises:
         Unsupported: no overload accepts the operands; the message gives each one's reason.
@@ -112,7 +114,7 @@ def instantiate(
             if opset < since or (until is not None and opset > until):
                 continue
         try:
-            return _Instantiation(base, operator, operands, attributes, outputs).run()
+            return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             if str(reason) not in reasons:
                 reasons.append(str(reason))
@@ -125,9 +127,10 @@ def instantiate_overload(
     operands: Sequence[TensorType | None],
     attributes: Mapping[str, Value],
     outputs: int = 1,
+    types_only: bool = False,
 ) -> Instance:
     """One overload of an operator; arguments as for `instantiate`. Raises Unsupported where it does not fit."""
-    return _Instantiation(base, operator, operands, attributes, outputs).run()
+    return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
 
 
 class _Instantiation:
@@ -148,7 +151,7 @@ class _Instantiation:
         self.counted: list[tuple[str, int, str]] = []
         """The output, the axis and the local scalar of each extent that depends on data."""
 
-    def run(self) -> Instance:
+    def run(self, types_only: bool) -> Instance:
         self._bind_operands()
         self._bind_attributes()
         for output in self.operator.outputs:
@@ -166,12 +169,12 @@ class _Instantiation:
                 self._require(requirement)
         outputs = self._output_types()
         sizes = self._counts(outputs)
-        equations = self._equations(outputs)
+        equations = () if types_only else self._equations(outputs)
         return Instance(self.operator, tuple(outputs.values()), equations, dict(self.scope.values), sizes)
 
     def _needs_let(self, requirement: ast.Expression) -> bool:
         lets = {let.name for let in self.operator.lets}
-        return bool(lets & names_in(requirement))
+        return bool(lets and lets & names_in(requirement))
 
     def _require(self, requirement: ast.Expression) -> None:
         if not truth(requirement, self.scope):

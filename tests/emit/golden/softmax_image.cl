@@ -7,12 +7,14 @@ __kernel void smr_kernel(
     const int thread = (int)get_local_id(0);
     const int i0 = min(item / 2, 5);
     float4 t1 = (float4)(-INFINITY);
-    for (int i1 = (thread % 2); i1 < 2; i1 += 2) {
+    #pragma unroll 8
+for (int i1 = (thread % 2); i1 < 2; i1 += 2) {
         const float4 t2 = *(__global const smr_float4*)(p0 + (i0 * 10 + i1 * 4));
         t1 = smr_max4(t1, t2);
     }
     float t3 = (smr_max1((smr_max1(t1.s0, t1.s2)), (smr_max1(t1.s1, t1.s3))));
-    for (int i2 = (thread % 2); i2 < 2; i2 += 2) {
+    #pragma unroll 8
+for (int i2 = (thread % 2); i2 < 2; i2 += 2) {
         const float t4 = p0[(i0 * 10 + i2 + 8)];
         t3 = smr_max1(t3, t4);
     }
@@ -25,14 +27,16 @@ __kernel void smr_kernel(
     t3 = across[thread - (thread % 2)];
     barrier(CLK_LOCAL_MEM_FENCE);
     float4 t5 = (float4)(0.0f);
-    for (int i3 = (thread % 2); i3 < 2; i3 += 2) {
+    #pragma unroll 8
+for (int i3 = (thread % 2); i3 < 2; i3 += 2) {
         const float4 t6 = *(__global const smr_float4*)(p0 + (i0 * 10 + i3 * 4));
         const float4 t7 = (t6 - (float4)(t3));
         const float4 t8 = smr_exp4(t7);
         t5 = t5 + t8;
     }
     float t9 = ((t5.s0 + t5.s2) + (t5.s1 + t5.s3));
-    for (int i4 = (thread % 2); i4 < 2; i4 += 2) {
+    #pragma unroll 8
+for (int i4 = (thread % 2); i4 < 2; i4 += 2) {
         const float t10 = p0[(i0 * 10 + i4 + 8)];
         const float t11 = (t10 - t3);
         const float t12 = smr_exp1(t11);
@@ -46,7 +50,8 @@ __kernel void smr_kernel(
     }
     t9 = across[thread - (thread % 2)];
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i5 = (thread % 2); i5 < 2; i5 += 2) {
+    #pragma unroll 8
+for (int i5 = (thread % 2); i5 < 2; i5 += 2) {
         const float4 t13 = *(__global const smr_float4*)(p0 + (i0 * 10 + i5 * 4));
         const float4 t14 = (t13 - (float4)(t3));
         const float4 t15 = smr_exp4(t14);
