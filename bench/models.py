@@ -123,7 +123,7 @@ def page(rows: dict[str, dict[str, Any]]) -> str:
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     for name in names:
-        single = rows.get(f"{name} float32", {})
+        single = rows.get(f"{name} float32") or rows.get(f"{name} float16") or {}
         cells = [name, NETWORKS.get(name, ""), *(str(single.get(k, "-")) for k in ("operators", "kernels", "layout"))]
         for dtype in DTYPES:
             cells += _cells(rows.get(f"{name} {dtype}"))
