@@ -60,7 +60,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
-        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
+        _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
@@ -84,7 +84,13 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     "schedule": (
         Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
         Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
-        Key("template", "word", "the template of codegen/ that realises it", True, choices=("panel", "group", "tile")),
+        Key(
+            "template",
+            "word",
+            "the template of codegen/ that realises it",
+            True,
+            choices=("panel", "group", "tile", "pointwise", "reduction"),
+        ),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
         _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block to choose from", False, 1, None),
@@ -96,7 +102,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "sizes that tuning tries: which size of the template, and its values",
             least=2,
             most=None,
-            choices=("rows", "columns", "block_rows", "tiles_per_block"),
+            choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
             repeats=True,
         ),
         _number("panel_bytes", "bytes of staged rows"),
@@ -104,7 +110,6 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
-        _number("units", "multiprocessors that work-groups are spread over"),
         _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
             "tile",
@@ -145,7 +150,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     ),
 }
 
-SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction",)}
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "reduction")}
 """What stands behind `for`, for blocks that need it."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {

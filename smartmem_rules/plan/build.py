@@ -21,7 +21,7 @@ from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, r
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, pack
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.primitives import device_dtype
 
@@ -81,13 +81,17 @@ class Planning:
     kernels: tuple[Kernel, ...]
     tensors: Mapping[str, Stored]
     schedules: tuple[ContractionSchedule, ...]
+    elementwise: Mapping[str, ContractionSchedule]
     limits: ImageLimits | None
     target: Target
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
-        memory = self.profile.local_memory
-        return Scheduler(self.schedules, self.program.constants, tensors, self.dtype, self.limits, memory, choices)
+        profile = self.profile
+        return Scheduler(
+            self.schedules, self.program.constants, tensors, self.dtype, self.limits,
+            profile.local_memory, profile.machine.units, choices, self.elementwise,
+        )  # fmt: skip
 
 
 def prepare(
@@ -123,7 +127,8 @@ def prepare(
     choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
     width = 4 if memory == "image" else profile.vector_width
     target = Target(profile.kind, width, profile.local_memory, profile.matrix)
-    return Planning(graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, limits, target)
+    shares = element_schedules(base.schedules, profile.kind, memory)
+    return Planning(graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target)
 
 
 def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> Plan:

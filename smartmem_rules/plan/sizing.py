@@ -29,7 +29,6 @@ class ContractionSchedule:
     items: int
     step_overhead: float
     smallest_block: int
-    units: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
     column_overhead: float
@@ -53,7 +52,6 @@ class ContractionSchedule:
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
-            numbers.get("units", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
             float(entries.get("column_overhead", (0.0,))[0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -72,7 +73,9 @@ class Executor:
         ]
         self._launches = [launch for launch in self._launches if all(launch.global_size)]
         # int64 and half outputs are converted into these on every run
-        self._staging = {name: np.empty(self._tensor(name).type.shape, self._host_dtype(name)) for name in plan.outputs}
+        self._staging = {name: self._host_array(name) for name in plan.outputs}
+        # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
+        self._feeding = {} if device.host_memory else {name: self._host_array(name) for name in plan.inputs}
 
     @property
     def device_bytes(self) -> int:
@@ -147,6 +150,19 @@ class Executor:
 
     def _host_dtype(self, name: str) -> np.dtype[Any]:
         return buffer_dtype(self._tensor(name).storage)
+
+    def _host_array(self, name: str) -> Array:
+        """Memory of the host for a tensor, pinned where the device has memory of its own."""
+        import pyopencl as cl
+
+        shape, dtype = self._tensor(name).type.shape, self._host_dtype(name)
+        size = math.prod(shape) * dtype.itemsize
+        if self.device.host_memory or not size:
+            return np.empty(shape, dtype)
+        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
+        flags = cl.map_flags.READ | cl.map_flags.WRITE
+        array, _ = cl.enqueue_map_buffer(self._queue, buffer, flags, 0, shape, dtype)
+        return np.asarray(array)
 
     def _allocate(self) -> None:
         slots = [self._slot(slot) for slot in self.plan.slots]
@@ -243,9 +259,15 @@ class Executor:
         import pyopencl as cl
 
         for name, array in arrays.items():
-            host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
-            if host.size:
+            if not array.size:
+                continue
+            pinned = self._feeding.get(name)
+            if pinned is None:
+                host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
                 cl.enqueue_copy(self._queue, self._memory[name], host, is_blocking=True)
+            else:
+                np.copyto(pinned, array, casting="unsafe")
+                cl.enqueue_copy(self._queue, self._memory[name], pinned, is_blocking=False)
 
     def _enqueue(self, queue: Any) -> list[Any]:
         import pyopencl as cl
