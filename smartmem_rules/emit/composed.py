@@ -68,9 +68,9 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         text = step.text.replace("smr_part", name)
         # kernels of one program may share a function
         functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
-        arguments = ", ".join(passed[a.tensor] for a in step.arguments)
+        given = ", ".join(passed[a.tensor] for a in step.arguments)
         items = step.global_size[0]
-        calls.append(Call(name, arguments, first, first + items))
+        calls.append(Call(name, given, first, first + items))
         first += items
     if kernel.form == "chain":
         if len({step.global_size for step in steps}) != 1:
