@@ -1,5 +1,5 @@
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
-{% macro entry(inside, parameters, tables) %}
+{% macro entry(inside, parameters, tables, shared) %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
@@ -10,6 +10,9 @@ static void smr_part(
 {%- else %}
 __kernel void smr_kernel(
     {{ parameters }}) {
+{% for array in shared %}
+    __local {{ array }} __attribute__((aligned(16)));
+{% endfor %}
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}

@@ -3,6 +3,9 @@
 
 __kernel void smr_kernel(
     {{ parameters }}) {
+{% for array in shared %}
+    __local {{ array }} __attribute__((aligned(16)));
+{% endfor %}
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from smartmem_rules.egraph.model import Saturation
+    from smartmem_rules.plan.build import Planning
 
 
 class Stages(Protocol):
@@ -52,6 +54,45 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`."""
     from smartmem_rules.plan.build import Profile, build
 
+    graph, base, target, facts = _extracted(request, clock)
+    with clock.stage("emit"):
+        profile = Profile.of(target.profile)
+        plan = build(
+            graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target)
+        )
+    if isinstance(request.source, (str, Path)):
+        plan.model = Path(request.source).stem
+    plan.statistics.update(facts)
+    plan.statistics.update(memory=request.memory, device=target.name)
+    return plan, target
+
+
+def make_planning(request: Request) -> tuple[Planning, Target]:
+    """The kernels of a model before they are sized, for tuning; the exceptions are those of `api.optimize`."""
+    from smartmem_rules.plan.build import Profile, prepare
+
+    graph, base, target, _ = _extracted(request, _Unmeasured())
+    profile = Profile.of(target.profile)
+    return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target
+
+
+class _Unmeasured:
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """No stage is measured."""
+        return nullcontext()
+
+
+def _tuned(target: Target) -> dict[str, dict[str, int]]:
+    """The tuned sizes for a target's device, or for its profile where the device is not here."""
+    from smartmem_rules.tuning.database import Place, Tunings
+
+    device = target.device
+    name, driver = ("", "") if device is None else (device.name, device.driver)
+    return Tunings.of_user().choices(Place(name, driver, target.profile.name))
+
+
+def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target, dict[str, Any]]:
+    """The cheapest form of a model, what it is for, and what the plan is to remember."""
     with clock.stage("import"):
         base = _rules(tuple(map(str, request.rules)), tuple(sorted(request.disable)))
         level = level_of(request.level, base)
@@ -59,16 +100,7 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
         source = request.source
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
-    with clock.stage("emit"):
-        plan = build(
-            graph, base, Profile.of(target.profile), request.level, request.dtype, request.memory, request.layout
-        )
-    if isinstance(source, (str, Path)):
-        plan.model = Path(source).stem
-    plan.statistics.update(_facts(imported))
-    plan.statistics.update(choice)
-    plan.statistics.update(memory=request.memory, device=target.name)
-    return plan, target
+    return graph, base, target, {**_facts(imported), **choice}
 
 
 def level_of(name: str, base: RuleBase) -> s.Block:
@@ -155,7 +187,9 @@ def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, list[dict[st
     for miss in sorted(saturation.near_misses, key=lambda miss: (-miss.size, -miss.passed)):
         node = producers.get(miss.tensor or "")
         if node is not None:
-            one = {"rule": miss.rule, "reason": miss.reason, "values": dict(miss.values)}
+            one: dict[str, Any] = {"rule": miss.rule, "reason": miss.reason, "values": dict(miss.values)}
+            if miss.place is not None:
+                one["guard"] = _place(miss.place)
             for origin in node.origin or (node.name,):
                 misses = found.setdefault(origin, [])
                 if one not in misses:
@@ -179,11 +213,12 @@ def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, list[str]]:
 def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, dict[str, Any]]:
     """Where the rules stand that fired or nearly did, and what they say."""
     seen = {name for name, one in saturation.statistics.items() if one.fired or one.tried}
-    return {
-        rule.name: {"file": rule.span.file, "line": rule.span.line, "equation": rule.comment}
-        for rule in base.rules()
-        if rule.name in seen
-    }
+    return {rule.name: {**_place(rule.span), "equation": rule.comment} for rule in base.rules() if rule.name in seen}
+
+
+def _place(span: s.Span) -> dict[str, Any]:
+    """A range of a rule file: lines and columns count from 1, the end is exclusive."""
+    return {**span._asdict()}
 
 
 def _facts(graph: Graph) -> dict[str, Any]:

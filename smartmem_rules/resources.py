@@ -1,7 +1,8 @@
-"""Where the data folders of the rule engine are: the grammar, the built-in rules and the kernel templates."""
+"""Where the data folders of the rule engine are (grammar, built-in rules, kernel templates), and its cache."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -22,12 +23,32 @@ def templates_path() -> Path:
     return _folder("codegen")
 
 
+def tunings_path() -> Path:
+    """The folder of the sizes of kernels that were tuned when the package was made."""
+    return _folder("tunings")
+
+
 def models_path() -> Path:
     """The folder of the models that come with the project; raises FileNotFoundError when the installation lacks it."""
     for folder in (_PACKAGE / "models", _PACKAGE.parent / "examples" / "models"):
         if folder.is_dir():
             return folder
     raise FileNotFoundError(f"the folder 'models' is neither in {_PACKAGE} nor in {_PACKAGE.parent / 'examples'}")
+
+
+def cache_folder() -> Path | None:
+    """Where things may be kept that can be made again: `$SMARTMEM_CACHE`, else one of the user's caches.
+
+    None where nothing is to be kept (`SMARTMEM_CACHE=off`, or a user without a home).
+    """
+    given = os.environ.get("SMARTMEM_CACHE")
+    if given == "off":
+        return None
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(given) if given else Path(base) / "smartmem-rules"
 
 
 def _folder(name: str) -> Path:

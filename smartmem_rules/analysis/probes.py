@@ -7,7 +7,7 @@ dtypes come from the declared classes, attributes take their defaults or values 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
 
@@ -269,29 +269,45 @@ class Drawing:
         return self.random.choice(choices)
 
 
-@lru_cache(maxsize=1024)
 def allowed_dtypes(operator: s.Operator, name: str) -> frozenset[str]:
     """The dtypes that a dtype variable, class or word of an operator stands for."""
-    for variable in operator.dtypes:
+    return _allowed(operator.dtypes, name)
+
+
+@lru_cache(maxsize=1024)
+def _allowed(variables: tuple[s.DtypeVariable, ...], name: str) -> frozenset[str]:
+    for variable in variables:
         if variable.name == name:
             return frozenset(d for word in variable.classes for d in DTYPE_CLASSES.get(word, (word,)))
     return frozenset(DTYPE_CLASSES.get(name, DTYPE_CLASSES["number"]))
 
 
+@lru_cache(maxsize=1024)
 def _preferred(allowed: frozenset[str]) -> str:
     return next((dtype for dtype in PREFERRED_DTYPES if dtype in allowed), min(allowed, default="float32"))
 
 
-@lru_cache(maxsize=1024)
+_COMPARED: dict[int, tuple[s.Operator, Mapping[str, Sequence[Value]]]] = {}
+_MOST_COMPARED = 1024
+
+
 def compared_values(operator: s.Operator) -> Mapping[str, Sequence[Value]]:
     """For each name the literals that the definition compares it with."""
+    # kept by identity: to hash a definition takes as long as to walk it
+    known = _COMPARED.get(id(operator))
+    if known is not None and known[0] is operator:
+        return known[1]
     found: dict[str, list[Value]] = {}
     for node in nodes(operator):
         if isinstance(node, s.Binary) and node.operator in ("==", "!=", "<", "<=", ">", ">="):
             for name, other in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(name, s.Name) and isinstance(other, s.Number | s.Text):
                     found.setdefault(name.id, []).append(other.value)
-    return {name: tuple(dict.fromkeys(values)) for name, values in found.items()}
+    if len(_COMPARED) > _MOST_COMPARED:
+        _COMPARED.clear()
+    values = {name: tuple(dict.fromkeys(given)) for name, given in found.items()}
+    _COMPARED[id(operator)] = operator, values
+    return values
 
 
 def nodes(root: object) -> Iterator[s.Syntax]:
@@ -303,4 +319,4 @@ def nodes(root: object) -> Iterator[s.Syntax]:
             stack.extend(reversed(current))
         elif isinstance(current, s.Syntax):
             yield current
-            stack.extend(getattr(current, part.name) for part in fields(current) if part.compare)
+            stack.extend(getattr(current, name) for name in reversed(s.parts_of(current)))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from smartmem_rules.analysis.probes import nodes
@@ -30,13 +31,13 @@ def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = froze
     Args:
         positive: names of integers above zero.
     """
-    if not guards:
+    if not guards or (not positive and _few_values_satisfy(guards)):
         return True
     if not has_solver():
         return None
     import z3  # type: ignore[import-untyped]
 
-    translation = _Translation(z3)
+    translation = _Translation(z3, _fractions(guards))
     solver = z3.Solver()
     solver.set("timeout", TIMEOUT_MS)
     try:
@@ -50,6 +51,145 @@ def satisfiable(guards: Sequence[s.Expression], positive: frozenset[str] = froze
         solver.add(fact)
     answer = solver.check()
     return None if answer == z3.unknown else bool(answer == z3.sat)
+
+
+def _fractions(guards: Sequence[s.Expression]) -> frozenset[str]:
+    """The names that are compared with fractions, and so are attributes of floats."""
+    found: set[str] = set()
+    for node in (node for guard in guards for node in nodes(guard)):
+        match node:
+            case s.Call(function="near", arguments=(left, right)) | s.Binary(left=left, right=right):
+                for one, other in ((left, right), (right, left)):
+                    if isinstance(one, s.Name) and isinstance(other, s.Number) and isinstance(other.value, float):
+                        found.add(one.id)
+    return frozenset(found)
+
+
+def _few_values_satisfy(guards: Sequence[s.Expression]) -> bool:
+    """Whether small values satisfy the guards, taken together where they share unknowns; spares the solver."""
+    groups: list[tuple[set[_Unknown], list[s.Expression]]] = []
+    for guard in _conjuncts(guards):
+        unknowns = set(_unknowns(guard, "truth"))
+        members = [guard]
+        for group in [group for group in groups if group[0] & unknowns]:
+            groups.remove(group)
+            unknowns |= group[0]
+            members = group[1] + members
+        groups.append((unknowns, members))
+    return all(_has_witness(sorted(unknowns, key=repr), members) for unknowns, members in groups)
+
+
+_Unknown = tuple[str, s.Expression]
+"""An expression that may have any value of a sort: truth, number or text."""
+_NUMBERS = (1, 2, 0, 3, 5, 0.5, -1)
+_TEXTS = ("a", "b")
+_COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+def _has_witness(unknowns: Sequence[_Unknown], guards: Sequence[s.Expression]) -> bool:
+    if len(unknowns) > _MOST_SEARCHED:
+        return False
+    numbers = {node.value for guard in guards for node in nodes(guard) if isinstance(node, s.Number)}
+    texts = {node.value for guard in guards for node in nodes(guard) if isinstance(node, s.Text)}
+    fractions = _fractions(guards)
+    domains: list[Sequence[object]] = []
+    for sort, expr in unknowns:
+        if sort == "truth":
+            domains.append((True, False))
+        elif sort == "text":
+            domains.append((*texts, *_TEXTS))
+        else:
+            domains.append([value for value in (*numbers, *_NUMBERS) if _may_be(expr, value, fractions)])
+    for values in itertools.product(*domains):
+        known = dict(zip(unknowns, values, strict=True))
+        if all(_truth(guard, known) for guard in guards):
+            return True
+    return False
+
+
+def _may_be(expr: s.Expression, value: float, fractions: frozenset[str]) -> bool:
+    if isinstance(expr, s.Name):
+        return expr.id in fractions or value == int(value)
+    if isinstance(expr, s.Call) and expr.function in ("rank", "extent", "uses", "count"):
+        return value == int(value) and value >= (0 if expr.function == "rank" else 1)
+    return True
+
+
+def _unknowns(expr: s.Expression, sort: str) -> Iterator[_Unknown]:
+    """What an expression leaves open; the same forms are open as for the solver."""
+    match expr:
+        case s.Number() | s.Text() | s.Truth():
+            return
+        case s.Unary(operator="not", operand=operand) if sort == "truth":
+            yield from _unknowns(operand, sort)
+        case s.Unary(operator="-", operand=operand) if sort == "number":
+            yield from _unknowns(operand, sort)
+        case s.Binary(operator="and" | "or", left=left, right=right) if sort == "truth":
+            yield from _unknowns(left, sort)
+            yield from _unknowns(right, sort)
+        case s.Binary(operator=word, left=left, right=right) if sort == "truth" and word in _COMPARISONS:
+            if _is_list(left) or _is_list(right):
+                yield "truth", expr
+                return
+            inner = "text" if isinstance(left, s.Text) or isinstance(right, s.Text) else "number"
+            yield from _unknowns(left, inner)
+            yield from _unknowns(right, inner)
+        case s.Binary(operator=word, left=left, right=right) if sort == "number" and word in _ARITHMETIC:
+            yield from _unknowns(left, sort)
+            yield from _unknowns(right, sort)
+        case s.Call(function="near", arguments=(left, right)) if sort == "truth":
+            yield from _unknowns(left, "number")
+            yield from _unknowns(right, "number")
+        case _:
+            yield sort, expr
+
+
+def _truth(expr: s.Expression, known: Mapping[_Unknown, object]) -> bool:
+    match expr:
+        case s.Truth(value=value):
+            return value
+        case s.Unary(operator="not", operand=operand):
+            return not _truth(operand, known)
+        case s.Binary(operator="and", left=left, right=right):
+            return _truth(left, known) and _truth(right, known)
+        case s.Binary(operator="or", left=left, right=right):
+            return _truth(left, known) or _truth(right, known)
+        case s.Binary(operator=word, left=left, right=right) if ("truth", expr) not in known:
+            return bool(_COMPARISONS[word](_value(left, known), _value(right, known)))
+        case s.Call(function="near", arguments=(left, right)) if ("truth", expr) not in known:
+            return bool(_value(left, known) == _value(right, known))
+        case _:
+            return bool(known["truth", expr])
+
+
+def _value(expr: s.Expression, known: Mapping[_Unknown, object]) -> Any:
+    match expr:
+        case s.Number(value=value) | s.Text(value=value):
+            return value
+        case s.Truth(value=value):
+            return value
+        case s.Unary(operator="-", operand=operand):
+            return -_value(operand, known)
+        case s.Binary(operator=word, left=left, right=right) if word in _ARITHMETIC:
+            return _ARITHMETIC[word](_value(left, known), _value(right, known))
+        case _:
+            return known["number", expr] if ("number", expr) in known else known["text", expr]
+
+
+def _conjuncts(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
+    for guard in guards:
+        if isinstance(guard, s.Binary) and guard.operator == "and":
+            yield from _conjuncts((guard.left, guard.right))
+        else:
+            yield guard
 
 
 def small_witness(guards: Sequence[s.Expression], positive: frozenset[str]) -> bool:
@@ -77,8 +217,9 @@ def _holds(guard: s.Expression, known: dict[str, int]) -> bool:
 class _Translation:
     """From guards to formulas; whatever has the same text is the same unknown."""
 
-    def __init__(self, z3: Any) -> None:
+    def __init__(self, z3: Any, fractions: frozenset[str]) -> None:
         self.z3 = z3
+        self.fractions = fractions
         self.facts: list[Any] = []
         self._unknown: dict[tuple[str, str], Any] = {}
 
@@ -149,8 +290,8 @@ class _Translation:
                 made = self._named("number", repr(expr), z3.Int)
                 self.facts.append(made >= (0 if function == "rank" else 1))
                 return made
-            case s.Name():
-                return self._named("number", repr(expr), z3.Int)
+            case s.Name(id=name):
+                return self._named("number", repr(expr), z3.Real if name in self.fractions else z3.Int)
         return self._named("number", repr(expr), z3.Real)
 
     def _text(self, expr: s.Expression) -> Any:

@@ -1,4 +1,4 @@
-"""Whether both sides of a rewrite have the same type wherever its left side and its guards hold.
+"""Whether both sides of a rewrite have the same type, by trying: where `analysis.symbolic` has no proof.
 
 The left side is solved for operand types from its leaves upward: each operator draws the types that are still open
 under its own signature.  Uses that the guards admit are then built from the right side as well.
@@ -17,7 +17,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
-ATTEMPTS = 60
+ATTEMPTS = 48
 WANTED = 12
 ABSENT = "_"
 
@@ -51,8 +51,10 @@ class _NoUse(Exception):
     """This attempt cannot be completed."""
 
 
-def check_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...]) -> Typing:
-    """Try a directed rewrite at several operand types."""
+def check_types(
+    base: Definitions, left: s.Pattern, right: s.Pattern, guards: tuple[s.Expression, ...], wanted: int = WANTED
+) -> Typing:
+    """Try a directed rewrite at several operand types, until both sides agreed at `wanted` of them."""
     facts = _Facts.of(guards)
     agreed, matched = 0, 0
     found = Typing(0)
@@ -60,9 +62,8 @@ def check_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: tu
     refused: str | None = None
     for number in range(ATTEMPTS):
         solver = _Solver(base, Random(number), number, _Use(), facts, parts)
-        try:
-            expected = solver.solve(left)
-        except Exception:  # an author's definition may break anything; that must not end the check
+        expected = solver.attempt(left)
+        if expected is None:
             continue
         matched += 1
         scope = solver.scope()
@@ -76,11 +77,17 @@ def check_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: tu
         actual = solver.build(right, expected)
         if actual == str(expected):
             agreed += 1
-        elif found.differing is None:
+        elif found.differing is None and _is_computable(base, left, number, facts, parts):
             found = Typing(0, solver.shown(), str(expected), actual)
-        if agreed >= WANTED:
+        if agreed >= wanted:
             break
     return Typing(agreed, found.differing, found.left, found.right, matched, refused)
+
+
+def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: _Facts, parts: int) -> bool:
+    """Whether the left side has a value at a use, and not only a type."""
+    solver = _Solver(base, Random(number), number, _Use(), facts, parts, types_only=False)
+    return solver.attempt(left) is not None
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,14 @@ class _Solver:
     facts: _Facts
     parts: int
     """How many results of an operator with a variadic output the pattern speaks of."""
+    types_only: bool = True
+
+    def attempt(self, left: s.Pattern) -> TensorType | None:
+        """`solve`, None where this attempt cannot be completed."""
+        try:
+            return self.solve(left)
+        except Exception:  # an author's definition may break anything; that must not end the check
+            return None
 
     def solve(self, pattern: s.Pattern) -> TensorType:
         """The type of a left side whose variables are given types."""
@@ -172,7 +187,7 @@ class _Solver:
         key = _shape_of(pattern)
         instance = self.use.instances.get(key)
         if instance is None:
-            instance = instantiate_overload(self.base, operator, operands, attributes, outputs)
+            instance = instantiate_overload(self.base, operator, operands, attributes, outputs, self.types_only)
             self.use.instances[key] = instance
         self._bind(pattern, {**instance.values, **attributes})
         if pattern.bundle is not None:
@@ -195,11 +210,15 @@ class _Solver:
                     extents = tuple(self.random.choice((2, 3)) for _ in range(self.facts.ranks[argument.name]))
                     known[place] = TensorType(self._neighbour(known), extents)
                 elif argument.name in self.facts.values or self._is_small(argument.name):
-                    known[place] = TensorType(self._neighbour(known), ())
+                    known[place] = TensorType(self._neighbour(known), self._shape_of_number())
         for place, argument in enumerate(self._arguments(pattern)):
             if isinstance(argument, s.PatternNumber):
                 known[place] = TensorType(self._neighbour(known), ())
         return known
+
+    def _shape_of_number(self) -> tuple[int, ...]:
+        """A number may have axes: an exporter writes [1, 1, 1] as well as []."""
+        return (1,) * self.random.choice((1, 2, 4)) if self.number % 4 == 3 else ()
 
     def _is_small(self, name: str) -> bool:
         return name in self.facts.constants and self.random.random() < 0.3
@@ -302,7 +321,7 @@ class _Solver:
         given = {name: value for name, value in attributes.items() if value is not None}
         place = pattern.output or 0
         outputs = max(place + 1, max(len(o.outputs) for o in self.base.operators[pattern.operator]) if place else 1)
-        return instantiate(self.base, pattern.operator, operands, given, outputs).outputs[place]
+        return instantiate(self.base, pattern.operator, operands, given, outputs, types_only=True).outputs[place]
 
     def shown(self) -> str:
         """The types of all variables in one line."""

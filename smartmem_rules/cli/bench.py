@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import functools
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from smartmem_rules.cli.common import (
+    ANSWER_IS_NO,
     console,
+    fail,
     json_option,
     names,
     optimize_options,
@@ -16,22 +26,29 @@ from smartmem_rules.cli.common import (
     progress_display,
     reports_errors,
 )
-from smartmem_rules.cli.tables import print_benchmark
 
 if TYPE_CHECKING:
     from smartmem_rules.api import OptimizedPlan
     from smartmem_rules.runtime.benchmarks import Contender
 
-PEERS = ("onnxruntime",)
+_COLUMNS = (
+    "model", "level", "peer", "device", "kernels", "median_ms", "min_ms", "max_ms", "quartile_1_ms", "quartile_3_ms",
+    "runs", "max_relative_error",
+)  # fmt: skip
 
 
 @click.command("bench")
 @click.argument("models", metavar="MODEL|PLAN ...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--level", "levels", multiple=True, help="Repeatable, or separated by commas; default smartmem.")
+@click.option("--level", "--levels", "levels", multiple=True, help="Levels, separated by commas, or `all`.")
 @optimize_options
 @click.option("--runs", default=10, show_default=True, type=click.IntRange(min=1))
 @click.option("--warmup", default=2, show_default=True, type=click.IntRange(min=0))
-@click.option("--against", "peers", multiple=True, type=click.Choice(PEERS), help="Another system, in the same run.")
+@click.option("--against", "peers", multiple=True, metavar="SYSTEM,...", help="Other systems, in the same run.")
+@click.option("--threads", type=click.IntRange(min=1), help="Of other systems on the CPU; by default the cores.")
+@click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's first.")
+@click.option("--profile", is_flag=True, help="Also where the time goes, kernel by kernel.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV only; with --json it is the text under `csv`.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the latencies: .png or .html.")
 @json_option
 @reports_errors
 def command(
@@ -40,57 +57,177 @@ def command(
     runs: int,
     warmup: int,
     peers: tuple[str, ...],
+    threads: int | None,
+    no_check: bool,
+    profile: bool,
+    as_csv: bool,
+    plot: Path | None,
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Measure models at one or several levels; the runs of all that is compared take turns."""
-    from smartmem_rules.runtime.benchmarks import interleaved
+    """Measure models at one or several levels and beside other systems; all that is compared takes turns.
 
+    Outputs are compared with a reference's before anything is measured. Systems that are not installed are left out
+    with a message.
+    """
+    from smartmem_rules.benchmarking.plots import SUFFIXES
+    from smartmem_rules.language.rulebase import load_rules
+
+    if plot is not None and plot.suffix not in SUFFIXES:
+        fail(f"{plot}: a plot's name ends in {' or '.join(SUFFIXES)}")
     how["disable"] = names(how["disable"])
-    results: list[dict[str, Any]] = []
+    wanted = names(levels) or ["smartmem"]
+    wanted = list(load_rules(how["rules"]).levels) if wanted == ["all"] else wanted
+    against = _known(names(peers))
+    cores = threads or len(os.sched_getaffinity(0))
+    data: dict[str, Any] = {"results": [], "skipped": []}
     for model in models:
-        contenders = _contenders(model, names(levels) or ["smartmem"], peers, how)
-        with progress_display() as progress:
-            progress("measure", 0, 1)
-            measured = interleaved([contender for _, contender in contenders], runs, warmup)
-        results += [{**label, **row} for (label, _), row in zip(contenders, measured, strict=True)]
-    if as_json:
-        print_json({"results": results})
-    else:
-        print_benchmark(console(), results)
+        with _contenders(model, wanted, against, cores, not no_check, how, data["skipped"]) as (labels, made, plans):
+            from smartmem_rules.runtime.benchmarks import interleaved
+
+            with progress_display() as progress:
+                progress("measure", 0, 1)
+                measured = interleaved(made, runs, warmup)
+            rows = [{**label, **row} for label, row in zip(labels, measured, strict=True)]
+            if profile:
+                _add_profiles(rows, plans, data)
+        data["results"] += rows
+    _give(data, as_json, as_csv, plot)
+    if any(row["check"] and row["check"]["passed"] is False for row in data["results"]):
+        sys.exit(ANSWER_IS_NO)
 
 
+def _known(peers: Sequence[str]) -> list[str]:
+    from smartmem_rules.benchmarking.peer_systems import SYSTEMS
+    from smartmem_rules.language.diagnostics import did_you_mean
+
+    for peer in peers:
+        if peer not in SYSTEMS:
+            near = did_you_mean(peer, SYSTEMS)
+            fail(f"there is no system {peer!r} to compare with; {near or 'there are ' + ', '.join(SYSTEMS)}")
+    return list(dict.fromkeys(peers))
+
+
+_Made = tuple[list[dict[str, Any]], list["Contender"], list["OptimizedPlan"]]
+
+
+@contextmanager
 def _contenders(
-    model: Path, levels: list[str], peers: tuple[str, ...], how: dict[str, Any]
-) -> list[tuple[dict[str, Any], Contender]]:
+    model: Path,
+    levels: Sequence[str],
+    peers: Sequence[str],
+    threads: int,
+    check: bool,
+    how: dict[str, Any],
+    skipped: list[dict[str, Any]],
+) -> Iterator[_Made]:
+    """The plans and systems, checked and ready to be measured, with their labels; processes end after it."""
     from smartmem_rules.api import load, optimize
+    from smartmem_rules.benchmarking.peers import Peer, PeerError
+    from smartmem_rules.runtime.benchmarks import Contender
+    from smartmem_rules.runtime.feeds import compare, worst
     from smartmem_rules.runtime.plan_file import is_plan_file
+    from smartmem_rules.runtime.reference import NoReferenceError, Reference, complete_file, open_reference
 
     if is_plan_file(model):
         if peers:
             raise click.UsageError(f"{model} is a plan; other systems need the model")
-        plans = [load(model, how["device"])]
+        plans, reference = [load(model, how["device"])], None
     else:
         with progress_display() as progress:
             plans = [optimize(model, level=level, progress=progress, **how) for level in levels]
-    made = [_of_plan(plan) for plan in plans]
-    return made + [_of_peer(model, peer, plans[0]) for peer in peers]
+        reference = _reference(model, open_reference, NoReferenceError) if check else None
+    feeds = plans[0].random_feeds()
+    wanted = None if not isinstance(reference, Reference) else reference.run(feeds)
+    labels, made = [], []
+    for plan in plans:
+        executor = plan.prepare()
+        label = _label(plan.plan.model, plan.plan.level, None)
+        labels.append({**label, "check": _check(plan, reference, wanted, feeds)})
+        run = functools.partial(executor.run, feeds)
+        made.append(Contender(plan.plan.level, run, len(plan.kernels), executor.device.name))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="smartmem-bench-")))
+        path = complete_file(model, folder) if peers else ""
+        for name in peers:
+            try:
+                peer = Peer(name, path, feeds, threads, plans[0].prepare().device.name)
+            except PeerError as error:
+                skipped.append({"model": plans[0].plan.model, "peer": name, "reason": str(error)})
+                click.echo(f"smartmem: left out: {error}", err=True)
+                continue
+            stack.callback(peer.close)
+            error_of = None
+            if wanted is not None:
+                error_of = worst([compare(peer.outputs[key], wanted[key]) for key in wanted if key in peer.outputs])[0]
+            found = None if error_of is None else {"max_relative_error": error_of, "passed": None}
+            labels.append({**_label(plans[0].plan.model, None, name), "check": found})
+            made.append(Contender(name, peer.run, peer.kernels, peer.device, timed=True))
+        yield labels, made, plans
 
 
-def _of_plan(plan: OptimizedPlan) -> tuple[dict[str, Any], Contender]:
-    from smartmem_rules.runtime.benchmarks import Contender
-
-    executor = plan.prepare()
-    feeds = plan.random_feeds()
-    label = {"model": plan.plan.model, "level": plan.plan.level, "peer": None}
-    return label, Contender(plan.plan.level, lambda: executor.run(feeds), len(plan.kernels), executor.device.name)
+def _label(model: str, level: str | None, peer: str | None) -> dict[str, Any]:
+    return {"model": model, "level": level, "peer": peer}
 
 
-def _of_peer(model: Path, peer: str, plan: OptimizedPlan) -> tuple[dict[str, Any], Contender]:
-    from smartmem_rules.runtime.benchmarks import Contender
-    from smartmem_rules.runtime.reference import open_reference
+def _reference(model: Path, opening: Any, missing: type[Exception]) -> Any:
+    try:
+        return opening(model)
+    except missing as error:
+        click.echo(f"smartmem: not checked: {error}", err=True)
+        return None
 
-    reference = open_reference(model, (peer,))
-    feeds = plan.random_feeds()
-    label = {"model": plan.plan.model, "level": None, "peer": peer}
-    return label, Contender(peer, lambda: reference.run(feeds), None, "CPU")
+
+def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> dict[str, Any] | None:
+    from smartmem_rules.runtime.reference import TOLERANCES, check_outputs
+
+    if wanted is None:
+        return None
+    tolerance = TOLERANCES[plan.plan.dtype]
+    return check_outputs(plan.run(feeds), wanted, reference.name, tolerance, 0).data()
+
+
+def _add_profiles(rows: list[dict[str, Any]], plans: Sequence[OptimizedPlan], data: dict[str, Any]) -> None:
+    from dataclasses import asdict
+
+    from smartmem_rules.benchmarking.kernels import kernel_profile
+    from smartmem_rules.benchmarking.roof import roof_of
+
+    for row, plan in zip(rows, plans, strict=False):
+        device = plan.prepare().device
+        roof = roof_of(device)
+        data["roof"] = {"device": device.name, **asdict(roof)}
+        row["profile"] = kernel_profile(plan, roof, plan.random_feeds())
+
+
+def _give(data: dict[str, Any], as_json: bool, as_csv: bool, plot: Path | None) -> None:
+    text = _csv(data["results"]) if as_csv else ""
+    if as_json:
+        print_json({**data, "csv": text} if as_csv else data)
+    elif as_csv:
+        click.echo(text, nl=False)
+    else:
+        from smartmem_rules.cli.tables import print_benchmark, print_profile
+
+        print_benchmark(console(), data["results"])
+        for row in data["results"]:
+            if "profile" in row:
+                print_profile(console(), row, data["roof"])
+    if plot is not None:
+        from smartmem_rules.benchmarking.plots import PlotError
+        from smartmem_rules.benchmarking.plots import plot as draw
+
+        try:
+            draw(data["results"], plot)
+        except PlotError as error:
+            fail(str(error))
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in rows:
+        error = (row["check"] or {}).get("max_relative_error")
+        writer.writerow(["" if (v := {**row, "max_relative_error": error}[c]) is None else v for c in _COLUMNS])
+    return stream.getvalue()

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
 
 ANSWER_IS_NO = 1
 BAD_INPUT = 2
@@ -23,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def console() -> Console:
     """Where tables go."""
+    from rich.console import Console
+
     # a pipe has no width: its lines are not folded
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PIPE_WIDTH)
 
@@ -62,6 +66,8 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.executor import RunError
     from smartmem_rules.runtime.plan_file import PlanFileError
     from smartmem_rules.runtime.reference import NoReferenceError
+    from smartmem_rules.simulate.source import SimulationError
+    from smartmem_rules.tuning.database import TuningError
 
     return (
         GraphError,
@@ -72,6 +78,8 @@ def _expected() -> tuple[type[Exception], ...]:
         RunError,
         PlanFileError,
         NoReferenceError,
+        SimulationError,
+        TuningError,
     )
 
 
@@ -145,10 +153,13 @@ def names(values: Sequence[str]) -> list[str]:
 @contextmanager
 def progress_display() -> Iterator[Callable[[str, int, int], None]]:
     """A progress bar on stderr, for `optimize`; nothing where stderr is no terminal."""
-    screen = Console(stderr=True)
-    if not screen.is_terminal:
+    if not sys.stderr.isatty():
         yield lambda stage, done, total: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
     columns = (TextColumn("{task.description:>10}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
@@ -168,9 +179,11 @@ def read_inputs(files: Mapping[str, Path]) -> dict[str, Any]:
     Raises:
         GraphError: a file is missing or holds no array.
     """
+    if not files:
+        return {}
     import numpy as np
 
-    from smartmem_rules.graph.model import GraphError
+    from smartmem_rules.graph.errors import GraphError
 
     arrays = {}
     for name, path in files.items():

@@ -20,7 +20,6 @@ from smartmem_rules.cli.common import (
     read_inputs,
     reports_errors,
 )
-from smartmem_rules.cli.tables import number, table
 
 
 @click.command("run")
@@ -67,6 +66,8 @@ def command(
     if as_json:
         print_json(data)
         return
+    from smartmem_rules.cli.tables import number, table
+
     made = table(f"{data['model']} on {data['device']}", "output", "type", "min", "mean", "max", "file")
     for name, one in data["outputs"].items():
         kind = f"{one['dtype']}{one['shape']}"

@@ -106,16 +106,46 @@ def print_rules(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
 
 def print_benchmark(screen: Console, results: Sequence[Mapping[str, Any]]) -> None:
     """One row for each contender."""
-    made = table("Latency, milliseconds", "model", "system", "median", "min", "max", "runs", "kernels", "device")
+    columns = ("median", "min", "quartiles", "max", "runs", "kernels", "error", "device")
+    made = table("Latency, milliseconds", "model", "system", *columns)
     for row in results:
         made.add_row(
             escape(row["model"]),
             escape(row.get("level") or row["peer"]),
             number(row["median_ms"]),
             number(row["min_ms"]),
+            f"{number(row['quartile_1_ms'])} .. {number(row['quartile_3_ms'])}",
             number(row["max_ms"]),
             str(row["runs"]),
             "-" if row["kernels"] is None else str(row["kernels"]),
+            _error(row.get("check")),
             escape(row["device"]),
         )
     screen.print(made)
+
+
+def _error(check: Mapping[str, Any] | None) -> str:
+    """The largest relative error against the reference, marked where it is too large."""
+    if check is None or check["max_relative_error"] is None:
+        return "-"
+    error = check["max_relative_error"]
+    text = error if isinstance(error, str) else f"{error:.1e}"
+    return f"[red]{text} wrong[/]" if check["passed"] is False else text
+
+
+def print_profile(screen: Console, row: Mapping[str, Any], roof: Mapping[str, Any]) -> None:
+    """The kernels of one plan, the longest first."""
+    columns = ("form", "ms", "share", "GFLOP/s", "GB/s", "of the roof")
+    made = table(f"Kernels of {row['model']}, level {row['level']}", "kernel", *columns)
+    for one in sorted(row["profile"], key=lambda one: -one["ms"]):
+        made.add_row(
+            escape(one["kernel"]),
+            one["form"],
+            f"{one['ms']:.3f}",
+            f"{one['share']:.1%}",
+            f"{one['gflops']:.1f}",
+            f"{one['gbytes_per_s']:.1f}",
+            f"{one['roof_share']:.0%}",
+        )
+    screen.print(made)
+    screen.print(f"roof of {roof['device']}: {roof['gflops']:.0f} GFLOP/s, {roof['gbytes']:.0f} GB/s, as measured")

@@ -83,7 +83,8 @@ def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> No
         return
     counts = len(numbers), len(node.outputs)
     operator, attributes = node.operator, host.attribute_name(node.attributes)
-    if not _reads_alike(node, graph, host):
+    held = {count for axes in graph.sizes.values() for count in axes.values()}
+    if not held.isdisjoint(node.outputs) or not _reads_alike(node, graph, host):
         operator, attributes = IMPORTED, host.attribute_name({"node": node.name})
     encoding.shapes[operator].add(counts)
     table = constructor(operator, counts)

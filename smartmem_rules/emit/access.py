@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from smartmem_rules.plan.model import Stored
-from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, variable
 
 C_TYPES = {
     "float32": "float", "float16": "half", "float64": "double",
@@ -123,7 +123,7 @@ class Access:
         assert start is not None
         if self.stored.storage == "float16":
             return f"vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
-        return f"*({self.space}const smr_float{lane.extent}*)({self.parameter} + {text(start)})"
+        return f"*({self.space}const {_vector(start, lane.extent)}*)({self.parameter} + {text(start)})"
 
     # --- writes ---
 
@@ -146,7 +146,7 @@ class Access:
         assert start is not None
         if self.stored.storage == "float16":
             return f"vstore_half{lane.extent}_rte({value}, 0, {self.parameter} + {text(start)});"
-        return f"*({self.space}smr_float{lane.extent}*)({self.parameter} + {text(start)}) = {value};"
+        return f"*({self.space}{_vector(start, lane.extent)}*)({self.parameter} + {text(start)}) = {value};"
 
     def write_texel(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
         """A statement that stores a whole texel, given the indices of its first element."""
@@ -154,5 +154,7 @@ class Access:
         return f"write_imagef({self.parameter}, (int2)({text(x)}, {text(y)}), {value});"
 
 
-def at_lane(indices: tuple[Index, ...], lane: Var, place: int) -> tuple[Index, ...]:
-    return tuple(substitute(i, {lane: Index(place)}) for i in indices)
+def _vector(start: Index, width: int) -> str:
+    """The type of a vector in memory: with its natural alignment where its place shows that it has it."""
+    aligned = start.constant % width == 0 and all(coefficient % width == 0 for _, coefficient in start.terms)
+    return f"float{width}" if aligned else f"smr_float{width}"

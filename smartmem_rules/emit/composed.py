@@ -84,6 +84,7 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         parameters=parameters,
         calls=calls,
         tables=[],
+        shared=[],
         rows=rows,
     )
     arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)

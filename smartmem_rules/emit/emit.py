@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from smartmem_rules.emit.composed import emit_composed
+from smartmem_rules.emit.group import emit_group
 from smartmem_rules.emit.kernel import Target
 from smartmem_rules.emit.panel import emit_panel
 from smartmem_rules.emit.pointwise import emit_pointwise
@@ -15,7 +16,7 @@ from smartmem_rules.emit.tile import emit_tile
 from smartmem_rules.plan.model import Kernel, Source, Stored
 
 FORMS = {"pointwise": emit_pointwise, "reduction": emit_reduction, "scan": emit_scan}
-CONTRACTIONS = {"panel": emit_panel, "rows": emit_rows, "tile": emit_tile}
+CONTRACTIONS = {"panel": emit_panel, "rows": emit_rows, "tile": emit_tile, "group": emit_group}
 
 
 def emit(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:

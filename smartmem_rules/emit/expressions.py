@@ -42,9 +42,9 @@ from smartmem_rules.tensor.index import (
     Var,
     add,
     scale,
-    substitute,
     variable,
 )
+from smartmem_rules.tensor.substitution import substitute
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,34 @@ class Value:
 
 Internal = Callable[[Read, Var | None], Value]
 """Renders the read of a stage or of the accumulator."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """Neighbouring work-items of a work-group that compute a row together.
+
+    Attributes:
+        size: how many, a power of two.
+        lane: C text of a work-item's place in its team.
+        scratch: a local array with one float for each work-item of the group, addressed by `thread`.
+        rows: the teams of a work-group.
+    """
+
+    size: int
+    lane: str
+    thread: str
+    scratch: str
+    rows: int
+
+    def head(self, name: str, extent: int) -> str:
+        """A loop whose turns the members take one after the other; its loads are under way together."""
+        return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
+
+
+def shared_loop(extents: list[int], size: int) -> int:
+    """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
+    full = [i for i, extent in enumerate(extents) if extent >= size]
+    return full[-1] if full else max(range(len(extents)), key=lambda i: (extents[i], i))
 
 
 class Expressions:
@@ -73,6 +101,7 @@ class Expressions:
         self.width = width
         self.internal: dict[str, Internal] = {}
         self.tables: dict[tuple[int, ...], str] = {}
+        self.team: Team | None = None
         self.table_name = "table"
         self._names: dict[Var, str] = {}
         self._temporaries = 0
@@ -250,16 +279,24 @@ class Expressions:
         name = self.temporary()
         self.writer.line(f"{compute_type(expr.dtype, width)} {name};")
         for head, side in ((f"if ({self.condition(expr.condition)})", expr.then), ("else", expr.otherwise)):
-            with self.scope(head):
+            with self.alone(), self.scope(head):
                 value = self.value(side, lane)
                 self.writer.line(f"{name} = {self.spread(value, expr.dtype, width) if width > 1 else value.text};")
         return Value(name, width)
 
     # --- reductions ---
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Where work-items part ways (branches, turns of a divided loop) no barrier may stand."""
+        team, self.team = self.team, None
+        yield
+        self.team = team
+
     def _reduce(self, expr: Reduce, lane: Var | None) -> Value:
-        if lane is not None:
-            return self._plain_reduce(expr, lane)
+        if lane is not None or (self.team is not None and compute_type(expr.dtype) != "float"):
+            with self.alone():
+                return self._plain_reduce(expr, lane)
         along = self._contiguous_variable(expr)
         return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
 
@@ -274,15 +311,43 @@ class Expressions:
     def _plain_reduce(self, expr: Reduce, lane: Var | None) -> Value:
         width = 1 if lane is None else lane.extent
         name = self._accumulator(expr, width)
-        self._loops(expr, expr.variables, lambda: self._step(expr, name, expr.body, lane, width))
-        return Value(name, width)
+        self._loops(expr.variables, lambda: self._step(expr, name, expr.body, lane, width))
+        return Value(self._across_team(expr, name), width)
 
-    def _loops(self, expr: Reduce, variables: tuple[Var, ...], body: Callable[[], None]) -> None:
+    def _loops(self, variables: tuple[Var, ...], body: Callable[[], None]) -> None:
+        shared = None
+        if self.team is not None and variables:
+            shared = variables[shared_loop([v.extent for v in variables], self.team.size)]
+        team = self.team
+        with self.alone():
+            self._nest(variables, shared, team, body)
+
+    def _nest(
+        self, variables: tuple[Var, ...], shared: Var | None, team: Team | None, body: Callable[[], None]
+    ) -> None:
         if not variables:
             body()
             return
-        with self.loop(variables[0]):
-            self._loops(expr, variables[1:], body)
+        first = variables[0]
+        head = team.head(self.name(first), first.extent) if team is not None and first is shared else None
+        with self.loop(first, head):
+            self._nest(variables[1:], shared, team, body)
+
+    def _across_team(self, expr: Reduce, name: str) -> str:
+        """The members' partial results combined, known to all of them."""
+        team = self.team
+        if team is None or team.size == 1:
+            return name
+        at = f"{team.scratch}[{team.thread}]"
+        self.writer.line(f"{at} = {name};")
+        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        with self.writer.block(f"for (int stride = {team.size // 2}; stride > 0; stride /= 2)"):
+            other = f"{team.scratch}[{team.thread} + stride]"
+            self.writer.line(f"if ({team.lane} < stride) {at} = {combine(expr.kind, at, other, expr.dtype, 1)};")
+            self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        self.writer.line(f"{name} = {narrowed(f'{team.scratch}[{team.thread} - {team.lane}]', expr.dtype)};")
+        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        return name
 
     def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
         value = self.value(body, lane)
@@ -324,15 +389,14 @@ class Expressions:
         block = Var(f"{along.name}_block", whole)
         vector = self._accumulator(expr, self.width)
         others = tuple(v for v in expr.variables if v is not along)
-        moved = substitute_variables(expr.body, {along: add(scale(_whole(block), self.width), variable(lane))})
-        variables = (*others, block)
-        self._loops(expr, variables, lambda: self._step(expr, vector, moved, lane, self.width))
+        moved = substitute_variables(expr.body, {along: add(scale(whole_index(block), self.width), variable(lane))})
+        self._loops((*others, block), lambda: self._step(expr, vector, moved, lane, self.width))
         total = self._horizontal(expr, vector)
         if rest:
             tail = Var(f"{along.name}_tail", rest)
-            body = substitute_variables(expr.body, {along: add(_whole(tail), Index(whole * self.width))})
-            self._loops(expr, (*others, tail), lambda: self._step(expr, total, body, None, 1))
-        return Value(total, 1)
+            body = substitute_variables(expr.body, {along: add(whole_index(tail), Index(whole * self.width))})
+            self._loops((*others, tail), lambda: self._step(expr, total, body, None, 1))
+        return Value(self._across_team(expr, total), 1)
 
     def _horizontal(self, expr: Reduce, vector: str) -> str:
         name = self.temporary()
@@ -344,6 +408,6 @@ class Expressions:
         return name
 
 
-def _whole(var: Var) -> Index:
+def whole_index(var: Var) -> Index:
     """The variable as an index even where its extent is 1: its loop is still written."""
     return Index(0, ((var, 1),)) if var.extent > 1 else Index(0)

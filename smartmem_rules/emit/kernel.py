@@ -10,24 +10,33 @@ from typing import Any
 import jinja2
 
 from smartmem_rules.emit.access import C_TYPES, Access
-from smartmem_rules.emit.expressions import Expressions, Internal, Value
+from smartmem_rules.emit.expressions import Expressions, Internal, Team, Value, shared_loop, whole_index
 from smartmem_rules.emit.primitives import compute_type, is_float
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stage, Store, Stored
+from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute
 
 
 @dataclass(frozen=True)
 class Target:
-    """What emission needs to know of a device: its kind (cpu, gpu, texture_gpu) and the lanes of its vectors.
+    """What emission needs to know of a device.
 
-    With `inside`, kernels are written as functions that a launch of several kernels calls.
+    Attributes:
+        kind: cpu | gpu | texture_gpu.
+        width: the lanes of its vectors.
+        local_memory: bytes of a work-group.
+        matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
+        inside: kernels are written as functions that a launch of several kernels calls.
     """
 
     kind: str
     width: int
+    local_memory: int = 32768
+    matrix: str = ""
     inside: bool = False
 
     @property
@@ -54,15 +63,36 @@ def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
     return "\n".join([*defines, render("prelude.cl"), text])
 
 
+@dataclass(frozen=True)
+class RowArray:
+    """An array in local memory that holds `size` elements for each row of a work-group."""
+
+    name: str
+    size: int
+
+    def row(self, number: str) -> str:
+        """C text of a pointer to a row."""
+        return f"{self.name} + {number} * {self.size}"
+
+
 @dataclass
 class Emission:
-    """One kernel being written."""
+    """One kernel being written.
+
+    Attributes:
+        shared: declarations of local memory.
+        storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
+        arrays: the arrays of the rows by stage.
+    """
 
     kernel: Kernel
     target: Target
     tensors: Mapping[str, Stored]
     width: int
     writer: Writer = field(default_factory=Writer)
+    shared: list[str] = field(default_factory=list)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    arrays: dict[str, RowArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
@@ -86,6 +116,7 @@ class Emission:
             inside=self.target.inside,
             body=self.writer.text(),
             tables=[(name, list(table)) for table, name in self.expressions.tables.items()],
+            shared=self.shared,
             **values,
         )
         written = set(self.kernel.writes)
@@ -108,11 +139,31 @@ class Emission:
         size = 1
         for extent in extents:
             size *= extent
-        self.writer.line(f"{compute_type(stage.dtype)} {name}[{size}];")
-        self._fill(stage, name)
-        self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype)
+        team = self.expressions.team
+        if team is None:
+            self.writer.line(f"{compute_type(stage.dtype)} {name}[{size}];")
+            self._fill(stage, name, "")
+            self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype)
+            return
+        home = self.storage.get(stage.name, stage.name)
+        array = self.arrays.get(home) or self.row_array(home, stage.dtype, array_size(stage.axes))
+        self.arrays[stage.name] = array
+        self.writer.line(
+            f"__local {compute_type(stage.dtype)}* {name} = {array.row(f'({team.thread} / {team.size})')};"
+        )
+        self._fill(stage, name, "__local ")
+        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype, "__local ")
 
-    def scratch_reader(self, name: str, extents: list[int], dtype: str) -> Any:
+    def row_array(self, name: str, dtype: str, size: int) -> RowArray:
+        """A new array in local memory with a row for each team."""
+        team = self.expressions.team
+        assert team is not None
+        array = self.arrays[name] = RowArray(f"rows{len(self.arrays)}", size)
+        self.shared.append(f"{compute_type(dtype)} {array.name}[{team.rows * size}]")
+        return array
+
+    def scratch_reader(self, name: str, extents: list[int], dtype: str, space: str = "") -> Any:
         def read(node: Read, lane: Var | None) -> Value:
             position = Index(0)
             for index, extent in zip(node.indices, extents, strict=True):
@@ -125,11 +176,11 @@ class Emission:
                 places = [text(substitute(position, {lane: Index(i)})) for i in range(lane.extent)]
                 elements = ", ".join(f"{name}[{p}]" for p in places)
                 return Value(f"({compute_type(dtype, lane.extent)})({elements})", lane.extent)
-            return Value(f"(*(const smr_float{lane.extent}*)({name} + {text(start)}))", lane.extent)
+            return Value(f"(*({space}const smr_float{lane.extent}*)({name} + {text(start)}))", lane.extent)
 
         return read
 
-    def _fill(self, stage: Stage, name: str) -> None:
+    def _fill(self, stage: Stage, name: str, space: str) -> None:
         def element(values: dict[Var, Index], lane: Var | None) -> None:
             value = self.expressions.value(substitute_variables(stage.body, values), lane)
             position = Index(0)
@@ -140,42 +191,72 @@ class Emission:
             else:
                 start = self.expressions.index(add(position, scale(variable(lane), -1)))
                 text = self.expressions.spread(value, stage.dtype, lane.extent)
-                self.writer.line(f"*(smr_float{lane.extent}*)({name} + {start}) = {text};")
+                self.writer.line(f"*({space}smr_float{lane.extent}*)({name} + {start}) = {text};")
 
         self.over(stage.axes, stage.body, element)
 
     # --- loops over the axes inside a row ---
 
     def over(self, axes: tuple[Var, ...], body: Expr, element: Any) -> None:
-        """Loops over the axes, the last in vectors where the elements lie side by side and the rest one by one."""
+        """Loops over the axes, the last in vectors where the elements lie side by side and the rest one by one.
+
+        The members of a team divide one of the loops.
+        """
+        team = self.expressions.team
         if not axes:
-            element({}, None)
+            self.once(lambda: element({}, None))
             return
         *outer, last = axes
-        self._nest(tuple(outer), lambda: self.along(last, body, element))
+        vectors = self._vectors(last, body)
+        divided = None
+        if team is not None:
+            divided = shared_loop([*(v.extent for v in outer), max(vectors, 1) if vectors else last.extent], team.size)
+        with self.expressions.alone():
+            self._nest(axes, vectors > 0, divided, team, element)
 
-    def _nest(self, axes: tuple[Var, ...], inner: Any) -> None:
-        if not axes:
-            inner()
+    def once(self, element: Any) -> None:
+        """What one member of a team does for all of them."""
+        team = self.expressions.team
+        if team is None:
+            element()
             return
-        with self.expressions.loop(axes[0]):
-            self._nest(axes[1:], inner)
+        with self.expressions.alone(), self.expressions.scope(f"if ({team.lane} == 0)"):
+            element()
 
-    def along(self, axis: Var, body: Expr, element: Any) -> None:
+    def _nest(self, axes: tuple[Var, ...], vectors: bool, divided: int | None, team: Team | None, element: Any) -> None:
+        mine = team if divided == 0 else None
+        first, *others = axes
+        if not others:
+            self._along(first, vectors, mine, element)
+            return
+        head = mine.head(self.expressions.name(first), first.extent) if mine else None
+        with self.expressions.loop(first, head):
+            self._nest(tuple(others), vectors, None if divided is None else divided - 1, team, element)
+
+    def _vectors(self, axis: Var, body: Expr) -> int:
+        """How many whole vectors lie along the axis; none where its elements do not lie side by side."""
+        if axis.extent < self.width or not is_float(body.dtype) or not self.expressions.is_contiguous(body, axis):
+            return 0
+        return axis.extent // self.width
+
+    def _along(self, axis: Var, vectors: bool, team: Team | None, element: Any) -> None:
         """`element(values, lane)` for all places of one axis: whole vectors first, then what is left."""
-        width = self.width
-        if axis.extent < width or not is_float(body.dtype) or not self.expressions.is_contiguous(body, axis):
-            with self.expressions.loop(axis):
+
+        def loop(var: Var) -> Any:
+            return self.expressions.loop(var, team.head(self.expressions.name(var), var.extent) if team else None)
+
+        if not vectors:
+            with loop(axis):
                 element({axis: variable(axis)}, None)
             return
-        whole, rest = divmod(axis.extent, width)
-        lane, block = Var("lane", width), Var(f"{axis.name}_block", whole)
-        with self.expressions.loop(block):
-            element({axis: add(scale(variable(block), width), variable(lane))}, lane)
+        whole, rest = divmod(axis.extent, self.width)
+        lane, block = Var("lane", self.width), Var(f"{axis.name}_block", whole)
+        with loop(block):
+            element({axis: add(scale(whole_index(block), self.width), variable(lane))}, lane)
         if rest:
             tail = Var(f"{axis.name}_tail", rest)
-            with self.expressions.loop(tail):
-                element({axis: add(variable(tail), Index(whole * width))}, None)
+            with loop(tail):
+                element({axis: add(whole_index(tail), Index(whole * self.width))}, None)
 
     # --- stores ---
 

@@ -12,11 +12,10 @@ from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
 from smartmem_rules.plan.schedule import PackedPanel
+from smartmem_rules.plan.sizing import INNER_COLUMNS
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
-
-INNER_COLUMNS = 16
-"""Columns of the register block that computes scores."""
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
 from smartmem_rules.emit.primitives import is_float
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
-
-CPU_ITEMS = 64
-"""Work-items that a CPU kernel is cut into: enough to balance the cores, few enough to cost nothing."""
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 
 def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
@@ -29,7 +27,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     writer, expressions = emission.writer, emission.expressions
     name = expressions.name(outer_var)
     if target.is_cpu:
-        chunk = max(1, -(-outer_count // CPU_ITEMS))
+        chunk = max(1, -(-outer_count // kernel.schedule["items"]))
         head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {outer_count}); ++{name})"
         with expressions.scope(head):
             _row(emission, kernel, axis, values, None)

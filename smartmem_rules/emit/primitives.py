@@ -133,6 +133,8 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
     match function:
         case "cast":
             return cast(arguments[0], source, dtype)
+        case "bitcast":
+            return bitcast(arguments[0], source, dtype, width)
         case "min" | "max":
             return _extreme(function, arguments[0], arguments[1], dtype, width)
     if is_float(dtype):
@@ -190,6 +192,12 @@ def narrowed(text: str, dtype: str) -> str:
     """A result that is computed in int, wrapped to the dtype's own width."""
     narrow = NARROW.get(dtype)
     return text if narrow is None else f"(int)({narrow})({text})"
+
+
+def bitcast(value: str, source: str, target: str, width: int) -> str:
+    if "float" in source or "float" in target:
+        return f"as_{compute_type(target, width)}({value})"
+    return cast(value, source, target)  # integers wrap to the same bits
 
 
 def cast(value: str, source: str, target: str) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from smartmem_rules.emit.expressions import Value
+from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
-from smartmem_rules.plan.model import Kernel, Source, Store, Stored
+from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
+from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, add, scale, substitute, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
 
-CPU_ITEMS = 64
+TEAM_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Work-items of a GPU that may share a row."""
+GROUP_ITEMS = 256
 
 
 def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
@@ -25,15 +29,51 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     packed = _packed_row(kernel, tensors)
     if packed is not None:
         return _texel_rows(emission, kernel, rows, packed, target, tensors)
+    if not target.is_cpu:
+        return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
-    chunk = block_rows or (max(1, -(-count // CPU_ITEMS)) if target.is_cpu else 1)
+    chunk = block_rows or max(1, -(-count // kernel.schedule["items"]))
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)
     head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {count}); ++{name})"
     with emission.expressions.scope(head):
         emit_row(emission, kernel, values)
-    return emission.source("reduction.cl", (-(-count // chunk),), (1,) if target.is_cpu else None)
+    return emission.source("reduction.cl", (-(-count // chunk),), (1,))
+
+
+def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target: Target) -> Source:
+    """On GPUs neighbouring work-items share a row, whose arrays lie in local memory."""
+    count = math.prod(v.extent for v in rows)
+    longest = max((math.prod(v.extent for v in axes) for axes in row_axes(kernel)), default=1)
+    size = next((s for s in TEAM_SIZES if s * emission.width * 2 >= longest), TEAM_SIZES[-1])
+    emission.storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
+    homes = {emission.storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
+    arrays = 4 * sum(homes.values())
+    teams = max(1, min(GROUP_ITEMS // size, target.local_memory // (2 * max(arrays, 1))))
+    if arrays * teams + 4 * size * teams > target.local_memory:
+        raise PlanError(
+            f"the rows of {', '.join(kernel.origin)} take {arrays} bytes of local memory, the device has "
+            f"{target.local_memory}; lower `scratch` in the fuse block that made the kernel"
+        )
+    row = Var("row", count)
+    expressions = emission.expressions
+    values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
+    emission.writer.line("const int thread = (int)get_local_id(0);")
+    # a team behind the last row repeats it: every work-item has to come to every barrier
+    emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
+    emission.shared.append(f"float across[{size * teams}]")
+    if size > 1:
+        expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams)
+    emit_row(emission, kernel, values)
+    return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
+
+
+def row_axes(kernel: Kernel) -> list[tuple[Var, ...]]:
+    """The axes over which one row of a reduction kernel is computed, read or written."""
+    reduced = [n.variables for s in kernel.stages for n in walk(s.body) if isinstance(n, Reduce)]
+    reduced += [n.variables for s in kernel.stores for n in walk(s.value) if isinstance(n, Reduce)]
+    return [*reduced, *(s.axes for s in kernel.stages), *(s.local for s in kernel.stores)]
 
 
 def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> bool:
@@ -82,25 +122,32 @@ def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> No
         along = next((v for v in axes if store.indices[lane_axis] == variable(v)), None)
     outer = tuple(v for v in axes if v is not along)
 
+    team = emission.expressions.team
+
     def texels() -> None:
         if along is None:
-            write_single(emission, store, {})
+            emission.once(lambda: write_single(emission, store, {}))
             return
         whole, rest = divmod(along.extent, 4)
         lane, block = Var("lane", 4), Var(f"{along.name}_block", whole)
         if whole:
-            with emission.expressions.loop(block):
+            head = team.head(emission.expressions.name(block), whole) if team else None
+            with emission.expressions.loop(block, head):
                 base = variable(block)
                 emission.store(store, {along: add(scale(base, 4), variable(lane))}, lane)
         if rest:
-            texts = [
-                emission.expressions.value(substitute_variables(store.value, {along: Index(whole * 4 + place)})).text
-                for place in range(rest)
-            ]
-            vector = f"(float4)({', '.join(texts + ['0.0f'] * (4 - rest))})"
-            write_texel(emission, store, {along: Index(whole * 4)}, vector)
+            emission.once(lambda: _last_texel(emission, store, along, whole * 4, rest))
 
     _nest(emission, outer, texels)
+
+
+def _last_texel(emission: Emission, store: Store, along: Var, start: int, rest: int) -> None:
+    texts = [
+        emission.expressions.value(substitute_variables(store.value, {along: Index(start + place)})).text
+        for place in range(rest)
+    ]
+    vector = f"(float4)({', '.join(texts + ['0.0f'] * (4 - rest))})"
+    write_texel(emission, store, {along: Index(start)}, vector)
 
 
 def _nest(emission: Emission, axes: tuple[Var, ...], inner: object) -> None:

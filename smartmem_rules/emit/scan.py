@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.index import Index, Var, substitute, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 GROUP = 256
 """Work-items of a group on GPUs: they share the elements of each step."""

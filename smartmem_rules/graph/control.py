@@ -59,6 +59,11 @@ class ControlFlow:
             case _:
                 raise Unsupported("an operator with subgraphs that cannot be unrolled")
 
+    def call(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
+        """Import a body in the node's place."""
+        given = dict(zip([value.name for value in body.input], node.input, strict=False))
+        self._name(self._body(body, f"{name}/", given), node.output)
+
     # --- the three forms ---
 
     def _choice(self, node: onnx.NodeProto, name: str, attributes: Mapping[str, onnx.GraphProto]) -> None:

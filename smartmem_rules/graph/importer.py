@@ -12,6 +12,7 @@ import onnx
 
 from smartmem_rules.graph.control import ControlFlow, has_body
 from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
+from smartmem_rules.graph.functions import body_of
 from smartmem_rules.graph.loading import (
     ModelSource,
     domain_of,
@@ -24,11 +25,12 @@ from smartmem_rules.graph.loading import (
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import Graph, GraphError, Node
+from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.expr import Equation, TensorType, rename_reads
+from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
-from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
 _SHOWN = 4
@@ -110,6 +112,7 @@ class _Import:
         self.layout_nodes: set[str] = set()
         self.node_names: set[str] = set()
         self.used: set[str] = set()
+        self.sizes: dict[str, dict[int, str]] = {}
 
     def run(self, dims: Mapping[str, int]) -> Graph:
         graph = self.model.graph
@@ -122,9 +125,12 @@ class _Import:
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
         if self.failures.nodes:
             raise self.failures.error()
+        # what an output's extent depends on is an output too
+        sizes = {name: self.sizes[name] for name in outputs if name in self.sizes}
+        outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
         kept = live_nodes(self.nodes, outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
-        return self._graph(kept, list(inputs), outputs, counts)
+        return replace(self._graph(kept, list(inputs), outputs, counts), sizes=sizes)
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
@@ -183,8 +189,13 @@ class _Import:
             else:
                 self.values[outputs[0]] = value
             return
+        flow = ControlFlow(self.values, self.missing, self._process)
+        body = None if self.matcher.undefined(node) is None else self._function(node, operands)
+        if body is not None:
+            flow.call(node, name, body)
+            return
         if has_body(node):
-            ControlFlow(self.values, self.missing, self._process).unfold(node, name)
+            flow.unfold(node, name)
             return
         refused = ""
         known = all(operand is None or operand in self.values for operand in operands)
@@ -203,6 +214,9 @@ class _Import:
             raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})") from None
         self._instance(node, name, match, outputs)
 
+    def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
+        return body_of(node, [None if o is None else self.types[o] for o in operands], self.matcher.opsets)
+
     def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
         results = self.folder.run(node, [None if o is None else self.values[o] for o in operands])
         for output, value in zip(outputs, results, strict=True):
@@ -211,15 +225,21 @@ class _Import:
 
     def _instance(self, node: onnx.NodeProto, name: str, match: Match, outputs: list[str]) -> None:
         instance = match.instance
-        outputs = outputs[: len(instance.outputs)]
+        outputs = outputs[: instance.declared]
+        outputs += [""] * (len(instance.outputs) - instance.declared)
         outputs = [o or self._unique(f"{name}.{place}", self.used) for place, o in enumerate(outputs)]
         names: dict[str, str] = {output_name(place): output for place, output in enumerate(outputs)}
         for place, operand in enumerate(match.operands):
             if operand is not None:
                 names[operand_name(place)] = operand
+        sizes = {o: self.sizes[o] for o in match.operands if o in self.sizes}
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
+        if known and sizes:
+            raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
         if known and self.computed.isdisjoint(outputs):
-            self._known(instance.equations, names, outputs)
+            values = [None if o is None or o not in self.values else self.values[o] for o in match.operands]
+            for output, value in zip(outputs, evaluate_instance(instance, values), strict=False):
+                self.values[output] = value
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -228,6 +248,9 @@ class _Import:
             replace(equation, tensor=names[equation.tensor], body=rename_reads(equation.body, names))
             for equation in instance.equations
         )
+        self.sizes.update(sizes_through(equations, outputs, sizes))
+        for size in instance.sizes:
+            self.sizes.setdefault(outputs[size.output], {})[size.axis] = outputs[size.count]
         self.types.update(zip(outputs, instance.outputs, strict=True))
         origin = (node.name or name,)
         self.nodes.append(
@@ -235,13 +258,6 @@ class _Import:
         )
         if match.moves_only:
             self.layout_nodes.add(name)
-
-    def _known(self, equations: Sequence[Equation], names: Mapping[str, str], outputs: list[str]) -> None:
-        """Compute a node that reads no run-time tensor."""
-        operands = {local: self.values[name] for local, name in names.items() if name in self.values}
-        results = evaluate_equations(equations, operands)
-        for place, output in enumerate(outputs):
-            self.values[output] = results[output_name(place)]
 
 
 def live_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:

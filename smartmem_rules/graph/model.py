@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartmem_rules.graph.errors import GraphError as GraphError
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
 
 VIEW = "View"
 """The engine's own operator: one operand read through an index map (attribute `map`, an `IndexMap`)."""
-
-
-class GraphError(Exception):
-    """A model or its inputs cannot be used; the message says what, where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,9 @@ class Graph:
     """Operators of the ONNX model by type, constants not counted."""
     layout_operators: int = 0
     """How many nodes of the ONNX model only move elements (their definition is a view or has no arithmetic)."""
+    sizes: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Of outputs with an extent that depends on data: the axis, and the scalar tensor that holds the extent.
+    These scalars stand at the end of `outputs`."""
 
     def producers(self) -> dict[str, Node]:
         return {output: node for node in self.nodes for output in node.outputs}

@@ -70,10 +70,11 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
     for number, value in enumerate(entry.values):
         place = entry.place(f"value:{number}")
         is_number = isinstance(value, int | float)
-        if is_number != (key.kind == "number"):
-            message = f"`{key.name}` takes {'numbers' if key.kind == 'number' else 'words'}, not `{value}`"
+        wants_number = key.kind == "number" or (key.kind == "space" and number > 0)
+        if is_number != wants_number:
+            message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}")
-        elif key.choices and value not in key.choices:
+        elif key.choices and not wants_number and value not in key.choices:
             fix = did_you_mean(str(value), key.choices)
             message = f"`{key.name}` is never `{value}`"
             yield Diagnostic(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lark import Token
-
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expression_builder import (
     Children,
@@ -19,9 +17,15 @@ from smartmem_rules.language.expression_builder import (
     tokens_of,
     unquote,
 )
+from smartmem_rules.language.tokens import Token
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
+_MERGED = {
+    **dict.fromkeys(("internal", "commutative", "class", "mapping", "explores", "unsound"), "remove this one"),
+    **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
+}
+_SINGLE_CLAUSES = frozenset(_MERGED)
 
 
 def _has(children: Children, word: str) -> bool:
@@ -146,15 +150,15 @@ class Builder(ExpressionBuilder):
                 places[word] = self._span(group)
         return places
 
-    def _refuse_repeated_clauses(self, children: Children) -> None:
+    def _refuse_repeated_clauses(self, children: Children, owner: str = "an operator") -> None:
         seen: set[str] = set()
         for child in children:
-            word = child[0] if isinstance(child, list) and child else ""
-            if word not in ("internal", "commutative", "class", "mapping"):
+            word = str(child[0] if isinstance(child, list) and child else child if child == "explores" else "")
+            if word not in _SINGLE_CLAUSES:
                 continue
             if word in seen:
-                self._problem(self._span(child), f"an operator has one `{word}` clause at most", "remove this one")
-            seen.add(str(word))
+                self._problem(self._span([child]), f"{owner} has one `{word}` clause at most", _MERGED.get(word))
+            seen.add(word)
 
     def dtype_variables(self, children: Children) -> Children:
         return children
@@ -245,6 +249,7 @@ class Builder(ExpressionBuilder):
     # --- rules ---------------------------------------------------------------------------------------
 
     def rewrite(self, children: Children) -> s.Rewrite:
+        self._refuse_repeated_clauses(children, "a rule")
         name, ruleset = tokens_of(children, "NAME")
         left, right = nodes_of(children, s.Pattern)
         unsound = _group(children, "unsound")
@@ -268,6 +273,7 @@ class Builder(ExpressionBuilder):
         )
 
     def eliminate(self, children: Children) -> s.Eliminate:
+        self._refuse_repeated_clauses(children, "a rule")
         name, ruleset, operator = tokens_of(children, "NAME")
         tags = tokens_of(_group(children, "tags"), "NAME")
         places = {"ruleset": self._span([ruleset]), "operator": self._span([operator])}
@@ -283,6 +289,7 @@ class Builder(ExpressionBuilder):
         )
 
     def index_rule(self, children: Children) -> s.IndexRule:
+        self._refuse_repeated_clauses(children, "a rule")
         left, right = nodes_of(children, s.Expression)
         guards = nodes_of(_group(children, "where"), s.Expression)
         tags = tokens_of(_group(children, "tags"), "NAME")
@@ -300,10 +307,10 @@ class Builder(ExpressionBuilder):
         return s.PatternNumber(self._span(children), -value if len(children) == 2 else value)
 
     def pattern_variadic(self, children: Children) -> Token:
-        return Token("VARIADIC", str(children[1]), 0, *begin_of(children[0]), *end_of(children[1]))
+        return Token.of("VARIADIC", str(children[1]), begin_of(children[0]), end_of(children[1]))
 
     def pattern_bundle(self, children: Children) -> Token:
-        return Token("BUNDLE", str(children[1]), 0, *begin_of(children[0]), *end_of(children[1]))
+        return Token.of("BUNDLE", str(children[1]), begin_of(children[0]), end_of(children[1]))
 
     def pattern_attribute(self, children: Children) -> s.PatternAttribute:
         places = self._name(children[0])
@@ -334,9 +341,8 @@ class Builder(ExpressionBuilder):
         return str(bundles[0]) if bundles else None
 
     def _variadic(self, children: Children) -> str | None:
-        operands = [
-            child for child in children if isinstance(child, s.Pattern) or child in tokens_of(children, "VARIADIC")
-        ]
+        stars = {id(token) for token in tokens_of(children, "VARIADIC")}
+        operands = [child for child in children if isinstance(child, s.Pattern) or id(child) in stars]
         for operand in operands[:-1]:
             if isinstance(operand, Token):
                 self._problem(

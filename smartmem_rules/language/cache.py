@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.resources import cache_folder
+
 _ENGINE = ("language", "analysis", "tensor")
 _MOST_FILES = 512
 _MOST_ENGINES = 3
@@ -25,18 +27,8 @@ _MOST_ENGINES = 3
 
 def folder() -> Path | None:
     """Where to keep things, None where nothing is to be kept."""
-    given = os.environ.get("SMARTMEM_CACHE")
-    if given == "off":
-        return None
-    try:
-        base = (
-            Path(given)
-            if given
-            else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smartmem-rules"
-        )
-    except RuntimeError:  # a user without a home
-        return None
-    return base / engine_digest()
+    base = cache_folder()
+    return None if base is None else base / engine_digest()
 
 
 @cache

@@ -63,17 +63,7 @@ class DeepChecker:
                 Code.VACUOUS_GUARD, "error", message, _where(written), note="an SMT solver found the contradiction"
             )
         elif "differs" in found:
-            message = "the sides have different types"
-            severity, code = (
-                ("error", Code.SIDES_DIFFER) if not found["agreed"] else ("warning", Code.SIDES_SOMETIMES_DIFFER)
-            )
-            right = found["right"].removeprefix("none: ")
-            made = (
-                f"the right side cannot be made ({right})" if right != found["right"] else f"the right side is {right}"
-            )
-            note = f"with {found['differs']} the left side is {found['left']}, {made}"
-            fix = "add a guard that excludes this" if found["agreed"] else None
-            yield Diagnostic(code, severity, message, written.right.span, note=note, fix=fix)  # type: ignore[arg-type]
+            yield _sides_differ(written, found)
 
     def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
         definitions = tuple(tuple(self.operators.get(name, ())) for name in operators)
@@ -108,7 +98,6 @@ class DeepChecker:
 
 
 def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]:
-    from smartmem_rules.analysis.derivation import derive
     from smartmem_rules.analysis.probes import tried
 
     found: dict[str, Any] = {}
@@ -127,6 +116,8 @@ def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]
         computed = {names.get(e.tensor, e.tensor) for e in instance.equations} - {names.get(v, v) for v in views}
         found["no_views"] = sorted(e.tensor for e in operator.equations if e.view and e.tensor in computed)
     if operator.declared_class is not None or operator.declared_mapping is not None:
+        from smartmem_rules.analysis.derivation import derive
+
         derived = derive(base, operator)
         if derived is not None:
             found["class"] = [derived.layout, derived.layout_reason, derived.example]
@@ -149,14 +140,44 @@ def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnos
         yield Diagnostic(code, "error", message, written.place(kind), label=f"{word} follows", note=note, fix=fix)
 
 
-def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
-    from smartmem_rules.analysis.satisfiability import satisfiable
-    from smartmem_rules.analysis.typing import check_types
+def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
+    sometimes = bool(found["agreed"])
+    right = found["right"].removeprefix("none: ")
+    made = f"the right side is {right}"
+    if right != found["right"]:
+        made = f"the right side cannot be made ({right})"
+    note = f"with {found['differs']} the left side is {found['left']}, {made}"
+    if "symbolic" in found:
+        left, right = found["symbolic"]
+        note = f"for all operands the left side is {left}, the right side {right}; {note}"
+    return Diagnostic(
+        Code.SIDES_SOMETIMES_DIFFER if sometimes else Code.SIDES_DIFFER,
+        "warning" if sometimes else "error",
+        "the sides have different types",
+        written.right.span,
+        note=note,
+        fix="add a guard that excludes this" if sometimes else None,
+    )
 
-    result = check_types(base, rule.left, rule.right, rule.guards)
+
+def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
+    """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
+    from smartmem_rules.analysis.satisfiability import satisfiable
+    from smartmem_rules.analysis.symbolic import prove_types
+    from smartmem_rules.analysis.typing import ATTEMPTS, WANTED, check_types
+
+    proof = prove_types(base, rule.left, rule.right, rule.guards)
+    if proof is not None and proof.holds:
+        vacuous = satisfiable(rule.guards) is False
+        return {"agreed": 0, "proved": True} | ({"vacuous": True} if vacuous else {})
+    # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
+    wanted = ATTEMPTS if proof is not None else WANTED
+    result = check_types(base, rule.left, rule.right, rule.guards, wanted)
     found: dict[str, Any] = {"agreed": result.agreed}
     if result.differing is not None:
         found |= {"differs": result.differing, "left": result.left, "right": result.right}
+        if proof is not None and proof.shown:
+            found["symbolic"] = [proof.left, proof.right]
     elif not result.agreed and rule.guards and satisfiable(rule.guards) is False:
         found["vacuous"] = True
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from smartmem_rules.language import syntax as s
@@ -29,12 +29,11 @@ def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> obj
     if changed is not None:
         return changed
     values: dict[str, Any] = {}
-    for part in fields(node):
-        if part.compare:
-            old = getattr(node, part.name)
-            new = _rebuilt(old, change)
-            if new is not old:
-                values[part.name] = new
+    for name in s.parts_of(node):
+        old = getattr(node, name)
+        new = _rebuilt(old, change)
+        if new is not old:
+            values[name] = new
     return replace(node, **values) if values else node
 
 
@@ -42,14 +41,26 @@ def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> obj
 
 
 def expanded(items: Iterable[s.Item]) -> Iterator[s.Item]:
-    """The items with every family replaced by its members."""
+    """The items with every family replaced by its members; a rule's name gets those of all families around it."""
     for item in items:
         if isinstance(item, s.Family):
-            for member in item.members:
-                words = dict(zip(item.variables, member, strict=False))
-                yield from (_member(inner, words) for inner in item.items)
+            yield from _members(item, ())
         else:
             yield item
+
+
+def _members(family: s.Family, outer: tuple[str, ...]) -> Iterator[s.Item]:
+    for member in family.members:
+        words = dict(zip(family.variables, member, strict=False))
+        chosen = (*outer, _text(member[0] if member else None))
+        for item in family.items:
+            made = _member(item, words)
+            if isinstance(made, s.Family):
+                yield from _members(made, chosen)
+            elif isinstance(made, s.Rule) and isinstance(item, s.Rule) and item.name not in words:
+                yield replace(made, name=MEMBER_SEPARATOR.join((made.name, *chosen)))
+            else:
+                yield made
 
 
 def family_name(rule: str) -> str:
@@ -58,11 +69,10 @@ def family_name(rule: str) -> str:
 
 
 def _member(item: s.Item, words: Mapping[str, s.Expression]) -> s.Item:
-    made = rebuilt(item, lambda node: _with_words(node, words))
-    if isinstance(made, s.Rule) and made.name not in words:
-        first = next(iter(words.values()), None)
-        return replace(made, name=f"{made.name}{MEMBER_SEPARATOR}{_text(first)}")
-    return made
+    # a name of an inner family hides one of an outer family
+    hidden = item.variables if isinstance(item, s.Family) else ()
+    visible = {name: word for name, word in words.items() if name not in hidden}
+    return rebuilt(item, lambda node: _with_words(node, visible))
 
 
 def _with_words(node: s.Syntax, words: Mapping[str, s.Expression]) -> s.Syntax | None:
@@ -125,10 +135,29 @@ class Names:
 
     def resolved(self, item: s.Item) -> s.Item:
         """The item with predicates and constants written out; a guard keeps the span of what its author wrote."""
-        if not self.predicates and not self.constants:
+        if not self._occur_in(item):
             return item
         hidden = _bound_in(item) if isinstance(item, s.Operator | s.Function) else frozenset()
         return rebuilt(item, lambda node: self._resolved(node, hidden))
+
+    def _occur_in(self, item: s.Item) -> bool:
+        """Whether an item speaks of any of them; most do not."""
+        stack: list[object] = [item]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, tuple):
+                stack.extend(node)
+            elif isinstance(node, s.Syntax):
+                if isinstance(node, s.Name):
+                    if node.id in self.constants:
+                        return True
+                    continue
+                if isinstance(node, s.PatternVariable) and node.name in self.constants:
+                    return True
+                if isinstance(node, s.Call) and node.function in self.predicates:
+                    return True
+                stack.extend([getattr(node, name) for name in s.parts_of(node)])
+        return False
 
     def _resolved(self, node: s.Syntax, hidden: frozenset[str]) -> s.Syntax | None:
         if isinstance(node, s.Name) and node.id in self.constants and node.id not in hidden:
@@ -169,7 +198,7 @@ def _bound_in(node: object) -> frozenset[str]:
                 found.add(current.name)
             if isinstance(current, s.TensorType):
                 found.update(_shape_names(current))
-            stack.extend(getattr(current, part.name) for part in fields(current) if part.compare)
+            stack.extend(getattr(current, name) for name in s.parts_of(current))
     return frozenset(found)
 
 

@@ -10,11 +10,10 @@ from dataclasses import replace
 from math import inf
 from typing import Any, TypeVar
 
-from lark import Token, Transformer
-
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.tokens import Token
 
 Children = list[Any]
 _Node = TypeVar("_Node")
@@ -60,11 +59,10 @@ def end_of(child: Any) -> tuple[int, int]:
     return child.span.end_line, child.span.end_column
 
 
-class ExpressionBuilder(Transformer[Token, s.Module]):
+class ExpressionBuilder:
     """Builds expressions; `begin` names the file they lie in, `problems` collects what cannot be a node."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.begin("", "")
 
     def begin(self, text: str, file: str) -> None:

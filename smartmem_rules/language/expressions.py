@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 
@@ -28,6 +28,18 @@ class Syntax:
     """Base of all nodes; the span takes no part in equality."""
 
     span: Span = field(compare=False, repr=False)
+
+
+_PARTS: dict[type[Syntax], tuple[str, ...]] = {}
+
+
+def parts_of(node: Syntax) -> tuple[str, ...]:
+    """The names of the fields that make a node what it is: all but places."""
+    kind = type(node)
+    known = _PARTS.get(kind)
+    if known is None:
+        known = _PARTS[kind] = tuple(part.name for part in fields(kind) if part.compare)
+    return known
 
 
 @dataclass(frozen=True, slots=True)

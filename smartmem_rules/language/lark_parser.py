@@ -1,4 +1,4 @@
-"""Rule text to syntax tree, by the grammar in `grammar/smr.lark`."""
+"""What is wrong with a text that does not follow the grammar, by lark: where, and what could have stood there."""
 
 from __future__ import annotations
 
@@ -7,83 +7,69 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
-from lark import Lark, Token, UnexpectedInput
+from lark import Lark, UnexpectedInput
+from lark import Token as LarkToken
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lark import PostLex
 
+from smartmem_rules.language import lalr
 from smartmem_rules.language.builder import Builder
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
 from smartmem_rules.language.expectation import COMPARISONS, in_words
-from smartmem_rules.language.syntax import Module, Span, Syntax
+from smartmem_rules.language.syntax import Module, Span
+from smartmem_rules.language.tokens import Token, WordResolver
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 from smartmem_rules.resources import grammar_path
 
-DEEPEST = 100
-"""Levels of a tree, from its item down."""
-
 _ITEM = re.compile(rf"^(?=(?:{'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b)", re.MULTILINE)
-_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound", "after")
-_IN_OPERATORS = frozenset({"FOR", "LET"})
-_OUTSIDE_OF_BRACES = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS, *_CLAUSES)) - _IN_OPERATORS
-_OPENING = frozenset("([{")
-_CLOSING = frozenset(")]}")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
-# The builder is part of the parser and holds the state of one parse.
+# The builder that lark calls holds the state of one parse.
 _PARSING = Lock()
 
 
-def parse(text: str, file: str) -> Module:
-    """The syntax tree of a text; raises LanguageError with all syntax errors."""
+def parse(text: str, file: str) -> tuple[Module, list[Diagnostic]]:
+    """The syntax tree of a text, with what the builder finds wrong.
+
+    Raises LanguageError with all syntax errors.
+    """
+    try:
+        return _by_lark(text, file)
+    except UnexpectedInput as error:
+        raise LanguageError(_all_errors(text, file, error), {file: text}) from None
+
+
+def _by_lark(text: str, file: str) -> tuple[Module, list[Diagnostic]]:
+    lark, builder = grammar(), _builder()
     with _PARSING:
+        builder.begin(text, file)
+        _resolving().text = text
+        tree = cast("object", lark.parse(text))
+        assert isinstance(tree, Module)
+        return tree, builder.problems
+
+
+def _problems_of(chunk: str, file: str) -> list[Diagnostic]:
+    builder = Builder()
+    builder.begin(chunk, file)
+    try:
+        lalr.parse(chunk, builder)
+    except lalr.Refused:
         try:
-            module, problems = _parse(text, file)
+            return _by_lark(chunk, file)[1]
         except UnexpectedInput as error:
-            raise LanguageError(_all_errors(text, file, error), {file: text}) from None
-    if not problems:
-        problems = _too_deep(module)
-    if problems:
-        raise LanguageError(problems, {file: text})
-    return module
-
-
-def _too_deep(module: Module) -> list[Diagnostic]:
-    """A message where expressions are nested so deep that no one could follow them; what reads trees recurs."""
-    stack: list[tuple[object, int]] = [(item, 0) for item in module.items]
-    while stack:
-        node, depth = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend((part, depth) for part in node)
-        elif isinstance(node, Syntax):
-            if depth > DEEPEST:
-                message = f"this is nested more than {DEEPEST} deep"
-                return [
-                    Diagnostic(Code.TOO_DEEP, "error", message, node.span, fix="name a part with `let` or a function")
-                ]
-            stack.extend(
-                (getattr(node, name), depth + 1) for name in type(node).__dataclass_fields__ if name != "places"
-            )
-    return []
-
-
-def _parse(text: str, file: str) -> tuple[Module, list[Diagnostic]]:
-    lark, builder = _parser()
-    builder.begin(text, file)
-    tree = lark.parse(text)
-    assert isinstance(tree, Module)
-    return tree, builder.problems
+            return [_diagnostic(chunk, file, error)]
+    return builder.problems
 
 
 def _all_errors(text: str, file: str, first: UnexpectedInput) -> list[Diagnostic]:
     """One diagnostic for each top-level item that cannot be parsed, with what the others contradict."""
     found: list[Diagnostic] = []
     for chunk in _chunks(text):
-        try:
-            found += _parse(chunk, file)[1]
-        except UnexpectedInput as error:
-            found.append(_diagnostic(chunk, file, error))
+        found += _problems_of(chunk, file)
     return found or [_diagnostic(text, file, first)]
 
 
@@ -99,10 +85,14 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     span = _error_span(text, file, error)
     if isinstance(error, UnexpectedCharacters) and error.char == '"':
         return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span)
-    expected = _expected(text)
+    accepted = _accepted(text)
+    expected = in_words(accepted, grammar().terminals)
     note = f"expected {expected}" if expected else None
     found = _found(error)
     fix = "write `a < b and b < c`: comparisons do not chain" if found.strip("`") in COMPARISONS else None
+    if fix is None and _WORD.fullmatch(found.strip("`")):
+        words = [t.pattern.value for t in grammar().terminals if t.name in accepted and t.pattern.value.isalpha()]
+        fix = did_you_mean(found.strip("`"), words)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
 
 
@@ -124,9 +114,10 @@ def _error_span(text: str, file: str, error: UnexpectedInput) -> Span:
     return Span(file, line, column, line, column + max(width, 1))
 
 
-def _expected(text: str) -> str:
-    """What could have stood where the parse of `text` fails, in plain words."""
-    lark, _ = _parser()
+def _accepted(text: str) -> frozenset[str]:
+    """The terminals that could have stood where the parse of `text` fails."""
+    lark = grammar()
+    _resolving().text = text
     interactive: Any = lark.parse_interactive(text)  # lark leaves its methods without types
     # A refused token leaves the parser in the middle of its reductions; only the state before it tells all.
     settled = interactive.copy(deepcopy_values=False)
@@ -136,55 +127,49 @@ def _expected(text: str) -> str:
             settled = interactive.copy(deepcopy_values=False)
     except UnexpectedInput:
         pass
-    return in_words(settled.accepts(), lark.terminals)
+    return frozenset(settled.accepts())
 
 
-class _WordResolver(PostLex):
-    """Decides what the lexer cannot know of a word without its surroundings.
-
-    An `else` belongs to the nearest `then` at the same bracket depth that has none yet; without one it gives
-    the default of a read.  A word that begins an item is a name inside of braces, where no item can begin.
-    """
+class _Resolving(PostLex):
+    """lark's way to `tokens.WordResolver`."""
 
     always_accept = ("ELSE",)
+    text = ""
+    """What is being parsed."""
 
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        open_conditionals = [0]
-        family_begins, family_braces = False, 0
+    def process(self, stream: Iterator[LarkToken]) -> Iterator[LarkToken]:
+        resolver = WordResolver()
         for token in stream:
-            if len(open_conditionals) == 1 and token.type == "FOR":
-                family_begins = True
-            elif len(open_conditionals) == 1 and token == "{" and family_begins:
-                family_begins, family_braces = False, family_braces + 1
-            elif len(open_conditionals) == 1 and token == "}" and family_braces:
-                family_braces -= 1
-            elif token in _OPENING:
-                open_conditionals.append(0)
-            elif token in _CLOSING and len(open_conditionals) > 1:
-                open_conditionals.pop()
-            elif token.type in _OUTSIDE_OF_BRACES and len(open_conditionals) > 1:
-                token = Token.new_borrow_pos("NAME", token.value, token)
-            elif token.type == "THEN":
-                open_conditionals[-1] += 1
-            elif token.type == "ELSE":
-                if open_conditionals[-1]:
-                    open_conditionals[-1] -= 1
-                else:
-                    token = Token.new_borrow_pos("DEFAULT_ELSE", token.value, token)
-            yield token
+            begin, end = (token.line or 1, token.column or 1), (token.end_line or 1, token.end_column or 1)
+            place = token.start_pos or 0
+            word = _WORD.match(self.text, place)
+            if word is not None and len(word[0]) > len(token) and token.isalpha():
+                # lark finds `table` in `tables` where no name can stand
+                whole = Token.of("NAME", word[0], begin, (begin[0], begin[1] + len(word[0])), place)
+                yield cast("LarkToken", whole)
+            yield cast("LarkToken", Token.of(resolver.resolve(token.type), str(token), begin, end, place))
 
 
 @cache
-def _parser() -> tuple[Lark, Builder]:
-    builder = Builder()
-    lark = Lark(
+def grammar() -> Lark:
+    """The grammar, analysed by lark; its trees are those of the builder."""
+    return Lark(
         grammar_path().read_text("utf-8"),
         parser="lalr",
         lexer="contextual",
         propagate_positions=False,
         keep_all_tokens=True,
         maybe_placeholders=False,
-        postlex=_WordResolver(),
-        transformer=builder,
+        postlex=_resolving(),
+        transformer=_builder(),
     )
-    return lark, builder
+
+
+@cache
+def _resolving() -> _Resolving:
+    return _Resolving()
+
+
+@cache
+def _builder() -> Builder:
+    return Builder()

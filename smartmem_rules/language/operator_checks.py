@@ -76,8 +76,19 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
     for output in operator.outputs:
         inner = scope.with_names([output.index] if output.index else [])
         for extent in output.type.shape:
-            yield from inner.problems(extent)
+            yield from _check_extent(extent, inner, operator)
     yield from _check_equations(operator, scope)
+
+
+def _check_extent(extent: s.Expression, scope: Scope, operator: s.Operator) -> Iterator[Diagnostic]:
+    """An extent of an output: an expression, or `count <= BOUND` with the name of a local scalar tensor."""
+    if isinstance(extent, s.Binary) and extent.operator == "<=" and isinstance(extent.left, s.Name):
+        locals_ = {e.tensor for e in operator.equations if not e.indices} - {o.name for o in operator.outputs}
+        yield from replace(scope, names=frozenset(locals_), place="a scalar tensor of this operator").problems(
+            extent.left
+        )
+        extent = extent.right
+    yield from scope.problems(extent)
 
 
 def parameters(operator: s.Operator) -> list[s.Input | s.Attribute | s.Let]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from smartmem_rules.language import cache
+from smartmem_rules.language import cache as kept
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.syntax import Module, Span
+from smartmem_rules.language.syntax import Module, Span, Syntax, parts_of
+
+DEEPEST = 100
+"""Levels of a tree, from its item down."""
 
 
 def parse_file(path: str | Path) -> Module:
@@ -22,12 +25,12 @@ def parse_file(path: str | Path) -> Module:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         message = f"cannot read this file: {reason}"
         raise LanguageError([Diagnostic(Code.UNREADABLE, "error", message, Span(file, 1, 1, 1, 1))], {}) from error
-    key = cache.digest_of(file, text)
-    known = cache.read_pickle(key)
+    key = kept.digest_of(file, text)
+    known = kept.read_pickle(key)
     if isinstance(known, Module):
         return known
     module = parse_text(text, file)
-    cache.write_pickle(key, module)
+    kept.write_pickle(key, module)
     return module
 
 
@@ -36,7 +39,40 @@ def parse_text(text: str, file: str = "<text>") -> Module:
 
     Raises LanguageError with all syntax errors.
     """
-    # the grammar takes longer to load than most files to come from the cache
-    from smartmem_rules.language.lark_parser import parse
+    # the grammar's tables take longer to load than most files to come from the cache
+    from smartmem_rules.language import lalr
+    from smartmem_rules.language.builder import Builder
 
-    return parse(text, file)
+    builder = Builder()
+    builder.begin(text, file)
+    try:
+        module: Module = lalr.parse(text, builder)
+        problems = builder.problems
+    except lalr.Refused:
+        from smartmem_rules.language import lark_parser
+
+        module, problems = lark_parser.parse(text, file)
+    if not problems:
+        problems = _too_deep(module)
+    if problems:
+        raise LanguageError(problems, {file: text})
+    return module
+
+
+def _too_deep(module: Module) -> list[Diagnostic]:
+    """A message where expressions are nested so deep that no one could follow them; what reads trees recurs."""
+    stack: list[tuple[object, int]] = [(item, 0) for item in module.items]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, Syntax):
+            if depth > DEEPEST:
+                message = f"this is nested more than {DEEPEST} deep"
+                fix = "name a part with `let` or a function"
+                return [Diagnostic(Code.TOO_DEEP, "error", message, node.span, fix=fix)]
+            for name in parts_of(node):
+                part = getattr(node, name)
+                if isinstance(part, Syntax | tuple):
+                    stack.append((part, depth + 1))
+        elif isinstance(node, tuple):
+            stack.extend((part, depth) for part in node if isinstance(part, Syntax | tuple))
+    return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -259,7 +258,7 @@ def _free_names(node: object) -> set[str]:
     if isinstance(node, tuple):
         return set().union(*map(_free_names, node))
     if isinstance(node, s.Syntax):
-        return set().union(*(_free_names(getattr(node, part.name)) for part in fields(node)))
+        return set().union(*(_free_names(getattr(node, name)) for name in s.parts_of(node)))
     return set()
 
 
@@ -277,7 +276,7 @@ def _canonical(node: object, renamed: Mapping[str, str]) -> object:
         parts = (_canonical(node.arguments, renamed), _canonical(node.attributes, renamed))
         return (node.operator, *parts, *marks, node.output)
     if isinstance(node, s.Syntax):
-        values = (getattr(node, part.name) for part in fields(node) if part.compare)
+        values = (getattr(node, name) for name in s.parts_of(node))
         return (type(node).__name__, *(_canonical(value, renamed) for value in values))
     return node
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["word", "number", "text"]
+Kind = Literal["word", "number", "text", "space"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Key:
     """One key of a block.
 
     Attributes:
-        kind: of each value; `word` and `number` are written plainly, `text` in quotes.
+        kind: of each value; `word` and `number` are written plainly, `text` in quotes; `space`: a word, then numbers.
         least, most: how many values; no upper bound where `most` is None.
         choices: the words that are admitted; all where empty.
         refers: the kind of item that each word names, so that it must exist.
@@ -60,8 +60,9 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
-        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
+        _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
+        Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",
             "word",
@@ -70,19 +71,55 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             choices=("float32", "float16"),
         ),
         _number("solver_seconds", "time that the extraction's solver may take"),
+        _number("wave", "work-items that issue an access together (for `simulate`, as what follows)"),
+        _number("texture_units", "units with a texture cache of their own"),
+        _number("resident_waves", "waves that a texture unit interleaves"),
+        _number("cache_line", "bytes of a line, in all caches"),
+        _number("texture_l1", "bytes and ways of a texture unit's cache", least=2, most=2),
+        _number("l2", "bytes and ways of the cache that all share", least=2, most=2),
+        _number("texture_block", "bytes and rows of the two-dimensional blocks in which images lie", least=2, most=2),
+        _number("register_array", "bytes of an array that a work-item keeps in registers"),
+        _number("l2_bandwidth", "GB/s out of the shared cache"),
     ),
     "schedule": (
         Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
         Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
-        Key("template", "word", "the template of codegen/ that realises it", required=True, choices=("panel", "tile")),
+        Key(
+            "template",
+            "word",
+            "the template of codegen/ that realises it",
+            True,
+            choices=("panel", "group", "tile", "pointwise", "reduction"),
+        ),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
-        _number("rows", "rows of the register block to choose from", True, 1, None),
-        _number("columns", "columns of the register block"),
+        _number("rows", "rows of the register block to choose from", False, 1, None),
+        _number("columns", "columns of the register block to choose from", False, 1, None),
+        _number("column_overhead", "what a tile of columns costs besides its columns, in columns"),
+        _number("most_sums", "sums of a register block that the device's registers hold"),
+        Key(
+            "search",
+            "space",
+            "sizes that tuning tries: which size of the template, and its values",
+            least=2,
+            most=None,
+            choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
+            repeats=True,
+        ),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
+        _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
+        Key(
+            "tile",
+            "number",
+            "sizes of a work-group to choose from: rows, columns, step of the reduction, slices of the step, "
+            "rows and columns of each sub-group of 32 work-items, steps in local memory at once (1 or 2)",
+            least=7,
+            most=7,
+            repeats=True,
+        ),
     ),
     "level": (
         Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),
@@ -105,13 +142,16 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
         _number("recompute", "scalar operations that one saved access may cost"),
         _number("scratch", "bytes of one row that are kept on chip"),
-        _number("columns", "bytes of a right factor that are kept beside it"),
+        _number("columns", "bytes of a right factor that are kept beside it; any number where absent"),
+        Key(
+            "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
+        ),
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
         _number("launches", "the time of a small kernel on one unit of the device, in launches"),
     ),
 }
 
-SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction",)}
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "reduction")}
 """What stands behind `for`, for blocks that need it."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -138,8 +138,8 @@ def head(span: s.Span, word: str) -> s.Span:
 
 def children(node: s.Syntax) -> Iterator[s.Expression]:
     """The expressions directly below a node, in the order of the text."""
-    for part in fields(node):
-        value = getattr(node, part.name)
+    for name in s.parts_of(node):
+        value = getattr(node, name)
         for child in value if isinstance(value, tuple) else (value,):
             if isinstance(child, s.Expression):
                 yield child

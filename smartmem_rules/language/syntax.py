@@ -30,6 +30,7 @@ from smartmem_rules.language.expressions import (
     Text,
     Truth,
     Unary,
+    parts_of,
 )
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "Text",
     "Truth",
     "Unary",
+    "parts_of",
 ]
 
 # --- operators ---------------------------------------------------------------------------------------

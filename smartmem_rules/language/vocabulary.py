@@ -34,7 +34,7 @@ def _exactly(count: int, names: str) -> dict[str, Arity]:
 
 LIST_FUNCTIONS: dict[str, Arity] = {
     **_exactly(1, "rank prod sum_of ones zeros reverse sort cumsum shape dtype count present fail"),
-    **_exactly(1, "abs sign floor ceil round sqrt int letters distinct"),
+    **_exactly(1, "abs sign floor ceil round sqrt single int letters distinct"),
     **_exactly(2, "full take drop permute unpermute wrap contains index_of ceil_div extent ravel unravel near parts"),
     "range": Arity(1, 3),
     **_exactly(3, "put insert clamp"),
@@ -43,7 +43,7 @@ LIST_FUNCTIONS: dict[str, Arity] = {
 ELEMENT_FUNCTIONS: dict[str, Arity] = {
     **_exactly(1, "exp log sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan"),
     **_exactly(1, "sinh cosh tanh asinh acosh atanh erf sigmoid isnan isinf float"),
-    **_exactly(2, "pow mod fmod cast bit_and bit_or bit_xor shift_left shift_right"),
+    **_exactly(2, "pow mod fmod cast bitcast bit_and bit_or bit_xor shift_left shift_right"),
     **_exactly(3, "select"),
 }
 GUARD_FUNCTIONS: dict[str, Arity] = _exactly(1, "constant value uses")

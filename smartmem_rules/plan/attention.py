@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from smartmem_rules.plan.groups import Group
 from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.tensor.expr import Read, free_variables, tensors_read, walk
-from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import axis_variables, index_map
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from smartmem_rules.plan.chains import chain, keep_rows
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
 from smartmem_rules.plan.memory import assign_slots, item_bytes
-from smartmem_rules.plan.model import Kernel, Plan, PlanError, Stored, row_major
+from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Scheduler, candidates, pack
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.primitives import device_dtype
 
@@ -37,6 +38,8 @@ class Profile:
     prefers: str
     image: ImageLimits
     vector_width: int
+    local_memory: int
+    matrix: str
     machine: Machine
 
     @staticmethod
@@ -50,6 +53,8 @@ class Profile:
                 str(entries["prefers"][0]),
                 ImageLimits(width, height),
                 int(entries["vector_width"][0]),
+                int(entries["local_memory"][0]),
+                str(entries.get("matrix", ("",))[0]),
                 Machine(
                     int(entries.get("units", (1,))[0]),
                     float(entries["peak_gflops"][0]),
@@ -61,7 +66,38 @@ class Profile:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
 
 
-def build(
+@dataclass(frozen=True)
+class Planning:
+    """Fused kernels over tensors with layouts, before the kernels are sized.
+
+    Attributes:
+        tensors: without the packed factors that scheduling adds.
+        layouts: how well the layouts were chosen.
+    """
+
+    graph: Graph
+    profile: Profile
+    level: str
+    dtype: str
+    program: Program
+    kernels: tuple[Kernel, ...]
+    tensors: Mapping[str, Stored]
+    schedules: tuple[ContractionSchedule, ...]
+    elementwise: Mapping[str, ContractionSchedule]
+    limits: ImageLimits | None
+    target: Target
+    layouts: Mapping[str, Any]
+
+    def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
+        """Sizes kernels; packed factors go into `tensors`."""
+        profile = self.profile
+        return Scheduler(
+            self.schedules, self.program.constants, tensors, self.dtype, self.limits,
+            profile.local_memory, profile.machine.units, choices, self.elementwise,
+        )  # fmt: skip
+
+
+def prepare(
     graph: Graph,
     base: RuleBase,
     profile: Profile,
@@ -69,8 +105,8 @@ def build(
     dtype: str = "float32",
     memory: str = "auto",
     layout: str = "exact",
-) -> Plan:
-    """Plan the kernels of a graph.
+) -> Planning:
+    """Fuse a graph's equations to kernels and lay out their tensors.
 
     Args:
         level: a level of levels.smr.
@@ -86,12 +122,11 @@ def build(
     policy = policy_of(base.levels[level], base.tables, base.fuses)
     if memory == "auto":
         memory = profile.prefers if policy.prefers_device_memory else "buffer"
-    if memory == "image" or profile.kind != "cpu" or not policy.tuned:
-        policy = without_row_prologue(policy)
+    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
+    policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = realise(program, fuse(program, policy))
     kernels = [k for k in kernels if not _is_empty(k, program)]
-    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned)
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
@@ -100,7 +135,26 @@ def build(
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
     choice = choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed, layout == "exact")
-    scheduler = Scheduler(schedules, program.constants, tensors, dtype, limits)
+    layouts = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
+    width = 4 if memory == "image" else profile.vector_width
+    target = Target(profile.kind, width, profile.local_memory, profile.matrix)
+    shares = element_schedules(base.schedules, profile.kind, memory)
+    return Planning(
+        graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts
+    )
+
+
+def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> Plan:
+    """Size the kernels and emit them.
+
+    Args:
+        choices: tuned sizes by kernel key.
+    """
+    tensors = dict(planning.tensors)
+    kernels = [_copied(kernel) for kernel in planning.kernels]
+    program, graph = planning.program, planning.graph
+    scheduler = planning.scheduler(tensors, choices)
+    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     for leaf in leaves:
         scheduler.schedule(leaf)
     keep_rows(kernels, tensors, program.outputs)
@@ -108,26 +162,54 @@ def build(
         kernel.note_borders()
     _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
-    target = Target(profile.kind, 4 if memory == "image" else profile.vector_width)
-    sources = [emit(kernel, target, tensors) for kernel in kernels]
+    sources = [emit(kernel, planning.target, tensors) for kernel in kernels]
     _drop_unused(tensors, kernels, program)
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
     plan = Plan(
-        graph.name, profile.name, level, dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement,
+        graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
+        tensors, kernels, sources, slots, placement, graph.sizes,
     )  # fmt: skip
-    plan.statistics["layouts"] = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
+    plan.statistics["layouts"] = dict(planning.layouts)
     return plan
 
 
-def without_row_prologue(policy: Policy) -> Policy:
-    """Only the panel template computes rows, or several right factors, for a contraction."""
-    into_rows = {"reduction", "window", "contraction"}
-    rules = (r for r in policy.rules if r.second not in ("rows", "batch"))
-    rules = (r for r in rules if r.second != "contraction" or r.first not in into_rows)
-    return replace(policy, rules=tuple(rules))
+def _copied(kernel: Kernel) -> Kernel:
+    """A kernel that may be sized without the planning seeing it."""
+    return replace(kernel, schedule=dict(kernel.schedule), steps=tuple(_copied(step) for step in kernel.steps))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One kernel with certain sizes: its text, and the tensors that it takes."""
+
+    source: Source
+    tensors: Mapping[str, Stored]
+
+
+def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
+    """A kernel of the planning with the sizes of a choice, or with the cost model's."""
+    tensors = dict(planning.tensors)
+    own = _copied(kernel)
+    planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule(own)
+    used = {t: tensors[t] for t in (*own.reads, *own.writes)}
+    _pack_constants(used, planning.program.constants)
+    return Variant(emit(own, planning.target, used), used)
+
+
+def build(
+    graph: Graph,
+    base: RuleBase,
+    profile: Profile,
+    level: str,
+    dtype: str = "float32",
+    memory: str = "auto",
+    layout: str = "exact",
+    choices: Mapping[str, Choice] | None = None,
+) -> Plan:
+    """Plan the kernels of a graph; see `prepare` and `finish`."""
+    return finish(prepare(graph, base, profile, level, dtype, memory, layout), choices)
 
 
 def _chained(

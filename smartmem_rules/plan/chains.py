@@ -17,7 +17,8 @@ from smartmem_rules.plan.model import Kernel, Stage, Store, Stored
 from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, register_rows, sizes_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, add, ravel, scale, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import ravel, substitute
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 
 
@@ -294,7 +295,7 @@ class _Chains:
         return found
 
 
-def keep_rows(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], fixed: Collection[str]) -> None:
+def keep_rows(kernels: Sequence[Kernel], tensors: dict[str, Stored], fixed: Collection[str]) -> None:
     """Let what only a chain itself reads lie in the scratch memory of its work-items, a block of rows at a time.
 
     The schedule of the chain gets `kept`: the elements of a row of each such tensor.
@@ -313,7 +314,7 @@ def keep_rows(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], fixed: C
             elements = _row_elements(one, store, stored)
             if elements and readers.get(store.tensor) == {number} and store.tensor not in fixed:
                 kept[store.tensor] = elements
-                stored.layout = replace(stored.layout, memory="scratch")
+                tensors[store.tensor] = replace(stored, layout=replace(stored.layout, memory="scratch"))
         one.schedule["kept"] = kept
 
 

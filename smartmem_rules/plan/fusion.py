@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.plan.attention import scores_line_up, source_values
 from smartmem_rules.plan.groups import Group, join, operations, start
-from smartmem_rules.plan.policy import Policy
+from smartmem_rules.plan.policy import FusionRule, Policy
 from smartmem_rules.plan.program import Definition, Program
 from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key, reads_of, reads_through
-from smartmem_rules.tensor.expr import Equation, own_indices, tensors_read, walk
+from smartmem_rules.plan.row_arrays import array_size
+from smartmem_rules.plan.rows import Rows
+from smartmem_rules.tensor.expr import Equation, Reduce, own_indices, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
+
+STAGED = "panel"
+"""The template whose work-items stage whole rows of the left factor."""
 
 
 @dataclass
@@ -251,13 +256,31 @@ class _Fusion:
             if len(readers) != 1:
                 continue
             reader = readers[0]
-            row_bytes = 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
+            row_bytes = self._row_bytes(group, rule)
             if reader.form != "contraction" or row_bytes > rule.scratch or self._right_bytes(reader) > rule.columns:
+                continue
+            if rule.recompute and self._repeated(group) > rule.recompute:
                 continue
             if self._all_line_up(group, outputs[0], reader):
                 reader.feeding.append(group)
                 self._absorb(reader, group)
                 self._feed_scores(group, reader)
+
+    def _row_bytes(self, group: Group, rule: FusionRule) -> int:
+        """What a reduction keeps of a row: the whole row where it is staged, else the arrays that it needs twice."""
+        if rule.template == STAGED:
+            return 4 * max((v.extent for own in group.locals.values() for v in own), default=1)
+        rows = Rows(self.program, self.inlined, group, {}, {})
+        return sum(4 * array_size(stage.axes) for stage in rows.stages() if stage.axes)
+
+    def _repeated(self, group: Group) -> int:
+        """Scalar operations for one element of a reduction's rows, which every tile of columns repeats."""
+        rows = Rows(self.program, self.inlined, group, {}, {})
+        total = 0
+        for stage in rows.stages():
+            sums = [operations(n.body) for n in walk(stage.body) if isinstance(n, Reduce)]
+            total += operations(stage.body) if stage.axes else max(sums, default=0)
+        return total
 
     def _feed_scores(self, rows: Group, reader: Group) -> None:
         """Let the contraction that makes the rows (the scores of an attention) join its reader."""

@@ -19,7 +19,8 @@ from smartmem_rules.tensor.expr import (
     own_indices,
     walk,
 )
-from smartmem_rules.tensor.index import Div, Index, Var, substitute, variable
+from smartmem_rules.tensor.index import Div, Index, Var, variable
+from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map
 
 

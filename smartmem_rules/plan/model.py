@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.tensor.expr import Expr, TensorType
-from smartmem_rules.tensor.index import Index, Var
+if TYPE_CHECKING:  # a plan from a file holds no expressions
+    from smartmem_rules.tensor.expr import Expr
+    from smartmem_rules.tensor.index import Index, Var
+    from smartmem_rules.tensor.types import TensorType
 
 ACCUMULATOR = "@acc"
 """The name by which an epilogue reads the result of its kernel's contraction."""
@@ -235,6 +237,8 @@ class Plan:
     Attributes:
         tensors: the stored tensors by name.
         kernels, sources: in the order of execution, one source for each kernel.
+        sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
+            these scalars are no outputs of the model.
         slots, placement: the device memory of the intermediates and which slot each one uses.
         statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
     """
@@ -250,4 +254,5 @@ class Plan:
     sources: list[Source]
     slots: list[Slot]
     placement: dict[str, int]
+    sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     statistics: dict[str, Any] = field(default_factory=dict)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from smartmem_rules.language.syntax import Block, Table
 from smartmem_rules.plan.model import PlanError
 from smartmem_rules.plan.program import Definition
+
+ANY = 1 << 62
+"""Bytes that no kernel exceeds."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class FusionRule:
         scratch: bytes of one row that may be kept on chip.
         columns: bytes of a right factor that may be kept on chip beside it.
         tolerance: percent of the modelled time that one launch fewer may cost.
+        template: the template of contractions that it needs, empty where any will do.
         launches: the time of a small kernel on one unit of the device, in launches.
     """
 
@@ -29,6 +33,7 @@ class FusionRule:
     scratch: int
     columns: int
     tolerance: int
+    template: str
     launches: int
 
 
@@ -67,6 +72,10 @@ class Policy:
         if cell is None:
             raise PlanError(f"table {self.table.name} has no cell for {row} followed by {column}")
         return cell[0]
+
+    def within(self, templates: Collection[str]) -> Policy:
+        """The policy without the rules whose template no schedule has."""
+        return replace(self, rules=tuple(r for r in self.rules if not r.template or r.template in templates))
 
     def rule(self, first: str, second: str) -> FusionRule | None:
         return next((r for r in self.rules if r.first == first and r.second == second), None)
@@ -110,8 +119,9 @@ def _rule(block: Block) -> FusionRule:
             str(entries["second"][0]),
             int(entries.get("recompute", (0,))[0]),
             int(entries.get("scratch", (0,))[0]),
-            int(entries.get("columns", (0,))[0]),
+            int(entries.get("columns", (ANY,))[0]),
             int(entries.get("tolerance", (0,))[0]),
+            str(entries.get("template", ("",))[0]),
             int(entries.get("launches", (0,))[0]),
         )
     except KeyError as missing:

@@ -26,8 +26,9 @@ from smartmem_rules.tensor.expr import (
     select,
     tensors_read,
 )
-from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, gathered, lookup, mod, scale
+from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale
 from smartmem_rules.tensor.primitives import compute_dtype, reduce
+from smartmem_rules.tensor.substitution import gathered, lookup
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 

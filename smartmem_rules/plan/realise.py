@@ -25,7 +25,8 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
-from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.substitution import substitute
 
 
 def realise(program: Program, fused: Fused) -> list[Kernel]:

@@ -10,7 +10,8 @@ from smartmem_rules.plan.groups import Group, operations
 from smartmem_rules.plan.model import Stage, Store
 from smartmem_rules.plan.program import Definition, Program
 from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, substitute, variable
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.substitution import substitute
 
 WORTH_STAGING = 2
 """Scalar operations above which a row's elements are kept in scratch memory rather than computed again."""

@@ -9,17 +9,13 @@ import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
-from smartmem_rules.plan.groups import operations
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, rank_groups
+from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
-from smartmem_rules.plan.sizing import (
-    ContractionSchedule,
-    count,
-    most_rows,
-    panel_columns,
-    register_rows,
-    right_factors,
-)
+from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
+from smartmem_rules.plan.row_arrays import row_bytes
+from smartmem_rules.plan.sizing import ContractionSchedule, count, right_factors
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -34,8 +30,10 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
 
-STAGING_SHARE = 20
-"""Columns are split over work-items, and rows staged for each, while staging is less than this part of the work."""
+ELEMENTWISE = ("pointwise", "reduction")
+"""Forms of kernels whose work-items only share out elements or rows."""
+Choice = Mapping[str, int]
+"""Tuned sizes of one kernel, by the names that its template gives them."""
 
 
 def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bool) -> tuple[ContractionSchedule, ...]:
@@ -45,6 +43,17 @@ def candidates(schedules: Mapping[str, Block], kind: str, memory: str, tuned: bo
     if not admitted:
         raise PlanError(f"no contraction schedule for a {kind} device with {memory} memory: add one to schedule.smr")
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
+
+
+def element_schedules(schedules: Mapping[str, Block], kind: str, memory: str) -> dict[str, ContractionSchedule]:
+    """For pointwise and reduction kernels, by form, the last schedule that the device admits; GPUs need none."""
+    found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject in ELEMENTWISE]
+    admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any")]
+    chosen = {s.template: s for s in admitted}
+    if kind == "cpu" and set(chosen) != set(ELEMENTWISE):
+        lacking = ", ".join(sorted(set(ELEMENTWISE) - set(chosen)))
+        raise PlanError(f"no schedule for {lacking} kernels of a cpu device with {memory} memory: add one")
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,10 @@ class Scheduler:
     Args:
         constants: values of the constant tensors.
         tensors: the stored tensors; packed factors are added.
+        local_memory: bytes of a work-group.
+        units: cores or multiprocessors of the device.
+        choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
+        elementwise: the schedules of pointwise and reduction kernels by form.
     """
 
     def __init__(
@@ -70,29 +83,75 @@ class Scheduler:
         tensors: dict[str, Stored],
         storage: str,
         limits: ImageLimits | None = None,
+        local_memory: int = 0,
+        units: int = 1,
+        choices: Mapping[str, Choice] | None = None,
+        elementwise: Mapping[str, ContractionSchedule] | None = None,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
         self.limits = limits
+        self.local_memory = local_memory
+        self.units = units
+        self.choices = choices or {}
+        self.elementwise = elementwise or {}
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
         c = kernel.contraction
+        choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
         if c is None:
+            if kernel.form in self.elementwise:
+                s = self.elementwise[kernel.form]
+                items = choice["items"] if choice and choice.get("items", 0) > 0 else s.items
+                # rows of a chain are shared out already: what is there stays
+                kernel.schedule = {"name": s.name, "items": items, **kernel.schedule}
             return
         constant = all(name in self.constants for name in tensors_read(c.b)) and bool(tensors_read(c.b))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
             if schedule.template == "panel":
-                if self._panel(kernel, c, schedule, constant):
+                if self._panel(kernel, c, schedule, constant, choice):
+                    return
+            elif schedule.template == "group":
+                if self._group(kernel, c, schedule, constant, choice):
                     return
             elif not (c.stages or kernel.parts or kernel.stages):
                 self._tile(kernel, c, schedule, constant)
                 return
         raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+
+    def space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
+        """The choices that tuning has for a kernel: the cost model's own first, then the others by their estimate.
+
+        Args:
+            units: cores or multiprocessors of the device.
+        """
+        if kernel.steps:
+            return []
+        own = replace(kernel)
+        self.schedule(own)
+        c = own.contraction
+        schedule = next((s for s in self.schedules if s.name == own.schedule.get("name")), None)
+        if c is None and kernel.form in self.elementwise:
+            values = self.elementwise[kernel.form].spaces.get("items", ())
+            own_items = own.schedule["items"]
+            return [{"items": n} for n in (own_items, *(v for v in values if v != own_items))] if values else []
+        if c is None or schedule is None:
+            return []
+        if schedule.template == "panel":
+            problem = PanelProblem(replace(own, schedule={}), c, schedule, own.schedule["packed"] != [None])
+            found = [sizes.choice() for sizes in ranked(problem, units)]
+        elif schedule.template == "group":
+            groups = rank_groups(schedule.tiles, schedule.splits, _demand(own, c), units, self.local_memory)
+            found = [choice.sizes() for choice in groups]
+        else:
+            return []
+        first = {name: own.schedule[name] for name in found[0]} if found else {}
+        return [first, *(choice for choice in found if choice != first)] if found else []
 
     # --- order of the reduction ---
 
@@ -110,49 +169,25 @@ class Scheduler:
 
     # --- the panel template ---
 
-    def _panel(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> bool:
-        m, k = count(c.m), count(c.k)
-        factors = right_factors(kernel)
-        columns = panel_columns(kernel, s)
-        tiles = [-(-n.extent // columns) for n, _ in factors]
-        capacity = most_rows(kernel, c, s, constant)
-        if capacity == 0:
+    def _panel(
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, choice: Choice | None
+    ) -> bool:
+        problem = PanelProblem(kernel, c, s, constant)
+        sizes = problem.default()
+        if sizes is None:
             return False
-        capacity = max(1, min(capacity, s.panel_bytes // (4 * k)))
-        given = kernel.schedule.get("block_rows")
-        rows = min(s.rows, key=lambda r: (-(-m // r) * (r + s.step_overhead), -r))
-        tail = 0
-        if given is not None:
-            rows, tail, _ = register_rows(s, min(given, m))
-        most = max(1, capacity // rows) * rows
-        several = m * count(c.batch) > s.smallest_block
-        costly = several and _staging(c) * STAGING_SHARE > 2 * k * sum(n.extent for n, _ in factors)
-        smallest = rows if costly else s.smallest_block
-        block_rows = given or self._block_rows(s, c, m, rows, most, constant, smallest)
-        row_blocks = -(-m // block_rows) * count(c.batch)
-        tiles_per_block = sum(tiles)
-        if row_blocks < s.items and constant and not costly and not kernel.stages and given is None:
-            wanted = -(-s.items // row_blocks)
-            tiles_per_block = max(min(sum(tiles), 4), -(-sum(tiles) // wanted))
+        if choice is not None:
+            sizes = problem.legal(choice) or sizes
+        factors, columns = right_factors(kernel), sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
-            "template": "rows" if kernel.stages else "panel", "name": s.name, "rows": rows, "columns": columns,
-            "block_rows": block_rows, "tail": tail, "tiles_per_block": tiles_per_block, "packed": packed,
+            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
+            "tail": problem.tail(sizes), "packed": packed,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
         return True
-
-    @staticmethod
-    def _block_rows(
-        s: ContractionSchedule, c: Contraction, m: int, rows: int, most: int, constant: bool, smallest: int
-    ) -> int:
-        if not constant and count(c.batch) * 2 >= s.items:
-            return min(most, -(-m // rows) * rows)
-        wanted = -(-m * count(c.batch) // s.items)
-        block = max(wanted, smallest, rows)
-        return min(most, -(-min(block, m) // rows) * rows)
 
     def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -169,10 +204,61 @@ class Scheduler:
             name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
         return PackedPanel(name, batch)
 
+    # --- the template of work-groups ---
+
+    def _group(
+        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, wanted: Choice | None
+    ) -> bool:
+        """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
+        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
+            return False
+        demand = _demand(kernel, c)
+        choices = rank_groups(s.tiles, s.splits, demand, self.units, self.local_memory)
+        if not choices:
+            return False
+        choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
+        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        kernel.schedule = {"template": "group", "name": s.name, **choice.sizes(), "packed": packed}
+        if packed is not None:
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, choice, demand)
+        return True
+
+    def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = choice.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * choice.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule |= {"partials": partials, "arrivals": arrivals}
+        kernel.writes = (*kernel.writes, partials, arrivals)
+
+    def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
+        """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
+        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+        batch = tuple(v for v in c.batch if any(v in free_variables(b) for _, b in factors))
+        key = ("columns", tuple(_canonical(b, (*batch, *c.k, n)) for n, b in factors), width)
+        name = self._packed.get(key)
+        if name is None:
+            blocks = []
+            for n, b in factors:
+                values = self._evaluate(b, (*batch, *c.k, n)).reshape(-1, n.extent)
+                blocks.append(np.pad(values.astype(np.float32), ((0, 0), (0, -n.extent % width))))
+            flat = np.concatenate(blocks, axis=1)
+            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
+        return PackedPanel(name, batch)
+
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], count(c.m))}
+        rows = min(s.rows[0], count(c.m))
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": rows, "columns": s.columns[0]}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -229,10 +315,11 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
 
 
-def _staging(c: Contraction) -> int:
-    """Scalar operations that staging one row of the left factor takes."""
-    stages = sum(count(stage.axes) * operations(stage.body) for stage in c.stages)
-    return stages + count(c.k) * operations(c.a)
+def _demand(kernel: Kernel, c: Contraction) -> Demand:
+    """What a contraction asks of a work-group."""
+    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
@@ -22,12 +23,17 @@ class ContractionSchedule:
     template: str
     tuned: bool
     rows: tuple[int, ...]
-    columns: int
+    columns: tuple[int, ...]
     panel_bytes: int
     scratch_bytes: int
     items: int
     step_overhead: float
     smallest_block: int
+    splits: tuple[int, ...]
+    tiles: tuple[GroupTile, ...]
+    column_overhead: float
+    most_sums: int
+    spaces: Mapping[str, tuple[int, ...]]
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
@@ -39,13 +45,18 @@ class ContractionSchedule:
             str(entries["memory"][0]),
             str(entries["template"][0]),
             entries["tuned"][0] in ("yes", True),
-            tuple(int(r) for r in entries["rows"]),
-            numbers.get("columns", 4),
+            tuple(int(r) for r in entries.get("rows", (1,))),
+            tuple(int(c) for c in entries.get("columns", (4,))),
             numbers.get("panel_bytes", 0),
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
+            tuple(int(n) for n in entries.get("splits", (1,))),
+            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
+            float(entries.get("column_overhead", (0.0,))[0]),
+            numbers.get("most_sums", 1 << 20),
+            {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
         )
 
 
@@ -93,6 +104,8 @@ class Sizes:
         return count(self.m)
 
 
+INNER_COLUMNS = 16
+"""Columns of the register block that computes scores."""
 UNBOUNDED = 1 << 30
 """Rows of a kernel that keeps nothing of them."""
 
@@ -135,13 +148,20 @@ def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
 
 
 def panel_columns(kernel: Kernel, s: ContractionSchedule) -> int:
-    """Columns of the register block."""
-    return 8 if all(n.extent <= 8 for n, _ in right_factors(kernel)) else s.columns
+    """Columns of the register block: wide ones, unless too much of the last one would be wasted."""
+    extents = [n.extent for n, _ in right_factors(kernel)]
+    return min(s.columns, key=lambda c: (sum(-(-n // c) for n in extents) * (c + s.column_overhead), -c))
 
 
-def most_rows(kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> int:
-    """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay."""
-    columns, k, m = panel_columns(kernel, s), count(c.k), count(c.m)
+def most_rows(
+    kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, columns: int | None = None
+) -> int:
+    """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay.
+
+    Args:
+        columns: of the register block; by default those that the schedule chooses.
+    """
+    columns, k, m = columns or panel_columns(kernel, s), count(c.k), count(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
     fixed, row = scratch(c, columns, constant)
@@ -159,7 +179,7 @@ def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
     fixed = 0 if constant else -(-c.n.extent // columns) * columns * k * 4
     row = 4 * k
     if c.scores is not None:
-        padded = -(-c.scores.n.extent // columns) * columns
+        padded = -(-c.scores.n.extent // INNER_COLUMNS) * INNER_COLUMNS
         fixed += padded * count(c.scores.k) * 4
         row += 4 * padded + 4 * count(c.scores.k)
     for stage in c.stages:

@@ -18,16 +18,18 @@ class Contender:
         name: how results call it.
         run: one inference, from inputs on the host to outputs on the host.
         kernels: how many kernels it enqueues, None where that is not known.
+        timed: whether `run` gives the milliseconds itself, because it works in another process.
     """
 
     name: str
     run: Callable[[], object]
     kernels: int | None
     device: str
+    timed: bool = False
 
 
 def interleaved(contenders: Sequence[Contender], runs: int, warmup: int = 2) -> list[dict[str, Any]]:
-    """The times of every contender: {median_ms, min_ms, max_ms, runs, kernels, device}."""
+    """The times of every contender, as `executor.summary` gives them."""
     for contender in contenders:
         for _ in range(warmup):
             contender.run()
@@ -35,6 +37,6 @@ def interleaved(contenders: Sequence[Contender], runs: int, warmup: int = 2) -> 
     for _ in range(runs):
         for contender, own in zip(contenders, times, strict=True):
             start = time.perf_counter()
-            contender.run()
-            own.append((time.perf_counter() - start) * 1e3)
+            result = contender.run()
+            own.append(float(result) if contender.timed else (time.perf_counter() - start) * 1e3)  # type: ignore[arg-type]
     return [summary(own, c.kernels, c.device) for c, own in zip(contenders, times, strict=True)]

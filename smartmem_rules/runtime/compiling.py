@@ -8,6 +8,7 @@ from typing import Any
 
 from smartmem_rules.plan.model import Source
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.program_cache import ProgramCache
 
 _TEXTS_PER_PROGRAM = 24
 _LOG_LINES = 30
@@ -29,10 +30,12 @@ class Programs:
         sources: Sequence[Source],
         names: Sequence[str],
         progress: Callable[[int, int], None] | None = None,
+        cache: ProgramCache | None = None,
     ) -> None:
         """Build each distinct text once.
 
         Args:
+            cache: where built programs are kept, by default the user's.
             names: the kernels' names, for error messages.
             progress: called with the numbers of distinct texts built and to build.
 
@@ -40,6 +43,8 @@ class Programs:
             BuildError: a text does not compile.
         """
         self._context = context
+        self._device = device
+        self._cache = ProgramCache.of(device) if cache is None else cache
         self._names: dict[_Text, str] = {}
         for source, name in zip(sources, names, strict=True):
             self._names.setdefault((source.entry, source.text, source.options), name)
@@ -92,11 +97,23 @@ class Programs:
     def _compile(self, text: str, options: Iterable[str], name: str) -> Any:
         import pyopencl as cl
 
+        given = list(options)
+        key = self._cache.key(text, given, self._device)
+        kept = self._cache.read(key)
+        if kept is not None:
+            try:
+                return cl.Program(self._context, [self._device.handle], [kept]).build(options=given)
+            except cl.Error:
+                pass  # a driver may refuse what it made itself, after an update that did not change its version
         program = cl.Program(self._context, text)
         try:
-            return program.build(options=list(options))
+            # one cache is enough: False turns pyopencl's off
+            built = program.build(options=given, cache_dir=False)  # type: ignore[arg-type]
         except cl.Error as error:
             raise BuildError(f"the kernel {name} does not compile:\n{_log(program, error)}") from error
+        if self._cache.folder is not None:
+            self._cache.write(key, built.get_info(cl.program_info.BINARIES)[0])
+        return built
 
 
 def _chunks(texts: Iterable[_Text], device: Device) -> list[list[_Text]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from smartmem_rules.language import syntax as s
-from smartmem_rules.language.diagnostics import did_you_mean
-from smartmem_rules.language.rulebase import RuleBase
+from smartmem_rules.runtime.program_cache import keep_driver_cache
+
+if TYPE_CHECKING:  # the rule language is not needed to run a plan
+    from smartmem_rules.language import syntax as s
+    from smartmem_rules.language.rulebase import RuleBase
 
 AUTO = "auto"
 _PREFERRED = ("gpu", "accelerator", "cpu", "custom")
@@ -32,6 +34,8 @@ class Device:
         kind: gpu | cpu | accelerator | custom.
         image_width, image_height: the largest image2d_t in texels, 0 without images.
         local_memory, global_memory, largest_allocation: bytes.
+        host_memory: whether the device computes in the host's memory (a CPU).
+        capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
     """
 
@@ -50,6 +54,8 @@ class Device:
     largest_allocation: int
     work_group: int
     half: bool
+    host_memory: bool
+    capability: tuple[int, int]
     subgroups: bool
     handle: Any = field(repr=False, compare=False, default=None)
 
@@ -72,6 +78,7 @@ def devices() -> list[Device]:
     Raises:
         DeviceError: there is none, or no OpenCL loader is installed.
     """
+    keep_driver_cache()
     try:
         import pyopencl as cl
     except ImportError as error:
@@ -111,9 +118,17 @@ def _describe(place: str, platform: Any, handle: Any) -> Device:
         largest_allocation=handle.max_mem_alloc_size,
         work_group=handle.max_work_group_size,
         half="cl_khr_fp16" in extensions,
+        host_memory=_kind(handle.type) == "cpu",
+        capability=_capability(handle, extensions),
         subgroups="cl_khr_subgroups" in extensions,
         handle=handle,
     )
+
+
+def _capability(handle: Any, extensions: Collection[str]) -> tuple[int, int]:
+    if "cl_nv_device_attribute_query" not in extensions:
+        return 0, 0
+    return int(handle.compute_capability_major_nv), int(handle.compute_capability_minor_nv)
 
 
 def _kind(bits: int) -> str:
@@ -149,6 +164,8 @@ def choose(name: str = AUTO, profiles: Mapping[str, s.Block] | None = None) -> D
 
 
 def _hint(name: str, known: Collection[str], found: Sequence[Device], profiles: Mapping[str, s.Block]) -> str:
+    from smartmem_rules.language.diagnostics import did_you_mean
+
     listed = ", ".join(f"{device.place} {device.name} ({device.platform})" for device in found)
     near = did_you_mean(name, known)
     return f"{near + ' ' if near else ''}devices here: {listed}; profiles: {', '.join(sorted(profiles)) or 'none'}"

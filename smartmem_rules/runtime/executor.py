@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -15,11 +16,9 @@ from smartmem_rules.plan.model import Plan, Slot, Source, Stored
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, random_feeds
-from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.runtime.plan_file import SLACK
 from smartmem_rules.tensor.primitives import storage_dtype
-
-_SLACK = 64
-"""Bytes behind the end of every buffer: vector loads may reach over the last element."""
+from smartmem_rules.tensor.types import TensorType
 
 
 class RunError(Exception):
@@ -58,6 +57,7 @@ class Executor:
         self._context = cl.Context([device.handle])
         self._queue = cl.CommandQueue(self._context, device.handle)
         self._memory: dict[str, Any] = {}
+        self._written = {a.tensor for source in plan.sources for a in source.arguments if a.access == "write"}
         names = [kernel.name for kernel in plan.kernels]
         programs = Programs(self._context, device, plan.sources, names, progress)
         self.programs = programs.count
@@ -73,7 +73,9 @@ class Executor:
         ]
         self._launches = [launch for launch in self._launches if all(launch.global_size)]
         # int64 and half outputs are converted into these on every run
-        self._staging = {name: np.empty(self._tensor(name).type.shape, self._host_dtype(name)) for name in plan.outputs}
+        self._staging = {name: self._host_array(name) for name in plan.outputs}
+        # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
+        self._feeding = {} if device.host_memory else {name: self._host_array(name) for name in plan.inputs}
 
     @property
     def device_bytes(self) -> int:
@@ -149,11 +151,27 @@ class Executor:
     def _host_dtype(self, name: str) -> np.dtype[Any]:
         return buffer_dtype(self._tensor(name).storage)
 
+    def _host_array(self, name: str) -> Array:
+        """Memory of the host for a tensor, pinned where the device has memory of its own."""
+        import pyopencl as cl
+
+        shape, dtype = self._tensor(name).type.shape, self._host_dtype(name)
+        size = math.prod(shape) * dtype.itemsize
+        if self.device.host_memory or not size:
+            return np.empty(shape, dtype)
+        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
+        flags = cl.map_flags.READ | cl.map_flags.WRITE
+        array, _ = cl.enqueue_map_buffer(self._queue, buffer, flags, 0, shape, dtype)
+        return np.asarray(array)
+
     def _allocate(self) -> None:
         slots = [self._slot(slot) for slot in self.plan.slots]
         for tensor in self.plan.tensors.values():
             if tensor.name in self.plan.placement:
                 self._memory[tensor.name] = slots[self.plan.placement[tensor.name]]
+            elif (shared := self._shared(tensor)) is not None:
+                self._memory[tensor.name] = shared
+                continue
             elif tensor.layout.memory == "image":
                 self._memory[tensor.name] = self._image(tensor.layout.image_size(tensor.type.shape), tensor.storage)
             else:
@@ -162,18 +180,33 @@ class Executor:
                 self._fill(tensor)
         self._queue.finish()
 
+    def _shared(self, tensor: Stored) -> Any:
+        """A constant of a mapped plan as the device's memory, where that is the host's; else None."""
+        import pyopencl as cl
+
+        if not self.device.host_memory or tensor.packed is None or tensor.layout.memory != "buffer":
+            return None
+        if tensor.name in self._written:
+            return None
+        reachable = tensor.packed.base
+        if not isinstance(reachable, np.ndarray) or reachable.nbytes < tensor.packed.nbytes + SLACK:
+            return None
+        if reachable.ctypes.data != tensor.packed.ctypes.data or tensor.packed.nbytes != stored_bytes(tensor):
+            return None
+        return cl.Buffer(self._context, cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR, hostbuf=reachable)
+
     def _slot(self, slot: Slot) -> Any:
         return self._image(slot.size, slot.storage) if slot.memory == "image" else self._buffer(slot.bytes)
 
     def _buffer(self, size: int) -> Any:
         import pyopencl as cl
 
-        if size + _SLACK > self.device.largest_allocation:
+        if size + SLACK > self.device.largest_allocation:
             raise RunError(
                 f"{self.device.name} allocates at most {self.device.largest_allocation} bytes at once; "
                 f"a tensor needs {size}"
             )
-        return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size + _SLACK)
+        return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size + SLACK)
 
     def _image(self, size: tuple[int, int], storage: str) -> Any:
         import pyopencl as cl
@@ -226,9 +259,15 @@ class Executor:
         import pyopencl as cl
 
         for name, array in arrays.items():
-            host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
-            if host.size:
+            if not array.size:
+                continue
+            pinned = self._feeding.get(name)
+            if pinned is None:
+                host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
                 cl.enqueue_copy(self._queue, self._memory[name], host, is_blocking=True)
+            else:
+                np.copyto(pinned, array, casting="unsafe")
+                cl.enqueue_copy(self._queue, self._memory[name], pinned, is_blocking=False)
 
     def _enqueue(self, queue: Any) -> list[Any]:
         import pyopencl as cl
@@ -251,7 +290,13 @@ class Executor:
             if host.size:
                 cl.enqueue_copy(self._queue, host, self._memory[name], is_blocking=False)
         self._queue.finish()
-        return {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        results = {name: self._shown(self._tensor(name), host) for name, host in self._staging.items()}
+        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
+        counts = {name: int(results.pop(name)) for name in names}
+        for name, axes in self.plan.sizes.items():
+            for axis, count in axes.items():
+                results[name] = results[name].take(range(counts[count]), axis)
+        return results
 
     @staticmethod
     def _shown(stored: Stored, host: Array) -> Array:
@@ -262,10 +307,13 @@ class Executor:
 
 def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:
     """Milliseconds of runs as the table that every benchmark gives."""
+    quartiles = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [times[0]] * 3
     return {
         "median_ms": statistics.median(times),
         "min_ms": min(times),
         "max_ms": max(times),
+        "quartile_1_ms": quartiles[0],
+        "quartile_3_ms": quartiles[2],
         "runs": len(times),
         "kernels": kernels,
         "device": device,

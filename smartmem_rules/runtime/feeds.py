@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.graph.model import GraphError
-from smartmem_rules.language.diagnostics import did_you_mean
-from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.types import TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_SEED = 0
@@ -27,6 +26,8 @@ def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> di
     problems: list[str] = []
     for name in feeds:
         if name not in types:
+            from smartmem_rules.language.diagnostics import did_you_mean
+
             near = did_you_mean(name, types)
             problems.append(f"there is no input {name!r}; {near or 'the inputs are ' + _listed(types)}")
     arrays: dict[str, Array] = {}

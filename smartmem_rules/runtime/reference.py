@@ -119,6 +119,11 @@ def _evaluator(model: Any) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
     return run
 
 
+def complete_file(model: str | Path, folder: Path) -> str:
+    """The path of a model with all its weights: its own, or that of a file in `folder` where they have to be made."""
+    return str(_complete(model, folder))
+
+
 def _complete(model: Any, folder: Path, in_file: bool = True) -> Any:
     """The model with all its weights, as a path (of a file in `folder`, if one is needed), bytes or a ModelProto."""
     import onnx

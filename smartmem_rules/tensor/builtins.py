@@ -7,10 +7,12 @@ instantiated, indices over loop variables.  Each function takes values and gives
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, gathered, lookup, mod, ravel, scale, unravel
+from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, mod, scale
+from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 
 
 class Unsupported(Exception):
@@ -331,6 +333,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "floor": lambda v: spread(lambda x: math.floor(_number(x)), v),
     "ceil": lambda v: spread(lambda x: math.ceil(_number(x)), v),
     "round": lambda v: spread(lambda x: round(_number(x)), v),
+    "single": lambda v: spread(lambda x: struct.unpack("f", struct.pack("f", _number(x)))[0], v),
     "sqrt": lambda v: spread(lambda x: math.sqrt(_number(x)), v),
     "int": lambda v: spread(lambda x: int(_number(x)), v),
     "clamp": lambda v, low, high: spread(lambda x, a, b: min(max(_number(x), _number(a)), _number(b)), v, low, high),

@@ -20,7 +20,8 @@ from smartmem_rules.tensor.expr import (
     logic,
     select,
 )
-from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, gathered, variable
+from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
+from smartmem_rules.tensor.substitution import gathered
 from smartmem_rules.tensor.values import (
     ABSENT,
     Scope,
@@ -69,7 +70,7 @@ INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "//": "flo
 NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1}
 COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 LOGICAL = {"and": "and", "or": "or"}
-ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "cast", "float"}
+ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "cast", "bitcast", "float"}
 
 
 @dataclass
@@ -141,7 +142,7 @@ class Elements:
         return select(decided, then, otherwise)
 
     def _call(self, expr: ast.Call, scope: Scope) -> Expr:
-        if expr.function in ("cast", "float"):
+        if expr.function in ("cast", "bitcast", "float"):
             return self._cast(expr, scope)
         if expr.function in ("min", "max", "abs", "sqrt", "floor", "ceil", "round", "sign"):
             constant = self._compile_time(expr, scope)
@@ -169,13 +170,15 @@ class Elements:
 
     def _cast(self, expr: ast.Call, scope: Scope) -> Expr:
         target = "float32"
-        if expr.function == "cast":
+        if expr.function != "float":
             name = expr.arguments[1]
             value = evaluate(name, scope) if not (isinstance(name, ast.Name) and name.id in ALL_DTYPES) else name.id
             if value not in ALL_DTYPES:
                 raise DefinitionError(f"{expr.span}: {value!r} is no dtype")
             target = str(value)
         operand = self.element(expr.arguments[0], scope)
+        if expr.function == "bitcast":
+            return operand if operand.dtype == target else Apply("bitcast", (operand,), target)
         if isinstance(operand, FromIndex):
             return FromIndex(operand.index, target)
         if operand.dtype in (WEAK, target):

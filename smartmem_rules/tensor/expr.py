@@ -10,40 +10,26 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from smartmem_rules.tensor.index import Index, Var, rename_tensors, substitute
-
-DTYPES = (
-    "float16", "float32", "float64", "bfloat16",
-    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-)  # fmt: skip
-
-
-NARROW_INTEGERS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
-"""Integers of few bits: stored as bytes, computed in int."""
-NARROW_FLOATS = (
-    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn",
-)  # fmt: skip
-"""Floats of few bits: stored and computed as float32, rounded where something is cast to them."""
-NARROW = (*NARROW_INTEGERS, *NARROW_FLOATS)
-ALL_DTYPES = (*DTYPES, *NARROW)
-
-
-@dataclass(frozen=True)
-class TensorType:
-    """The element type (a name of `ALL_DTYPES`) and the extents of a tensor."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-    @property
-    def elements(self) -> int:
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
-
-    def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.substitution import rename_tensors, substitute
+from smartmem_rules.tensor.types import (
+    ALL_DTYPES as ALL_DTYPES,
+)
+from smartmem_rules.tensor.types import (
+    DTYPES as DTYPES,
+)
+from smartmem_rules.tensor.types import (
+    NARROW as NARROW,
+)
+from smartmem_rules.tensor.types import (
+    NARROW_FLOATS as NARROW_FLOATS,
+)
+from smartmem_rules.tensor.types import (
+    NARROW_INTEGERS as NARROW_INTEGERS,
+)
+from smartmem_rules.tensor.types import (
+    TensorType as TensorType,
+)
 
 
 @dataclass(frozen=True)

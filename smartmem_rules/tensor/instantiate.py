@@ -30,6 +30,10 @@ DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
 }
 
 
+COUNT = TensorType("int64", ())
+"""What holds an extent that depends on data."""
+
+
 class Definitions(Protocol):
     """What instantiation needs of a rule base."""
 
@@ -38,6 +42,15 @@ class Definitions(Protocol):
 
     @property
     def functions(self) -> Mapping[str, ast.Function]: ...
+
+
+@dataclass(frozen=True)
+class Size:
+    """An axis of an output of which only the first elements count; output number `count`, a scalar, says how many."""
+
+    output: int
+    axis: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,13 @@ class Instance:
     equations: tuple[Equation, ...]
     values: Mapping[str, Value] = field(default_factory=dict, compare=False, repr=False)
     """Attributes with their defaults, extents and lets: what a guard on the operator may use."""
+    sizes: tuple[Size, ...] = ()
+    """The extents that depend on data. The tensors that hold them are the last of `outputs`."""
+
+    @property
+    def declared(self) -> int:
+        """How many of the outputs the operator has by its signature."""
+        return min((size.count for size in self.sizes), default=len(self.outputs))
 
 
 def operand_name(position: int) -> str:
@@ -70,6 +90,7 @@ def instantiate(
     attributes: Mapping[str, Value],
     outputs: int = 1,
     opset: int | None = None,
+    types_only: bool = False,
 ) -> Instance:
     """The first overload of the operator that accepts the operands.
 
@@ -78,6 +99,7 @@ def instantiate(
         attributes: given attributes and compile-time operands by name.
         outputs: how many outputs are wanted.
         opset: where given, overloads outside their ONNX range are passed over.
+        types_only: leave the equations out, which takes most of the time.
 
     Raises:
         Unsupported: no overload accepts the operands; the message gives each one's reason.
@@ -92,7 +114,7 @@ def instantiate(
             if opset < since or (until is not None and opset > until):
                 continue
         try:
-            return _Instantiation(base, operator, operands, attributes, outputs).run()
+            return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             if str(reason) not in reasons:
                 reasons.append(str(reason))
@@ -105,9 +127,10 @@ def instantiate_overload(
     operands: Sequence[TensorType | None],
     attributes: Mapping[str, Value],
     outputs: int = 1,
+    types_only: bool = False,
 ) -> Instance:
     """One overload of an operator; arguments as for `instantiate`. Raises Unsupported where it does not fit."""
-    return _Instantiation(base, operator, operands, attributes, outputs).run()
+    return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
 
 
 class _Instantiation:
@@ -125,8 +148,10 @@ class _Instantiation:
         self.wanted = outputs
         self.scope = Scope(functions=base.functions)
         self.dtypes: dict[str, str] = {}
+        self.counted: list[tuple[str, int, str]] = []
+        """The output, the axis and the local scalar of each extent that depends on data."""
 
-    def run(self) -> Instance:
+    def run(self, types_only: bool) -> Instance:
         self._bind_operands()
         self._bind_attributes()
         for output in self.operator.outputs:
@@ -143,11 +168,13 @@ class _Instantiation:
             if self._needs_let(requirement):
                 self._require(requirement)
         outputs = self._output_types()
-        return Instance(self.operator, tuple(outputs.values()), self._equations(outputs), dict(self.scope.values))
+        sizes = self._counts(outputs)
+        equations = () if types_only else self._equations(outputs)
+        return Instance(self.operator, tuple(outputs.values()), equations, dict(self.scope.values), sizes)
 
     def _needs_let(self, requirement: ast.Expression) -> bool:
         lets = {let.name for let in self.operator.lets}
-        return bool(lets & names_in(requirement))
+        return bool(lets and lets & names_in(requirement))
 
     def _require(self, requirement: ast.Expression) -> None:
         if not truth(requirement, self.scope):
@@ -280,22 +307,39 @@ class _Instantiation:
                 members = []
                 for number in range(self.wanted):
                     scope = self.scope.with_values(**{output.index: number})
-                    type_ = self._output_type(output, scope)
+                    type_ = self._output_type(output, scope, output_name(len(types)))
                     members.append(TensorName(output_name(len(types)), type_))
                     types[output_name(len(types))] = type_
                 self.scope.tensors[output.name] = TensorList(tuple(members))
             elif len(types) < max(1, self.wanted):
-                type_ = self._output_type(output, self.scope)
+                type_ = self._output_type(output, self.scope, output_name(len(types)))
                 self.scope.tensors[output.name] = TensorName(output_name(len(types)), type_)
                 types[output_name(len(types))] = type_
         if len(types) < self.wanted:
             raise Unsupported(f"{self.operator.name} has {len(types)} outputs, not {self.wanted}")
         return types
 
-    def _output_type(self, output: ast.Output, scope: Scope) -> TensorType:
+    def _counts(self, outputs: dict[str, TensorType]) -> tuple[Size, ...]:
+        """Declare the scalars that hold extents as further outputs."""
+        names = [*outputs]
+        for _, _, count in self.counted:
+            if count not in self.scope.tensors:
+                self.scope.tensors[count] = TensorName(output_name(len(outputs)), COUNT)
+                outputs[output_name(len(outputs))] = COUNT
+        held = {name: self.scope.tensors[name] for _, _, name in self.counted}
+        places = {name: [*outputs].index(t.name) for name, t in held.items() if isinstance(t, TensorName)}
+        return tuple(Size(names.index(output), axis, places[count]) for output, axis, count in self.counted)
+
+    def _output_type(self, output: ast.Output, scope: Scope, name: str) -> TensorType:
         shape: list[int] = []
         for item in output.type.shape:
-            if isinstance(item, ast.Splat):
+            counted = size_of(item)
+            if counted is not None:
+                count, bound = counted
+                self.counted.append((name, len(shape), count))
+                # an axis of one element would have no loop variable to be known by
+                shape.append(max(2, *integers(evaluate(bound, scope))))
+            elif isinstance(item, ast.Splat):
                 shape.extend(integers(evaluate(item.operand, scope)))
             else:
                 shape.extend(integers(evaluate(item, scope)))
@@ -384,6 +428,13 @@ class _Instantiation:
         type_ = TensorType(body.dtype, tuple(shape))
         self.scope.tensors[equation.tensor] = TensorName(equation.tensor, type_)
         return Equation(equation.tensor, tuple(variables), body, type_)
+
+
+def size_of(extent: ast.Expression) -> tuple[str, ast.Expression] | None:
+    """The scalar tensor and the bound of an extent `count <= BOUND`, which depends on data; None for other extents."""
+    if isinstance(extent, ast.Binary) and extent.operator == "<=" and isinstance(extent.left, ast.Name):
+        return extent.left.id, extent.right
+    return None
 
 
 def names_in(expr: ast.Expression) -> set[str]:

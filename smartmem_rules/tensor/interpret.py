@@ -28,6 +28,7 @@ from smartmem_rules.tensor.expr import (
     own_indices,
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.instantiate import Instance, operand_name, output_name
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.split import split_variables
 from smartmem_rules.tensor.strided import padded_view, strided_view
@@ -65,6 +66,23 @@ def evaluate_equations(equations: Sequence[Equation], tensors: Mapping[str, Arra
             elif equation is scans[0]:
                 results.update(_evaluate_scans(scans, known))
     return results
+
+
+def evaluate_instance(instance: Instance, operands: Sequence[Array | None]) -> list[Array]:
+    """The outputs that an operator has by its signature, those of extents that depend on data without their padding.
+
+    Args:
+        operands: the run-time operands in their order, None for an absent one.
+
+    Raises:
+        InterpretError: an index leaves its range.
+    """
+    given = {operand_name(place): array for place, array in enumerate(operands) if array is not None}
+    results = evaluate_equations(instance.equations, given)
+    outputs = [results[output_name(place)] for place in range(len(instance.outputs))]
+    for size in instance.sizes:
+        outputs[size.output] = outputs[size.output].take(range(int(outputs[size.count])), size.axis)
+    return outputs[: instance.declared]
 
 
 def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[str, Array]:
@@ -192,6 +210,8 @@ class _Block:
                 return self._read(expr, axes, clamped)
             case Apply(function="cast", arguments=(argument,), dtype=dtype):
                 return primitives.cast(self.element(argument, axes, clamped), argument.dtype, dtype)
+            case Apply(function="bitcast", arguments=(argument,), dtype=dtype):
+                return primitives.bitcast(self.element(argument, axes, clamped), argument.dtype, dtype)
             case Apply(function=function, arguments=arguments, dtype=dtype):
                 values = tuple(self.element(a, axes, clamped) for a in arguments)
                 return primitives.apply(function, values, dtype)

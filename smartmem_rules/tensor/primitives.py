@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from smartmem_rules.tensor.expr import NARROW, NARROW_FLOATS, NARROW_INTEGERS
+from smartmem_rules.tensor.types import NARROW, NARROW_FLOATS, NARROW_INTEGERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,6 +52,14 @@ def cast(values: Array, source: str, target: str) -> Array:
         # a direct cast of an out-of-range float differs from machine to machine
         return values.astype(np.int64).astype(dtype)
     return values.astype(dtype, copy=False)
+
+
+def bitcast(values: Array, source: str, target: str) -> Array:
+    """The bits of the values as another dtype of the same width."""
+    stored = np.ascontiguousarray(values.astype(storage_dtype(source), copy=False))
+    return np.asarray(stored.view(storage_dtype(target)).astype(compute_dtype(target), copy=False)).reshape(
+        values.shape
+    )
 
 
 def apply(function: str, arguments: tuple[Array, ...], dtype: str) -> Array:

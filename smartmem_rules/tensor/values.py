@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import (
@@ -21,7 +22,8 @@ from smartmem_rules.tensor.builtins import (
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
-from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, as_index, gathered
+from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, as_index
+from smartmem_rules.tensor.substitution import gathered
 
 
 @dataclass(frozen=True)
@@ -76,32 +78,31 @@ def truth(expr: ast.Expression, scope: Scope) -> bool:
 
 
 def _evaluate(expr: ast.Expression, scope: Scope) -> Value:
-    match expr:
-        case ast.Number(value=value) | ast.Text(value=value) | ast.Truth(value=value):
-            return value
-        case ast.Name(id=name):
-            return _name(expr, name, scope)
-        case ast.ListOf(items=items):
-            return expand(items, scope)
-        case ast.Unary(operator="-", operand=operand):
-            return spread(lambda v: ARITHMETIC["*"](v, -1), _evaluate(operand, scope))
-        case ast.Unary(operand=operand):
-            return not _evaluate(operand, scope)
-        case ast.Binary():
-            return _binary(expr, scope)
-        case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
-            return _evaluate(then if truth(condition, scope) else otherwise, scope)
-        case ast.Call():
-            return _call(expr, scope)
-        case ast.Subscript():
-            return _subscript(expr, scope)
-        case ast.Comprehension():
-            return _comprehension(expr, scope)
-        case _:
-            raise DefinitionError(f"{expr.span}: this cannot be computed before the model runs")
+    evaluator = _EVALUATORS.get(type(expr))
+    if evaluator is None:
+        raise DefinitionError(f"{expr.span}: this cannot be computed before the model runs")
+    return evaluator(expr, scope)
 
 
-def _name(expr: ast.Expression, name: str, scope: Scope) -> Value:
+def _literal(expr: ast.Number | ast.Text | ast.Truth, _: Scope) -> Value:
+    return expr.value
+
+
+def _list_of(expr: ast.ListOf, scope: Scope) -> Value:
+    return expand(expr.items, scope)
+
+
+def _unary(expr: ast.Unary, scope: Scope) -> Value:
+    operand = _evaluate(expr.operand, scope)
+    return spread(lambda v: ARITHMETIC["*"](v, -1), operand) if expr.operator == "-" else not operand
+
+
+def _conditional(expr: ast.Conditional, scope: Scope) -> Value:
+    return _evaluate(expr.then if truth(expr.condition, scope) else expr.otherwise, scope)
+
+
+def _name(expr: ast.Name, scope: Scope) -> Value:
+    name = expr.id
     if name in scope.values:
         return scope.values[name]
     constants: dict[str, Value] = {"inf": float("inf"), "nan": float("nan"), "none": None}
@@ -296,3 +297,19 @@ def condition(expr: ast.Expression, scope: Scope) -> Condition | bool:
 
 
 __all__ = ["ABSENT", "Compare", "Logic", "Scope", "TensorList", "TensorName", "Unsupported", "condition", "evaluate"]
+
+
+# by type, because definitions are evaluated often and a chain of patterns is slow
+_EVALUATORS: dict[type[ast.Expression], Callable[[Any, Scope], Value]] = {
+    ast.Number: _literal,
+    ast.Text: _literal,
+    ast.Truth: _literal,
+    ast.Name: _name,
+    ast.ListOf: _list_of,
+    ast.Unary: _unary,
+    ast.Binary: _binary,
+    ast.Conditional: _conditional,
+    ast.Call: _call,
+    ast.Subscript: _subscript,
+    ast.Comprehension: _comprehension,
+}

@@ -14,21 +14,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from smartmem_rules.tensor.expr import Equation
-from smartmem_rules.tensor.index import (
-    Atom,
-    Div,
-    Index,
-    Mod,
-    Var,
-    add,
-    div,
-    mod,
-    ravel,
-    scale,
-    substitute,
-    unravel,
-    variable,
-)
+from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.substitution import ravel, substitute, unravel
 
 LARGEST_ENUMERATION = 1 << 22
 """Elements up to which a map is judged by looking at each."""

@@ -15,7 +15,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth
 from smartmem_rules.verify.attributes import AttributeDraws
 from smartmem_rules.verify.case import DTYPES, Case, Choices, NoInstance, representable
-from smartmem_rules.verify.draws import DYADIC, Extents, bind_extents, dtypes_of, formals_of
+from smartmem_rules.verify.draws import DYADIC, Extents, bind_extents, divisible_extents, dtypes_of, formals_of
 from smartmem_rules.verify.roles import operator_roles
 from smartmem_rules.verify.terms import Application, Leaf, Term, apply_operator, build_right, reads_inside, subterms
 
@@ -127,9 +127,13 @@ class Assembly:
         for attempt in range(LOCAL_TRIES):
             if attempt:
                 for slot in set(self.choices) - before:
-                    del self.choices[slot]
+                    # which attributes are there stays: those that are easily wrong would hardly ever be
+                    if attempt > LOCAL_TRIES // 2 or not slot.startswith("present:"):
+                        del self.choices[slot]
                 if attempt > LOCAL_TRIES // 2:
-                    for slot in [s for s in before if s.startswith(("given:" + path, "shape:#" + path))]:
+                    for slot in [
+                        s for s in before if s.startswith(("given:" + path, "present:" + path, "shape:#" + path))
+                    ]:
                         self.choices.pop(slot, None)
             try:
                 return self._try(pattern, path, dtype, overload, formals, dict(operands), outputs)
@@ -149,7 +153,7 @@ class Assembly:
         def draw() -> int:
             if same and same[0] >= least and self.random.random() < 0.8:
                 return same[0]
-            return usual + self.random.choice((0, 0, 0, 1))
+            return usual + self.random.choice((0, 0, 1, 1))
 
         return int(self.choose(f"outputs:{path}", draw))
 
@@ -181,6 +185,8 @@ class Assembly:
         ordered = [operands.get(place) for place in range(len(formals))]
         values = dict(self.values)
         given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
+        for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
+            self._make_divisible(axis, divisor, formals, ordered, fresh)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
         if self.search.strict and not reads_inside(term):
             raise Unsupported("an operand is smaller than what is read of it")
@@ -193,6 +199,23 @@ class Assembly:
         if pattern.variadic is not None:
             self.members[pattern.variadic] = tuple(members)
         return term
+
+    def _make_divisible(
+        self, extent: str, divisor: int, formals: list[ast.Input], operands: list[Term | None], fresh: dict[str, Leaf]
+    ) -> None:
+        """Change the extent of this name in new operands to a multiple of a number."""
+        multiple = divisor * self.random.choice((1, 2, 2, 3))
+        for place, (formal, operand) in enumerate(zip(formals, operands, strict=True)):
+            if not isinstance(operand, Leaf) or operand.name not in fresh or formal.type is None:
+                continue
+            shape = tuple(
+                multiple if isinstance(item, ast.Name) and item.id == extent else n
+                for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
+            )
+            if len(shape) == len(operand.type.shape):
+                self.choices[f"shape:{operand.name}"] = shape
+                fresh[operand.name] = Leaf(operand.name, TensorType(operand.type.dtype, shape), operand.number)
+                operands[place] = fresh[operand.name]
 
     def _leaf(
         self,

@@ -64,7 +64,8 @@ class AttributeDraws:
             slot = f"given:{path}"
             if pattern.bundle is not None:
                 self.slots.setdefault(pattern.bundle, set()).add(slot)
-            given |= self.choose(slot, lambda: self._open(names))
+            kept = self.choose(f"present:{path}", lambda: self._present(names))
+            given |= self.choose(slot, lambda: self._open(names, kept))
         return {name: value for name, value in given.items() if value is not None}
 
     def _mentioned(self, attribute: ast.PatternAttribute, formal: Formal) -> Value:
@@ -79,17 +80,19 @@ class AttributeDraws:
         listed = kind in ("ints", "floats") and not isinstance(expected, tuple) and expected is not None
         return (expected,) if listed else expected
 
-    def _open(self, names: Sequence[str]) -> dict[str, Value]:
+    def _present(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of the attributes that a pattern does not mention are there."""
+        return tuple(n for n in names if _is_required(self.formals[n]) or self.draws.random.random() < 0.45)
+
+    def _open(self, names: Sequence[str], present: Sequence[str]) -> dict[str, Value]:
         """Attributes that the pattern does not mention: it matches whatever they are."""
-        random = self.draws.random
-        if self.earlier and random.random() < 0.6:
+        if self.earlier and self.draws.random.random() < 0.6:
             return {n: self.earlier[-1].get(n) for n in names}
-        found: dict[str, Value] = {}
-        for name in names:
-            formal = self.formals[name]
-            if _is_required(formal) or random.random() < 0.45:
-                found[name] = _in_type(self._draw(formal, self.roles[name]), formal, self.operands)
-        return found
+        return {
+            name: _in_type(self._draw(formal, self.roles[name]), formal, self.operands)
+            for name in present
+            if (formal := self.formals.get(name)) is not None
+        }
 
     def _draw(self, formal: Formal, role: Role) -> Value:
         return self.draws.attribute(formal, role, self.shapes, self.known, self.scope, self.outputs)

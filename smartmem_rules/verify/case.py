@@ -13,7 +13,7 @@ from smartmem_rules.verify.terms import Term
 Choices = dict[str, Any]
 """What makes up an instance, by slot: `shape:x`, `name:a`, `given:PATH`, `dtype`, `uniform:x` and the like."""
 
-DTYPES = ("float32", "float16", "float64", "int32", "int64", "uint8", "bool")
+DTYPES = ("float32", "float16", "float64", "int32", "int64", "uint8", "bool", "int8", "bfloat16")
 
 
 class NoInstance(Exception):

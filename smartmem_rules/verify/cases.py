@@ -14,7 +14,7 @@ from smartmem_rules.verify.case import DTYPES, Case, Choices, NoInstance
 from smartmem_rules.verify.draws import Draws
 from smartmem_rules.verify.roles import hints_of
 
-_DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10)
+_DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)
 _PROBES = 4
 _INDIFFERENT = ("uses:", "one:", "overload:")
 """Choices that hardly change what is compared."""

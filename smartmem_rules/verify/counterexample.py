@@ -15,7 +15,7 @@ from smartmem_rules.verify.case import Case, Choices
 from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.domains import Array, Bounded, Domain, PrimeField, Rationals, Undefined
 from smartmem_rules.verify.evaluate import TooLarge
-from smartmem_rules.verify.operands import draw_values, special_values
+from smartmem_rules.verify.operands import draw_values
 from smartmem_rules.verify.results import Counterexample
 from smartmem_rules.verify.rewrites import Difference, Trial
 from smartmem_rules.verify.terms import Leaf, Term, leaves
@@ -48,6 +48,10 @@ def shrink(rule: ast.Rewrite, search: Search, case: Case, difference: Difference
     return best, shrinker.simplest(best) or shown
 
 
+def _has_floats(case: Case) -> bool:
+    return any(leaf.type.dtype in FLOATS for leaf in leaves(case.left).values())
+
+
 class _Shrinker:
     def __init__(self, trial: Trial, search: Search) -> None:
         self.trial = trial
@@ -61,7 +65,7 @@ class _Shrinker:
                 found = self._attempt(case, domain, None)
                 if found is not None:
                     return found
-            if number < 3 and case.left.type.dtype in FLOATS and "reassociation" not in self.trial.relaxes:
+            if number < 3 and _has_floats(case):
                 found = self._special(case)
                 if found is not None:
                     return found
@@ -70,7 +74,7 @@ class _Shrinker:
     def _special(self, case: Case) -> Difference | None:
         from smartmem_rules.verify.rewrites import Outcome
 
-        return self.trial._special(case, Outcome())
+        return self.trial.special(case, Outcome())
 
     def _attempt(self, case: Case, domain: Domain, elements: Mapping[str, Array] | None) -> Difference | None:
         try:
@@ -100,7 +104,7 @@ class _Shrinker:
                 if found is not None:
                     return self._simplify(case, domain, found)
         for _ in range(50):
-            if case.left.type.dtype in FLOATS and "reassociation" not in self.trial.relaxes:
+            if _has_floats(case):
                 found = self._special(case)
                 if found is not None:
                     return found
@@ -209,7 +213,19 @@ def describe(rule: ast.Rewrite, case: Case, difference: Difference, seed: int, f
     kept = {k: v for k, v in case.choices.items()}
     tensors = {name: array_text(difference.tensors[name]) for name in used if used[name].number is None}
     data = {"rule": rule.name, "choices": repr(kept), "tensors": tensors, "domain": difference.domain, "seed": seed}
+    data["tolerance"] = tolerance(difference)
     return Counterexample(summary, tuple(lines), _snippet(rule, kept, tensors, files), data)
+
+
+def tolerance(difference: Difference) -> float:
+    """Half of the relative difference of the first elements that differ; 0 where they differ in kind."""
+    try:
+        a, b = float(difference.left), float(difference.right)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    if not math.isfinite(a) or not math.isfinite(b) or a == b:
+        return 0.0
+    return min(abs(a - b) / max(abs(a), abs(b)) / 2, 0.25)
 
 
 def _snippet(rule: ast.Rewrite, choices: Choices, tensors: Mapping[str, str], files: Sequence[str]) -> str:
@@ -249,8 +265,3 @@ def term_text(term: Term | None) -> str:
     attributes = ", ".join(f"{n} = {v!r}" for n, v in sorted(term.attributes.items()))
     place = f".{term.place}" if term.place or term.outputs > 1 else ""
     return f"{term.operator}({operands}{'; ' if attributes else ''}{attributes}){place}"
-
-
-def draws_special(case: Case, relaxes: set[str], seed: int) -> dict[str, tuple[Array, ...]]:
-    """Special values for an instance."""
-    return special_values(case, relaxes, random.Random(seed))

@@ -66,19 +66,20 @@ def discover(
     Args:
         operators: names of the rule base; only these make up the terms.
         size: the most operator applications on one side.
-        seconds: after which what was found so far is returned.
+        seconds: of processor time, after which what was found so far is returned.
 
     Raises:
         ValueError: an operator is unknown.
     """
-    began = time.perf_counter()
+    began = time.process_time()
     unknown = [name for name in operators if name not in base.operators]
     if unknown:
         raise ValueError(f"the rule base has no operator {', '.join(unknown)}")
     instances = Instances(base)
     found = Enumerator(operators, size, instances, seed).run()
     discovery = Discovery(terms=found.terms, pairs=len(found.pairs))
-    pairs = sorted(dict.fromkeys(_oriented(p) for p in found.pairs), key=lambda p: (_cost(p[0]) + _cost(p[1]), str(p)))
+    # of two candidates of one size the one with more names is more general: the other may follow from it
+    pairs = sorted(dict.fromkeys(_oriented(p) for p in found.pairs), key=_generality)
     pairs = [
         p
         for p in pairs
@@ -86,7 +87,7 @@ def discover(
     ]
     search = _Search(replace(base, rewrites=list(base.rewrites)), instances, seed, discovery)
     total, dropped = len(pairs), []
-    while pairs and time.perf_counter() - began < seconds:
+    while pairs and time.process_time() - began < seconds:
         if progress is not None:
             progress(total - len(pairs), total)
         open_pairs = underivable(pairs, search.working)
@@ -96,11 +97,11 @@ def discover(
             pass
     for pair in dropped:
         # beside all the others a pair may follow by way of terms that no user's model has
-        if time.perf_counter() - began < 1.5 * seconds and underivable([pair], search.working):
+        if time.process_time() - began < 1.5 * seconds and underivable([pair], search.working):
             search.accept(*pair)
         else:
             discovery.derivable += 1
-    discovery.seconds = time.perf_counter() - began
+    discovery.seconds = time.process_time() - began
     return discovery
 
 
@@ -130,6 +131,11 @@ class _Search:
 
 def _oriented(pair: tuple[Term, Term]) -> tuple[Term, Term]:
     return pair if _cost(pair[0]) >= _cost(pair[1]) and isinstance(pair[0], Application) else (pair[1], pair[0])
+
+
+def _generality(pair: tuple[Term, Term]) -> tuple[int, int, str]:
+    names = sum(leaf.number is None for leaf in leaves(pair[0]).values())
+    return _cost(pair[0]) + _cost(pair[1]), -names, str(pair)
 
 
 def reorders(left: Term, right: Term) -> bool:

@@ -28,6 +28,7 @@ ORDERED = FIELD | frozenset(
         "sign",
         "floor",
         "ceil",
+        "round",
         "select",
         "lt",
         "le",
@@ -99,7 +100,10 @@ class Rationals(Domain):
         if _is_float(source):
             if target == "bool":
                 return (np.asarray(value[0] != 0).astype(bool),)
-            return (np.vectorize(int, otypes=[object])(value[0]).astype(np.dtype(target)),)
+            try:
+                return (np.vectorize(int, otypes=[object])(value[0]).astype(np.dtype(target)),)
+            except (OverflowError, ValueError) as error:
+                raise Undefined(f"a number that is no {target}") from error
         return super().cast(value, source, target)
 
     def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
@@ -183,6 +187,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "sign": _elementwise(lambda a: (a > 0) - (a < 0), 1),
     "floor": _elementwise(lambda a: a // 1, 1),
     "ceil": _elementwise(lambda a: -(-a // 1), 1),
+    "round": _elementwise(round, 1),
     "lt": np.less,
     "le": np.less_equal,
     "gt": np.greater,

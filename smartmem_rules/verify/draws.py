@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.instantiate import DTYPE_CLASSES
 from smartmem_rules.tensor.values import Scope, evaluate
-from smartmem_rules.verify.roles import AXES, BOUND, PERMUTATION, Role
+from smartmem_rules.verify.roles import AXES, BOUND, PERMUTATION, Role, nodes
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16)
 _EXTENT_WEIGHTS = (50, 60, 60, 25, 35, 20, 10, 5, 5)
@@ -62,6 +62,25 @@ def bind_extents(formal: ast.Input, shape: Shape, known: Extents) -> None:
             if isinstance(item, ast.Name) and axis < len(shape):
                 known.setdefault(item.id, shape[axis])
             axis += 1
+
+
+def divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope: Scope) -> Iterator[tuple[str, int]]:
+    """The extents that a requirement `N % e == 0` wants to be multiples of e, where they are not."""
+    known = scope.with_values(**values)
+    for requirement in operator.requires:
+        for node in nodes(requirement):
+            match node:
+                case ast.Binary(
+                    operator="==",
+                    left=ast.Binary(operator="%", left=ast.Name(id=name), right=divisor),
+                    right=ast.Number(value=0),
+                ):
+                    try:
+                        wanted, actual = evaluate(divisor, known), values.get(name)
+                    except (DefinitionError, Unsupported):
+                        continue
+                    if isinstance(wanted, int) and isinstance(actual, int) and 1 < wanted <= 16 and actual % wanted:
+                        yield name, wanted
 
 
 @dataclass
@@ -213,6 +232,9 @@ class Draws:
             return tuple(self.random.sample(range(rank), rank))
         if role.use == AXES:
             number = min(rank, self.random.choice((1, 1, 1, 2, 2, 3)))
+            single = [a for s in shapes if len(s) == rank for a, n in enumerate(s) if n == 1]
+            if single and self.random.random() < 0.3:
+                return tuple(a - rank if self.random.random() < 0.35 else a for a in dict.fromkeys(single[:number]))
             axes = self.random.sample(range(rank), number)
             if self.random.random() < 0.3:
                 axes = list(range(rank - number, rank))
@@ -230,7 +252,8 @@ class Draws:
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
         kinds = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
-        match self.random.choices(kinds, (20, 15, 22, 8, 12, 8, 12, 8))[0]:
+        weights = (20, 15, 22, 8, 12, 8, 12, 8) if count <= 1 else (2, 2, 2, 1, 1, 1, 30, 1)
+        match self.random.choices(kinds, weights)[0]:
             case "factors":
                 return self.factors(elements)
             case "small":

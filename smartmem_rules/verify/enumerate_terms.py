@@ -23,6 +23,8 @@ from smartmem_rules.verify.terms import compute as compute_term
 SHAPE = (3, 4)
 VARIABLES = ("a", "b", "c")
 CONSTANTS = (0, 1)
+LARGE = 3
+"""The size from which on 0 is left out: what it annihilates would be most of all terms."""
 _SAMPLES = 2
 _DIGITS = 9
 MOST_TERMS = 6000
@@ -49,9 +51,7 @@ class Enumeration:
 class Enumerator:
     """Builds terms from smaller ones; of terms with one value only the first is built upon."""
 
-    def __init__(
-        self, operators: Sequence[str], size: int, instances: Instances, seed: int, constants: bool = True
-    ) -> None:
+    def __init__(self, operators: Sequence[str], size: int, instances: Instances, seed: int) -> None:
         self.operators = operators
         self.size = size
         self.instances = instances
@@ -60,7 +60,7 @@ class Enumerator:
         self.found.exact = used <= ORDERED
         self.domain: Domain = Rationals() if self.found.exact else Bounded()
         self.leaves = [Leaf(name, TensorType("float32", SHAPE)) for name in VARIABLES]
-        numbers = [Leaf(f"{n}", TensorType("float32", ()), n) for n in CONSTANTS] if constants else []
+        numbers = [Leaf(f"{n}", TensorType("float32", ()), n) for n in CONSTANTS if n or size < LARGE]
         self.samples = [self._sample(seed + i, [*self.leaves, *numbers]) for i in range(_SAMPLES)]
         self.first: dict[object, Entry] = {}
         self.by_size: dict[int, list[Entry]] = {0: []}

@@ -14,7 +14,9 @@ from typing import Any
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.instantiate import names_in
 
-MILLISECONDS = 5000
+MILLISECONDS = 120_000
+RESOURCES = 4_000_000, 20_000_000
+"""What z3 may spend on a question without the lemmas and with them: its own count, the same on a busy machine."""
 
 
 @dataclass
@@ -133,9 +135,10 @@ def _refute(
     z3: Any, facts: list[Any], lemmas: list[Any], names: list[str], translation: Translation, milliseconds: int
 ) -> Proof:
     reason = ""
-    for extra in ([], lemmas):
+    for extra, resources in zip(([], lemmas), RESOURCES, strict=True):
         solver = z3.Solver()
         solver.set("timeout", milliseconds)
+        solver.set("rlimit", resources)
         solver.add(*facts, *extra)
         answer = solver.check()
         if answer == z3.unsat:

@@ -41,20 +41,20 @@ def judge(
         prove: also try a proof for all values.
         files: the rule files beside the built-in ones, for the counterexample's snippet.
     """
-    began = time.perf_counter()
+    began = time.process_time()
     instances = Instances(base)
     match rule:
         case ast.Rewrite():
             report = _rewrite(rule, instances, seed, budget, prove, files)
         case ast.Eliminate():
-            report = _eliminate(rule, instances, seed, budget, prove)
+            report = _eliminate(rule, instances, seed, budget, prove, files)
         case ast.IndexRule():
             report = _index(rule, seed, prove)
         case ast.Table():
-            report = _table(rule, instances, seed, budget)
+            report = _table(rule, instances, seed, budget, files)
         case ast.Block():
-            report = _layout(rule, seed, budget)
-    return replace(report, seconds=time.perf_counter() - began)
+            report = _layout(rule, seed, budget, files)
+    return replace(report, seconds=time.process_time() - began)
 
 
 def _rewrite(
@@ -116,7 +116,9 @@ def _counterexample(
     return describe(rule, case, difference, seed, files)
 
 
-def _eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget: Budget, prove: bool) -> RuleReport:
+def _eliminate(
+    rule: ast.Eliminate, instances: Instances, seed: int, budget: Budget, prove: bool, files: Sequence[str]
+) -> RuleReport:
     outcome = test_eliminate(rule, instances, seed, budget)
     method = "every index of random instances, by the definition"
     if outcome.references:
@@ -144,7 +146,7 @@ def _eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget: Bud
             f"  on {operands}",
             f"  {reason}",
         )
-        snippet = _elimination_snippet(rule, seed, budget.trials)
+        snippet = _again(rule, seed, budget, files)
         return replace(
             report, verdict=r.FAILED, counterexample=Counterexample(reason, lines, snippet, {"term": term_text(term)})
         )
@@ -160,10 +162,13 @@ def _eliminate(rule: ast.Eliminate, instances: Instances, seed: int, budget: Bud
     return report
 
 
-def _elimination_snippet(rule: ast.Eliminate, seed: int, trials: int) -> str:
+def _again(rule: ast.Eliminate | ast.Table | ast.Block, seed: int, budget: Budget, files: Sequence[str]) -> str:
+    """Python that finds the same counterexample again."""
     return (
-        "import smartmem_rules as sm\n"
-        f"print(sm.verify(rule={rule.name!r}, seed={seed}, trials={trials}).rules[0].counterexample)\n"
+        "import smartmem_rules as sm\n\n"
+        f"found = sm.verify({list(files)!r}, rule={rule.name!r}, seed={seed}, trials={budget.trials}, jobs=1)\n"
+        "(report,) = found.rules\n"
+        "print(report.verdict, report.counterexample.summary if report.counterexample else '')\n"
     )
 
 
@@ -203,16 +208,17 @@ def _index_example(rule: ast.IndexRule, numbers: dict[str, int], left: int | Non
         summary = f"{named}: the sides differ"
     snippet = (
         "from smartmem_rules.language.rulebase import load_rules\n"
-        "from smartmem_rules.verify.indices import value\n\n"
+        "from smartmem_rules.verify.indices import applies, value\n\n"
         f"(rule,) = [r for r in load_rules([{rule.span.file!r}]).index_rules if r.name == {rule.name!r}]\n"
-        f"print(value(rule.left, {numbers!r}), value(rule.right, {numbers!r}))\n"
+        f"names = {numbers!r}\n"
+        "print(applies(rule, names), value(rule.left, names), value(rule.right, names))\n"
     )
     return Counterexample(
         summary, (f"{rule.span}: {rule.name} is wrong", f"  {summary}"), snippet, {"numbers": numbers}
     )
 
 
-def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget) -> RuleReport:
+def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:
     outcome = test_table(rule, instances, seed, budget)
     method = "the classes' own meaning, and generated pairs fused or eliminated"
     assumptions = (_SMALL, "a class stands for the operators of the rule base that have it")
@@ -222,13 +228,14 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget) -> 
     )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
-        return replace(report, verdict=r.FAILED, counterexample=Counterexample(outcome.failure, lines, ""))
+        found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
+        return replace(report, verdict=r.FAILED, counterexample=found)
     if outcome.untested:
         return replace(report, reason="no pair was found for " + ", ".join(outcome.untested))
     return report
 
 
-def _layout(rule: ast.Block, seed: int, budget: Budget) -> RuleReport:
+def _layout(rule: ast.Block, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:
     outcome = test_layouts(rule, seed, budget.trials)
     method = "every element of packed tensors found again where kernels look for it"
     report = RuleReport(
@@ -236,5 +243,6 @@ def _layout(rule: ast.Block, seed: int, budget: Budget) -> RuleReport:
     )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
-        return replace(report, verdict=r.FAILED, counterexample=Counterexample(outcome.failure, lines, ""))
+        found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
+        return replace(report, verdict=r.FAILED, counterexample=found)
     return report

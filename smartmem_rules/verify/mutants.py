@@ -12,16 +12,25 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.rulebase import RuleBase, load_rules
-from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
+from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
 from smartmem_rules.verify.cases import Search
+from smartmem_rules.verify.domains import Domain
+from smartmem_rules.verify.eliminations import positions
+from smartmem_rules.verify.evaluate import evaluate
+from smartmem_rules.verify.expressions import expression
 from smartmem_rules.verify.judge import judge
 from smartmem_rules.verify.mutate import Mutant, mutants_of
-from smartmem_rules.verify.results import FAILED, VACUOUS
+from smartmem_rules.verify.operators import single
+from smartmem_rules.verify.results import FAILED, VACUOUS, kind_of
 from smartmem_rules.verify.rewrites import Budget
 from smartmem_rules.verify.run import _alarm
+from smartmem_rules.verify.terms import Application, apply_operator
 
 SECONDS = 8.0
 FEW, MANY = 48, 240
@@ -44,6 +53,7 @@ class Fate:
     outcome: str
     reason: str = ""
     seconds: float = 0.0
+    kind: str = "rewrite"
 
 
 @dataclass(frozen=True)
@@ -78,18 +88,30 @@ class MutantReport:
         """Mutants that never apply where they would be wrong."""
         return sum(f.outcome == "discarded" for f in self.fates)
 
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        """For each kind of rule the mutants that were caught, and all that may be wrong rules."""
+        found: dict[str, tuple[int, int]] = {}
+        for fate in self.fates:
+            if fate.outcome in ("caught", "survived"):
+                caught, total = found.get(fate.kind, (0, 0))
+                found[fate.kind] = caught + (fate.outcome == "caught"), total + 1
+        return found
+
     def data(self) -> dict[str, Any]:
         """The report as JSON."""
         return {
             "total": self.total,
             "caught": self.caught,
+            "kinds": {kind: {"caught": c, "total": t} for kind, (c, t) in self.by_kind().items()},
             "survivors": [{"rule": f.rule, "change": f.change, "reason": f.reason} for f in self.survivors],
             "equivalent": [
                 {"rule": f.rule, "change": f.change, "reason": f.reason}
                 for f in self.fates
                 if f.outcome == "equivalent"
             ],
-            "discarded": self.discarded,
+            "discarded": [
+                {"rule": f.rule, "change": f.change, "reason": f.reason} for f in self.fates if f.outcome == "discarded"
+            ],
             "seconds": round(self.seconds, 2),
         }
 
@@ -138,7 +160,7 @@ def _start(state: tuple[RuleBase, list[Mutant], int]) -> None:
 def _judge_one(place: int) -> Fate:
     assert _state is not None
     base, mutants, seed = _state
-    began = time.perf_counter()
+    began = time.process_time()
     mutant = mutants[place]
     try:
         with _alarm(3 * SECONDS):
@@ -148,7 +170,7 @@ def _judge_one(place: int) -> Fate:
     except (ValueError, IndexError, ZeroDivisionError, OverflowError) as failure:
         # a definition that no longer computes anything is found by whoever loads it
         outcome, reason = "caught", str(failure)
-    return Fate(mutant.name, mutant.change, outcome, reason, time.perf_counter() - began)
+    return Fate(mutant.name, mutant.change, outcome, reason, time.process_time() - began, kind_of(mutant.rule))
 
 
 @dataclass
@@ -179,8 +201,8 @@ def _fate(mutant: Mutant, base: RuleBase, seed: int, trials: int) -> tuple[str, 
         if report.verdict == FAILED:
             return "caught", ""
         if report.trials == 0:
-            return "discarded", "the other guards and the types of both sides imply the guard"
-        equal = f"both sides are equal at {report.trials} instances that the guard refuses"
+            return "discarded", "the rest of the rule and the types of both sides imply it"
+        equal = f"both sides are equal at all {report.trials} instances that only the mutant takes"
         return ("survived" if trials < MANY else "equivalent"), f"{equal}: it says where the rule pays"
     prove = isinstance(rule, ast.IndexRule)
     report = judge(rule, definitions, seed, Budget(trials, SECONDS, HOPELESS), prove=prove)
@@ -194,20 +216,68 @@ def _fate(mutant: Mutant, base: RuleBase, seed: int, trials: int) -> tuple[str, 
 def _with_refusals(mutant: Mutant, base: RuleBase, seed: int, fate: tuple[str, str]) -> tuple[str, str]:
     """A survivor whose change the engine itself turns down wherever it would show is no wrong rule."""
     rule = mutant.rule
+    if mutant.operator is not None:
+        return _with_refused_instances(mutant, base, seed, fate)
     if not isinstance(rule, ast.Rewrite):
         return fate
     original = next(r for r in base.rewrites if r.name == mutant.name)
     instances = Instances(base)
     search = Search(original, original.left, original.right, instances, seed)
     changed = Search(rule, rule.left, rule.right, instances, seed)
-    refused = 0
+    refused = same = 0
     for case in itertools.islice(search.cases(CASES), CASES):
-        if case is not None:
-            other = changed.build(dict(case.choices))
-            refused += other is not None and other.satisfied and other.right is None
+        other = None if case is None else changed.build(dict(case.choices))
+        if case is None or other is None or not other.satisfied:
+            continue
+        refused += other.right is None
+        if case.right is not None and other.right is not None:
+            first = expression(case.right)
+            if first is None or first != expression(other.right):
+                same = -CASES
+            same += 1
     if refused:
         return "discarded", f"{fate[1]}; at {refused} others the engine refuses it, because the sides differ in type"
+    if same > 0 and mutant.change.startswith("right side"):
+        return "equivalent", f"{fate[1]}; the right side is the same expression as the rule's at {same} others"
     return fate
+
+
+def _with_refused_instances(mutant: Mutant, base: RuleBase, seed: int, fate: tuple[str, str]) -> tuple[str, str]:
+    """A changed definition that computes the same or nothing at instances of the unchanged one is no wrong view."""
+    assert mutant.operator is not None
+    old, new = mutant.operator
+    changed = Instances(_definitions(mutant, base))
+    refused = same = 0
+    for case in itertools.islice(single(old, Instances(base), seed, strict=False).cases(MANY), MANY):
+        if case is None or not isinstance(case.left, Application) or case.left.instance.operator is not old:
+            continue
+        try:
+            term = apply_operator(
+                old.name, list(case.left.operands), case.left.attributes, case.left.outputs, 0, changed
+            )
+        except (Unsupported, DefinitionError):
+            refused += 1
+            continue
+        if term.instance.operator is new and not _same_elements(term, case.left):
+            return fate
+        refused += term.instance.operator is not new
+        same += term.instance.operator is new
+    if refused:
+        return "discarded", f"at {refused} instances the changed definition does not apply, at {same} it is the same"
+    return "equivalent", f"the same elements at all {same} instances"
+
+
+def _same_elements(one: Application, other: Application) -> bool:
+    """Whether two views of the same operands give the same elements."""
+    if one.instance.equations == other.instance.equations:
+        return True
+    named = {operand_name(i): (positions(o.type),) for i, o in enumerate(one.operands) if o is not None}
+    try:
+        first, second = (evaluate(t.instance.equations, named, Domain()) for t in (one, other))
+    except (IndexError, ValueError):
+        return False
+    names = [output_name(place) for place in range(len(other.instance.outputs))]
+    return all(np.array_equal(first[name][0], second[name][0]) for name in names)
 
 
 def _definitions(mutant: Mutant, base: RuleBase) -> Definitions:

@@ -6,7 +6,7 @@ not where it is right, and a guard `c > 0` of an index rule repeats what the lan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ N = TypeVar("N", bound=ast.Syntax)
 Changes = Callable[[ast.Syntax], Iterable[tuple[ast.Syntax, str]]]
 
 _PROFIT = frozenset({"constant", "uses"})
+_UNASKED = "unasked"
 _ACTIONS = ("keep", "fuse", "eliminate1", "eliminate2", "eliminate_both", "through", "depends", "break")
 
 
@@ -93,6 +94,7 @@ def _rewrite(rule: ast.Rewrite, base: RuleBase) -> Iterator[Mutant]:
         yield Mutant(rule.name, f"right side: {text}", replace(rule, right=side))
     for side, text in variants(rule.left, _left_changes):
         yield Mutant(rule.name, f"left side: {text}", replace(rule, left=side))
+    yield from _unasked(rule)
     for word in rule.relaxes:
         if word != "reassociation" and "reassociation" not in rule.relaxes:
             yield Mutant(
@@ -178,21 +180,46 @@ def _operator_changes(node: ast.PatternOperator, base: RuleBase) -> Iterator[tup
     if node.operator in _KIN and _KIN[node.operator] in base.operators:
         yield replace(node, operator=_KIN[node.operator]), f"{node.operator} became {_KIN[node.operator]}"
     for place, attribute in enumerate(node.attributes):
+        if _is_default(attribute, overloads):
+            continue  # left out it is the same
         rest = node.attributes[:place] + node.attributes[place + 1 :]
         yield replace(node, attributes=rest), f"{attribute.name} of {node.operator} left out"
+
+
+def _is_default(attribute: ast.PatternAttribute, overloads: Sequence[ast.Operator]) -> bool:
+    defaults = [a.default for o in overloads for a in o.attributes if a.name == attribute.name]
+    return isinstance(attribute.value, ast.Number | ast.Text) and all(
+        isinstance(d, ast.Number | ast.Text) and d.value == attribute.value.value for d in defaults
+    )
 
 
 def _left_changes(node: ast.Syntax) -> Iterator[tuple[ast.Syntax, str]]:
     match node:
         case ast.PatternNumber(value=value):
             yield replace(node, value=value + 1), f"{value} became {value + 1}"
-        case ast.PatternOperator(attributes=attributes):
-            for place, attribute in enumerate(attributes):
-                if isinstance(attribute.value, ast.Number):
-                    rest = attributes[:place] + attributes[place + 1 :]
-                    yield replace(node, attributes=rest), f"{attribute.name} of {node.operator} not asked for"
         case _:
             return
+
+
+def _unasked(rule: ast.Rewrite) -> Iterator[Mutant]:
+    """The left side with an attribute that may be anything but what it has to be."""
+    literals: dict[str, ast.Number] = {}
+
+    def changes(node: ast.Syntax) -> Iterator[tuple[ast.Syntax, str]]:
+        if isinstance(node, ast.PatternOperator):
+            for place, attribute in enumerate(node.attributes):
+                if isinstance(attribute.value, ast.Number):
+                    text = f"{attribute.name} of {node.operator} not asked for"
+                    literals[text] = attribute.value
+                    free = replace(attribute, value=ast.Name(attribute.span, _UNASKED))
+                    yield (
+                        replace(node, attributes=(*node.attributes[:place], free, *node.attributes[place + 1 :])),
+                        text,
+                    )
+
+    for side, text in variants(rule.left, changes):
+        asked = ast.Binary(rule.span, "==", ast.Name(rule.span, _UNASKED), literals[text])
+        yield Mutant(rule.name, f"left side: {text}", replace(rule, left=side), asked)
 
 
 # --- the other kinds -----------------------------------------------------------------------------------
@@ -203,7 +230,7 @@ def _eliminate(rule: ast.Eliminate, base: RuleBase) -> Iterator[Mutant]:
         if overload.internal or (overload.onnx is not None and overload.onnx.until is not None):
             continue  # its definition is the only source of what it means
         for place, equation in enumerate(overload.equations):
-            if not (equation.view or (isinstance(equation.body, ast.Subscript) and equation.body.default is not None)):
+            if not (equation.view or _with_default(equation)):
                 continue  # never a view
             for body, text in variants(equation.body, _definition_changes):
                 equations = (
@@ -214,10 +241,20 @@ def _eliminate(rule: ast.Eliminate, base: RuleBase) -> Iterator[Mutant]:
                 yield Mutant(
                     rule.name, f"definition: {text}", rule, None, (overload, replace(overload, equations=equations))
                 )
+        if not any(equation.view for equation in overload.equations) and not _may_be_view(overload):
+            continue
         for place, let in enumerate(overload.lets):
             for value, text in variants(let.value, _definition_changes):
                 lets = (*overload.lets[:place], replace(let, value=value), *overload.lets[place + 1 :])
                 yield Mutant(rule.name, f"{let.name}: {text}", rule, None, (overload, replace(overload, lets=lets)))
+
+
+def _with_default(equation: ast.EquationSyntax) -> bool:
+    return isinstance(equation.body, ast.Subscript) and equation.body.default is not None
+
+
+def _may_be_view(overload: ast.Operator) -> bool:
+    return any(_with_default(equation) for equation in overload.equations)
 
 
 def _definition_changes(node: ast.Syntax) -> Iterator[tuple[ast.Syntax, str]]:

@@ -1,54 +1,36 @@
 """Proofs by z3 beyond index rules: elementwise algebra over the reals, views of fixed rank for all extents.
 
 An elementwise rewrite is proved for one scalar of each operand: operands that broadcast reach every element of the
-result as some scalar, and both sides have one shape, because the engine refuses all else.  A view is proved to stay
-inside its operand, for every extent at once.
+result as some scalar, and both sides have one shape, because the engine refuses all else.  Guards about numbers are
+assumed; those about shapes are not needed.  Both sides are defined at the same points, as far as the rule does not
+relax `nan` or `infinities`.  A view is proved to stay inside its operand, for every extent at once.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, TensorType, reads
-from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import FLOATS
 from smartmem_rules.verify.case import Case
 from smartmem_rules.verify.cases import Search
+from smartmem_rules.verify.formulas import Formulas, Unprovable
 from smartmem_rules.verify.rewrites import directions
-from smartmem_rules.verify.terms import Leaf, Term
+from smartmem_rules.verify.terms import leaves
 
-MILLISECONDS = 3000
-_CASES = 12
-_ARITHMETIC = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "neg",
-        "div",
-        "recip",
-        "abs",
-        "min",
-        "max",
-        "select",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "eq",
-        "ne",
-        "and",
-        "or",
-        "not",
-        "sign",
-    ]
-)
+MILLISECONDS = 20_000
+RESOURCES = 8_000_000
+"""What z3 may spend on one question: its own count, so that a busy machine changes no verdict."""
+_CASES = 160
+_TRIES = 40
+MARKERS = (-0.8828125, 0.6171875, 1.3671875, 2.1171875, 3.8828125)
+"""Numbers that no definition has: where they turn up in a formula they stand for the attribute that has them."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +40,6 @@ class Proof:
     answer: str
     method: str = ""
     reason: str = ""
-
-
-class Unprovable(Exception):
-    """A rule is outside of what is proved; the message says why."""
 
 
 def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
@@ -80,101 +58,94 @@ def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
 
 def _prove_direction(rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, instances: Instances, z3: Any) -> None:
     search = Search(rule, left, right, instances, 0)
-    for case in itertools.islice(search.cases(8 * _CASES), 8 * _CASES):
-        if case is None or case.left.type.dtype not in FLOATS or min(case.left.type.shape, default=0) < 2:
+    reason = Unprovable("no instance of floats or truth values was found")
+    for case in _generic(search, left, instances):
+        try:
+            return _prove_case(rule, left, right, case, instances, z3)
+        except Unprovable as why:
+            reason = why
+            if "two attributes" not in str(why):
+                break
+    raise reason
+
+
+def _generic(search: Search, left: ast.Pattern, instances: Instances) -> Iterator[Case]:
+    """Instances of floats whose attributes are numbers that nothing else is."""
+    names = _float_attributes(left, instances)
+    wanted = (*FLOATS, "bool")
+    source = random.Random(0)
+    for number, case in enumerate(search.cases(_CASES)):
+        if number >= _CASES:
+            return
+        if case is None or {leaf.type.dtype for leaf in leaves(case.left).values()} - set(wanted):
             continue
-        if rule.guards and _depends_on_values(search):
-            raise Unprovable("its guards speak of the values of constants")
-        # without attributes and single values every instance has the same formula
-        _prove_case(case, z3)
-        return
-    raise Unprovable("no instance of floats was found")
+        if not names:
+            yield case
+            continue
+        for _ in range(_TRIES):
+            slots = [f"name:{n}" for n in names if case.choices.get(f"name:{n}") is not None]
+            if len(slots) > len(MARKERS):
+                break
+            changed = {**case.choices, **dict(zip(slots, source.sample(MARKERS, len(slots)), strict=True))}
+            marked = search.build(changed)
+            if marked is not None and marked.satisfied and marked.right is not None:
+                yield marked
+        yield case
 
 
-def _depends_on_values(search: Search) -> bool:
-    return bool(search.hints.uniform or search.hints.near)
+def _float_attributes(pattern: ast.Pattern, instances: Instances) -> list[str]:
+    """The names that a left side gives to attributes that are floats."""
+    if not isinstance(pattern, ast.PatternOperator):
+        return []
+    overloads = instances.base.operators.get(pattern.operator, ())
+    kinds = {a.name: a.kind for o in overloads for a in o.attributes}
+    kinds |= {i.name: str(i.constant) for o in overloads for i in o.inputs if i.constant is not None}
+    own = [a.value.id for a in pattern.attributes if kinds.get(a.name) == "float" and isinstance(a.value, ast.Name)]
+    below = [n for a in pattern.arguments for n in _float_attributes(a, instances)]
+    return list(dict.fromkeys([*own, *below]))
 
 
-def _prove_case(case: Case, z3: Any) -> None:
+def _prove_case(
+    rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, case: Case, instances: Instances, z3: Any
+) -> None:
     assert case.right is not None
-    formulas = Formulas(z3)
-    # only what the sides divide by is assumed not to be zero
-    left, right = formulas.term(case.left), formulas.term(case.right)
+    formulas = Formulas(z3, instances, _near(rule))
+    one = formulas.side(left, case.left, matched=True)
+    finite, formulas.conditions = formulas.conditions, []
+    real, formulas.real = formulas.real, []
+    other = formulas.side(right, case.right, matched=False)
+    guards = [g for guard in rule.guards if (g := formulas.guard(guard)) is not None]
+    facts = [*guards, *formulas.axioms]
+    known = [*facts, *finite, *real]
+    divides = {"nan", "infinities"} & set(rule.relaxes)
+    others = [*formulas.real, *formulas.conditions]
+    if others and not divides:
+        _refute(z3, known, z3.Not(z3.And(*others)), "the right side is not defined wherever the left is")
+    kept = [*([] if "nan" in rule.relaxes else real), *([] if divides else finite)]
+    if kept:
+        _refute(z3, [*facts, *others], z3.Not(z3.And(*kept)), "the left side is not defined wherever the right is")
+    differs = "one scalar of each side differs"
+    if formulas.unknown:
+        differs += f" if {', '.join(formulas.unknown)} may give anything"
+    _refute(z3, [*known, *others], one != other, differs)
+
+
+def _near(rule: ast.Rewrite) -> list[float]:
+    from smartmem_rules.verify.roles import hints_of
+
+    return hints_of(rule.guards, rule.right).near
+
+
+def _refute(z3: Any, known: list[Any], wrong: Any, what: str) -> None:
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS)
-    solver.add(*formulas.nonzero, left != right)
+    solver.set("rlimit", RESOURCES)
+    solver.add(*known, wrong)
     answer = solver.check()
     if answer == z3.sat:
-        raise Unprovable("z3 finds numbers at which one scalar of each side differs")
+        raise Unprovable(f"z3 finds numbers at which {what}")
     if answer != z3.unsat:
         raise Unprovable(f"z3: {solver.reason_unknown()}")
-
-
-class Formulas:
-    """Translates elementwise terms into real arithmetic, one variable for each leaf."""
-
-    def __init__(self, z3: Any) -> None:
-        self.z3 = z3
-        self.nonzero: list[Any] = []
-        self.names: dict[str, Any] = {}
-
-    def term(self, term: Term) -> Any:
-        """A term at one element."""
-        if isinstance(term, Leaf):
-            if term.number is not None:
-                return self.z3.RealVal(repr(term.number))
-            return self.names.setdefault(term.name, self.z3.Real(term.name))
-        if len(term.instance.equations) != 1:
-            raise Unprovable(f"{term.operator} computes in several steps")
-        equation = term.instance.equations[0]
-        if term.attributes:
-            raise Unprovable("an attribute may change the formula")
-        operands = {f"${i}": self.term(o) for i, o in enumerate(term.operands) if o is not None}
-        for read in reads(equation.body):
-            # the last axes line up, and an extent of 1 is read at 0: broadcasting, and nothing else
-            if len(read.indices) > len(equation.variables):
-                raise Unprovable(f"{term.operator} is not elementwise")
-            aligned = equation.variables[len(equation.variables) - len(read.indices) :]
-            for index, var in zip(read.indices, aligned, strict=True):
-                if index not in (variable(var), Index(0)):
-                    raise Unprovable(f"{term.operator} is not elementwise")
-        return self.expression(equation.body, operands)
-
-    def expression(self, expr: Expr, operands: Mapping[str, Any]) -> Any:
-        """An expression at one element."""
-        match expr:
-            case Const(value=value):
-                if isinstance(value, float) and value in (float("inf"), float("-inf")):
-                    raise Unprovable("an infinity is no real number")
-                return self.z3.RealVal(repr(value)) if not isinstance(value, bool) else self.z3.BoolVal(value)
-            case Read(tensor=tensor) if tensor in operands:
-                return operands[tensor]
-            case Apply(function="cast", arguments=(argument,), dtype=dtype) if (
-                dtype in FLOATS and argument.dtype in FLOATS
-            ):
-                return self.expression(argument, operands)
-            case Apply(function=function, arguments=arguments) if function in _ARITHMETIC:
-                return self._apply(function, [self.expression(a, operands) for a in arguments])
-            case Apply(function=function):
-                raise Unprovable(f"{function} is not arithmetic")
-            case _:
-                raise Unprovable("it reduces or moves elements")
-
-    def _apply(self, function: str, values: list[Any]) -> Any:
-        z3 = self.z3
-        a, b = values[0], values[-1]
-        if function in ("div", "recip"):
-            divisor = b if function == "div" else a
-            self.nonzero.append(divisor != 0)
-            return a / divisor if function == "div" else 1 / divisor
-        plain = {"neg": lambda: -a, "not": lambda: z3.Not(a), "abs": lambda: z3.If(a >= 0, a, -a),
-                 "sign": lambda: z3.If(a > 0, 1.0, z3.If(a < 0, -1.0, 0.0)),
-                 "add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b,
-                 "min": lambda: z3.If(a <= b, a, b), "max": lambda: z3.If(a >= b, a, b),
-                 "lt": lambda: a < b, "le": lambda: a <= b, "gt": lambda: a > b, "ge": lambda: a >= b,
-                 "eq": lambda: a == b, "ne": lambda: a != b, "and": lambda: z3.And(a, b), "or": lambda: z3.Or(a, b),
-                 "select": lambda: z3.If(a, b, values[2])}  # fmt: skip
-        return plain[function]()
 
 
 # --- views -----------------------------------------------------------------------------------------------

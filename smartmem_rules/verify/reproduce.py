@@ -1,4 +1,4 @@
-"""Computes both sides of a rule at one given instance: what pasted counterexamples call."""
+"""Computes both sides of a rule at one given instance: what pasted counterexamples and saved ones call."""
 
 from __future__ import annotations
 
@@ -16,6 +16,26 @@ from smartmem_rules.verify.rewrites import directions
 from smartmem_rules.verify.terms import compute, leaves
 
 
+class NoLongerApplies(ValueError):
+    """The rule was changed: it does not take the instance of a counterexample any more."""
+
+
+def agree(left: Array, right: Array, tolerance: float = 0.0) -> bool:
+    """Whether two results are the same: the same NaN, infinities and signs of zero, and numbers within a tolerance."""
+    if left.shape != right.shape or left.dtype == bool or right.dtype == bool or tolerance == 0 == _floating(left):
+        return left.shape == right.shape and bool(np.all(left == right))
+    a, b = left.astype(np.float64), right.astype(np.float64)
+    with np.errstate(all="ignore"):
+        close = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
+    zeros = (a == 0) & (b == 0)
+    same = np.where(zeros, (np.signbit(a) == np.signbit(b)) | (not _floating(left)), close)
+    return bool(np.all(same | (np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b))))
+
+
+def _floating(values: Array) -> bool:
+    return values.dtype.kind == "f"
+
+
 def both_sides(
     files: Sequence[str | Path], rule: str, choices: Mapping[str, Any], tensors: Mapping[str, Array]
 ) -> tuple[Array, Array]:
@@ -27,7 +47,8 @@ def both_sides(
         tensors: elements; Python numbers are computed exactly, all others by numpy.
 
     Raises:
-        ValueError: there is no such rule, or the instance no longer satisfies it.
+        ValueError: there is no such rule.
+        NoLongerApplies: the rule does not take the instance any more.
     """
     base = load_rules(files)
     instances = Instances(base)
@@ -46,4 +67,4 @@ def both_sides(
                         values[name] = (np.broadcast_to(number, leaf.type.shape),)
             sides = [compute(side, values, domain)[0] for side in (case.left, case.right)]
             return np.broadcast_to(sides[0], case.left.type.shape), np.broadcast_to(sides[1], case.left.type.shape)
-    raise ValueError(f"the instance does not satisfy the rule {rule} any more")
+    raise NoLongerApplies(f"the instance does not satisfy the rule {rule} any more")

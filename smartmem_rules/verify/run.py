@@ -16,12 +16,13 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
+from smartmem_rules.language.verdicts import record
 from smartmem_rules.verify.judge import Rule, judge
-from smartmem_rules.verify.results import FAILED, UNKNOWN, RuleReport, Verification
+from smartmem_rules.verify.results import UNKNOWN, RuleReport, Verification, kind_of
 from smartmem_rules.verify.rewrites import TRIALS, Budget
 
 SECONDS = 60.0
-"""For one rule, at most."""
+"""Of processor time for one rule, at most."""
 PATIENCE = 10.0
 """Seconds beyond its budget after which a rule is given up in the midst of an instance."""
 SEED = 1
@@ -47,7 +48,7 @@ def verify(
         files: rule files; the built-in rules are loaded with them, but not judged.
         rule: only the rule of this name.
         prove: also try proofs by z3.
-        budget: seconds for one rule.
+        budget: seconds of processor time for one rule.
         seed: of all random choices.
         trials: satisfied instances with values that each rule gets.
         jobs: processes; by default one for each of up to eight cores.
@@ -62,6 +63,7 @@ def verify(
     state = base, seed, budget, trials, prove, paths
     count = min(len(chosen), jobs or min(8, os.cpu_count() or 1))
     reports = _parallel(state, chosen, count, progress) if count > 1 else _serial(state, chosen, progress)
+    record(reports, base)
     return Verification(reports, seed, time.perf_counter() - began)
 
 
@@ -102,34 +104,33 @@ def _judge_one(place: int) -> RuleReport:
         try:
             return judge(rule, base, seed, Budget(trials, seconds), prove, files)
         except TimeoutError:
-            return _timed_out(rule, seconds)
+            return _undecided(rule, seconds, f"one instance took longer than the {seconds:.0f} s of the budget")
+        except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as failure:
+            # one rule that breaks the evaluator must not take the verdicts on all others with it
+            return _undecided(rule, 0.0, f"an instance could not be computed: {type(failure).__name__}: {failure}")
 
 
-def _timed_out(rule: Rule, seconds: float) -> RuleReport:
-    kind = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}.get(
-        type(rule).__name__, "layout"
-    )
-    reason = f"one instance took longer than the {seconds:.0f} s of the budget"
-    return RuleReport(rule.name, kind, rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
+def _undecided(rule: Rule, seconds: float, reason: str) -> RuleReport:
+    return RuleReport(rule.name, kind_of(rule), rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
 
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after some seconds, where the platform can."""
-    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+    """Raise TimeoutError after some seconds of processor time, where the platform can."""
+    if not hasattr(signal, "SIGPROF") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ring(number: int, frame: object) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _start(state: tuple[RuleBase, int, float, int, bool, tuple[str, ...]]) -> None:
@@ -172,36 +173,3 @@ def _weight(rule: Rule) -> int:
     span = rule.span
     table = 100 if not isinstance(rule, Rewrite) and hasattr(rule, "cells") else 0
     return span.end_line - span.line + table
-
-
-def save(report: RuleReport, folder: Path) -> Path | None:
-    """Keep a counterexample as a test file; gives its path."""
-    found = report.counterexample
-    if report.verdict != FAILED or found is None or not found.snippet:
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"test_{report.name}.py"
-    lines = [
-        f'"""{found.summary}"""',
-        "",
-        *(f"# {line}" for line in found.lines),
-        "",
-        *_as_test(found.snippet, report.name),
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def _as_test(snippet: str, name: str) -> list[str]:
-    lines = snippet.rstrip().splitlines()
-    imports = [line for line in lines if line.startswith(("import ", "from "))]
-    rest = [line for line in lines if line not in imports and line and not line.startswith("print(")]
-    check = (
-        ["    np.testing.assert_allclose(left.astype(float), right.astype(float), rtol=1e-4)"]
-        if "left, right" in snippet
-        else []
-    )
-    shown = [line.replace("print(", "", 1) for line in lines if line.startswith("print(")]
-    if not check:
-        rest += [f"_ = ({line}" for line in shown]
-    return [*imports, "", "", f"def test_{name}() -> None:", *(f"    {line}" for line in rest), *check]

@@ -23,17 +23,15 @@ from smartmem_rules.tensor.expr import (
     Read,
     inline,
     own_indices,
-    refresh,
     substitute_reads,
-    substitute_variables,
     walk,
 )
-from smartmem_rules.tensor.index import variable
 from smartmem_rules.verify.case import Case
 from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.counterexample import term_text
 from smartmem_rules.verify.domains import Undefined
 from smartmem_rules.verify.evaluate import TooLarge, evaluate
+from smartmem_rules.verify.expressions import renamed
 from smartmem_rules.verify.operands import draw_values
 from smartmem_rules.verify.operators import application, names_of, run_time_formals, single
 from smartmem_rules.verify.rewrites import Budget, Trial
@@ -72,7 +70,7 @@ def test_table(table: ast.Table, instances: Instances, seed: int, budget: Budget
             )
             return outcome
     operators = _by_class(instances, by_layout, seed)
-    budget.started = time.perf_counter()
+    budget.started = time.process_time()
     for number, ((first, second), words) in enumerate(table.cells.items()):
         if words[0] in ("keep", "break"):
             continue
@@ -230,7 +228,7 @@ def _fuse(first: Sequence[Equation], both: Sequence[Equation]) -> list[Equation]
     """The equations of a pair in which the first operator's result is never stored."""
     names = FreshNames("f")
     # inlining asks for names that occur nowhere else
-    produced = _renamed(first[-1], FreshNames("g"))
+    produced = renamed(first[-1], FreshNames("g"))
     fused: list[Equation] = []
     for equation in both:
         if equation.tensor == produced.tensor:
@@ -245,14 +243,6 @@ def _fuse(first: Sequence[Equation], both: Sequence[Equation]) -> list[Equation]
             Equation(equation.tensor, equation.variables, substitute_reads(equation.body, replace), equation.type)
         )
     return fused
-
-
-def _renamed(equation: Equation, names: FreshNames) -> Equation:
-    variables = tuple(names.var(v.extent) for v in equation.variables)
-    values = {old: variable(new) for old, new in zip(equation.variables, variables, strict=True)}
-    return Equation(
-        equation.tensor, variables, refresh(substitute_variables(equation.body, values), names), equation.type
-    )
 
 
 class _NoSearch:

@@ -17,8 +17,8 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import DTYPES
-from smartmem_rules.tensor.instantiate import instantiate_overload, operand_name, output_name
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.instantiate import instantiate_overload
+from smartmem_rules.tensor.interpret import evaluate_instance
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -89,6 +89,4 @@ def _run(operator: ast.Operator, node: onnx.NodeProto, operands: Sequence[Array 
     read, given = split_operands(operator, names, attributes, scope)
     wanted = len(node.output)
     instance = instantiate_overload(rules(), operator, [None if n is None else types[n] for n in read], given, wanted)
-    tensors = {operand_name(place): values[n] for place, n in enumerate(read) if n is not None}
-    results = evaluate_equations(instance.equations, tensors)
-    return tuple(results[output_name(place)] for place in range(wanted))
+    return tuple(evaluate_instance(instance, [None if n is None else values[n] for n in read]))

@@ -57,7 +57,8 @@ def damage_cut(path: Path) -> None:
 def damage_bit(path: Path) -> None:
     data = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as archive:
-        at = archive.getinfo("constants/0.bin").header_offset + 80
+        info = archive.getinfo("constants/0.bin")
+        at = data.index(archive.read(info), info.header_offset)
     data[at] ^= 1
     path.write_bytes(bytes(data))
 
@@ -103,7 +104,7 @@ def _rewrite(path: Path, change: object) -> None:
         (damage_text, "damaged"),
         (damage_other_zip, "no plan of smartmem"),
         (damage_key, "damaged.*slots"),
-        (damage_version, "version 99, this program reads version 1"),
+        (damage_version, "version 99, this program reads version 2"),
         (damage_tensor, "tensors that it does not hold: y"),
     ],
 )

@@ -22,8 +22,9 @@ from smartmem_rules.tensor.expr import (
     Select,
     TensorType,
 )
-from smartmem_rules.tensor.index import Index, Var, div, gathered, lookup, mod, ravel, unravel, variable
+from smartmem_rules.tensor.index import Index, Var, div, mod, variable
 from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RNG = np.random.default_rng(7)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,28 +17,79 @@ from click.testing import CliRunner
 import smartmem_rules as sm
 from smartmem_rules.cli import main
 from smartmem_rules.language.diagnostics import LanguageError
+from smartmem_rules.verify.reproduce import agree
+from smartmem_rules.verify.results import Verification
+from smartmem_rules.verify.save import save
 
 UNSOUND = Path(__file__).parents[1] / "corpus" / "unsound"
 
 
+@cache
+def verified(path: Path) -> Verification:
+    return sm.verify(path, jobs=1, budget=20)
+
+
 @pytest.mark.parametrize("path", sorted(UNSOUND.glob("*.smr")), ids=lambda path: path.stem)
 def test_every_planted_unsound_rule_is_caught(path: Path) -> None:
-    found = sm.verify(path, jobs=1, budget=20)
+    found = verified(path)
     missed = [report.name for report in found.rules if report.verdict != "failed"]
     assert not missed, f"seed {found.seed}"
     assert all(report.counterexample is not None for report in found.rules)
 
 
-@pytest.mark.parametrize("name", ["reciprocal_of_product_misprinted", "sum_of_quotients", "root_of_square"])
-def test_a_counterexample_can_be_pasted(name: str) -> None:
-    file = UNSOUND / ("dnnfusion_as_printed.smr" if "misprinted" in name else "floats.smr")
-    (report,) = sm.verify(file, rule=name, jobs=1).rules
-    assert report.counterexample is not None
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
-        exec(compile(report.counterexample.snippet, "<pasted>", "exec"), {})
-    left, right = shown.getvalue().splitlines()
-    assert left != right
+@pytest.mark.parametrize("path", sorted(UNSOUND.glob("*.smr")), ids=lambda path: path.stem)
+def test_a_counterexample_can_be_pasted(path: Path) -> None:
+    for report in verified(path).rules:
+        assert report.counterexample is not None
+        shown = io.StringIO()
+        names: dict[str, Any] = {}
+        with contextlib.redirect_stdout(shown):
+            exec(compile(report.counterexample.snippet, "<pasted>", "exec"), names)
+        if report.kind == "rewrite":
+            assert not agree(names["left"], names["right"]), report.name
+        elif report.kind == "index":
+            holds, left, right = shown.getvalue().split()
+            assert holds == "True"
+            assert left != right
+        else:
+            assert shown.getvalue().startswith("failed")
+
+
+@pytest.mark.parametrize("path", sorted(UNSOUND.glob("*.smr")), ids=lambda path: path.stem)
+def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_path: Path) -> None:
+    for report in verified(path).rules:
+        saved = save(report, tmp_path)
+        assert saved is not None
+        names: dict[str, Any] = {}
+        exec(compile(saved.read_text(), str(saved), "exec"), names)
+        with pytest.raises(AssertionError):
+            names[f"test_{report.name}"]()
+
+
+def test_pytest_collects_saved_counterexamples(tmp_path: Path) -> None:
+    reports = verified(UNSOUND / "indices.smr").rules
+    for report in reports:
+        save(report, tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    assert f"{len(reports)} failed" in ran.stdout, ran.stdout
+
+
+def test_a_saved_counterexample_passes_when_the_rule_is_mended(tmp_path: Path) -> None:
+    file = tmp_path / "mended.smr"
+    wrong = "rewrite mended in algebra  # wrong, then guarded\n    Sub(x, y) => Sub(y, x)\n"
+    file.write_text(wrong)
+    (report,) = sm.verify(file, jobs=1).rules
+    saved = save(report, tmp_path)
+    assert saved is not None
+    file.write_text(
+        "rewrite mended in algebra  # wrong, then guarded\n    Sub(x, y) => Sub(y, x)\n    where rank(x) > 9\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(saved.read_text(), str(saved), "exec"), names)
+    names["test_mended"]()
 
 
 def test_rules_kept_as_warnings_are_wrong() -> None:

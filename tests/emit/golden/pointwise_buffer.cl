@@ -8,7 +8,7 @@ __kernel void smr_kernel(
         for (int i1 = 0; i1 < 1; ++i1) {
             const float8 t1 = *(__global const smr_float8*)(p0 + i0 * 10);
             const float8 t2 = smr_tanh8(t1);
-            const float8 t3 = *(__global const smr_float8*)(p1 + 0);
+            const float8 t3 = *(__global const float8*)(p1 + 0);
             const float8 t4 = (t2 + t3);
             *(__global smr_float8*)(p2 + i0 * 10) = t4;
         }

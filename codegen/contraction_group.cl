@@ -1,0 +1,98 @@
+{% from "group_product.cl" import product, finished %}
+// Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums; tiles of both factors, {{ s.step }} deep, lie in local
+// memory, and the next ones are on their way in registers while these are used.
+//   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
+//      computed by all work-items, a team for each row;
+//   2. {{ s.slices }} slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums;
+//   3. the sums of all slices meet in local memory, and every work-item finishes columns in fours.
+{% if splits > 1 %}
+// {{ splits }} work-groups share the reduction of a tile; the last one to arrive adds up what all have left in memory.
+{% endif %}
+{% if matrix %}
+// The products run on the matrix units: each factor is split into two parts of 11 bits, and three of the four products of
+// parts are summed in single precision; what is lost is below 2^-20 of a product.
+#ifndef SMR_SPLIT
+#define SMR_SPLIT
+static inline uint smr_high(float x) {
+    uint high;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
+    return high;
+}
+static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(high)); }
+#define SMR_MMA(C, A, B0, B1)                                                                                     \
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 { %0,%1,%2,%3}, { %4,%5,%6,%7}, { %8,%9}, { %0,%1,%2,%3};" \
+        : "+f"(C.s0), "+f"(C.s1), "+f"(C.s2), "+f"(C.s3)                                                          \
+        : "r"(A.s0), "r"(A.s1), "r"(A.s2), "r"(A.s3), "r"(B0), "r"(B1))
+#endif
+{% endif %}
+
+__kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_kernel(
+    {{ parameters }}) {
+{% for array in shared %}
+    __local {{ array }} __attribute__((aligned(16)));
+{% endfor %}
+    __local float memory[{{ s.memory }}] __attribute__((aligned(16)));
+{% if splits > 1 %}
+    __local int arrived;
+{% endif %}
+{% for name, values in tables %}
+    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
+{% endfor %}
+    const int thread = (int)get_local_id(0);
+    const int group = (int)get_group_id(0);
+    const int column_tile = group % {{ column_tiles }};
+    const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ s.rows }};
+    const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};
+{% if splits > 1 %}
+    const int split = group / {{ column_tiles * row_tiles }} % {{ splits }};
+    const int first_turn = split * {{ turns_each }};
+    const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
+{% endif %}
+    const int lane = thread % 32;
+    const int warp = thread / 32 % {{ s.warps }};
+    const int slice = thread / {{ 32 * s.warps }};
+    const int warp_row = warp / {{ s.columns // s.warp_columns }} * {{ s.warp_rows }};
+    const int warp_column = warp % {{ s.columns // s.warp_columns }} * {{ s.warp_columns }};
+{{ prologue }}
+{% if splits > 1 %}
+{{ product(s, left, right, "first_turn", "last_turn", matrix) }}
+    const int tile = {{ batch }} * {{ column_tiles * row_tiles }} + group % {{ column_tiles * row_tiles }};
+    __global float* partial = {{ partials }} + tile * {{ splits * s.rows * s.columns }};
+    for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
+{{ finished(s) }}
+        vstore4(finished, place, (__global float*)(partial + split * {{ s.rows * s.columns }}));
+    }
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
+    if (thread == 0) {
+        arrived = atomic_inc((volatile __global int*){{ arrivals }} + tile);
+        if (arrived == {{ splits - 1 }}) {{ arrivals }}[tile] = 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (arrived != {{ splits - 1 }}) return;
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+{% else %}
+{{ product(s, left, right, 0, turns, matrix) }}
+{% endif %}
+    for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
+        const int {{ row }} = first_row + place / {{ s.columns // 4 }};
+        if ({{ row }} >= {{ m }}) break;
+{% if splits > 1 %}
+        float4 finished = 0.0f;
+        for (int part = 0; part < {{ splits }}; ++part) {
+            volatile __global float4* sums = (volatile __global float4*)(partial + part * {{ s.rows * s.columns }});
+            finished += sums[place];
+        }
+{% else %}
+{{ finished(s) }}
+{% endif %}
+{% for part in parts %}
+        {% if not loop.first %}else {% endif %}if (column_tile < {{ part.last }}) {
+            const int {{ part.block }} = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + place % {{ s.columns // 4 }};
+            if ({{ part.block }} < {{ part.blocks }}) {
+{{ part.epilogue }}
+            }
+        }
+{% endfor %}
+    }
+}

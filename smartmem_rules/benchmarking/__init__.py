@@ -1,0 +1,1 @@
+"""Measures models beside other systems, kernel by kernel, and against what the device can do."""

@@ -1,0 +1,162 @@
+"""Compiled programs on disk, by source, device and driver.
+
+The folder is `programs` of the cache folder (`$SMARTMEM_CACHE`; `off` keeps nothing).  Each file holds one program's
+binary behind its checksum, is written beside its place and moved there, so that processes may share the folder, and a
+damaged one is like none.  The least recently used files go when all together exceed the bound.
+
+PoCL keeps compiled kernels itself, by source, device and version, and would compile everything once more to give
+binaries away: its cache is put into the same folder (`pocl`) and kept within a bound; `$POCL_CACHE_DIR` puts it
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import struct
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smartmem_rules.resources import cache_folder
+
+if TYPE_CHECKING:
+    from smartmem_rules.runtime.devices import Device
+
+_MAGIC = b"SMRPROG1"
+_MOST_BYTES = 256 << 20
+_DRIVER_BYTES = 1 << 30
+_DAY = 86400.0
+_KEEPS_ITS_OWN = ("Portable Computing Language",)
+"""Platforms that keep compiled kernels themselves."""
+
+
+class ProgramCache:
+    """Binaries of programs in a folder.
+
+    Args:
+        folder: None keeps nothing.
+        most_bytes: what all files together may hold.
+    """
+
+    def __init__(self, folder: Path | None, most_bytes: int = _MOST_BYTES) -> None:
+        self.folder = folder
+        self.most_bytes = most_bytes
+
+    @staticmethod
+    def of(device: Device) -> ProgramCache:
+        """The cache for a device; one that keeps nothing where the driver does it."""
+        base = None if device.platform in _KEEPS_ITS_OWN else cache_folder()
+        return ProgramCache(None if base is None else base / "programs")
+
+    @staticmethod
+    def key(text: str, options: Iterable[str], device: Device) -> str:
+        """What a program is kept under: all that its binary depends on."""
+        parts = (text, *options, "", device.platform, device.name, device.driver, device.version)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def read(self, key: str) -> bytes | None:
+        """A program's binary; None where there is none or it is damaged."""
+        if self.folder is None:
+            return None
+        path = self.folder / key
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        head, digest, binary = data[:8], data[8:40], data[40:]
+        if head != _MAGIC or hashlib.sha256(binary).digest() != digest:
+            path.unlink(missing_ok=True)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return binary
+
+    def write(self, key: str, binary: bytes) -> None:
+        """Keep a program's binary; where that is impossible nothing happens."""
+        if self.folder is None:
+            return
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", delete=False) as file:
+                file.write(_MAGIC + hashlib.sha256(binary).digest() + binary)
+            os.replace(file.name, self.folder / key)
+            _forget(self.folder.iterdir(), self.most_bytes, 0.0)
+
+
+def keep_driver_cache() -> None:
+    """Put PoCL's cache into ours and look after it; to be called before the first OpenCL call of the process."""
+    base = cache_folder()
+    if base is None or "POCL_CACHE_DIR" in os.environ:
+        return
+    folder = base / "pocl"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["POCL_CACHE_DIR"] = str(folder)
+        stamp = folder / "smartmem-checked"
+        if not stamp.exists() or time.time() - stamp.stat().st_mtime > _DAY:
+            stamp.touch()
+            clean_driver_cache(folder)
+
+
+def clean_driver_cache(folder: Path, most_bytes: int = _DRIVER_BYTES, unused: float = _DAY) -> None:
+    """Drop damaged programs of PoCL's cache (they would end the process), and old ones beyond the bound.
+
+    Args:
+        unused: seconds for which a program has not been used before it may go, because another process may need it.
+    """
+    programs = [one for group in folder.iterdir() if group.is_dir() for one in group.iterdir() if one.is_dir()]
+    for program in programs:
+        if any(cut_short(file) for file in program.rglob("*") if file.suffix in (".so", ".bc")):
+            shutil.rmtree(program, ignore_errors=True)
+    _forget((one for one in programs if one.is_dir()), most_bytes, unused)
+
+
+def cut_short(path: Path) -> bool:
+    """Whether an ELF file ends before its section table, or a bitcode file is no whole number of words."""
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            head = file.read(64)
+    except OSError:
+        return False
+    if path.suffix == ".bc":
+        return size == 0 or size % 4 != 0 or not head.startswith(b"BC")
+    if len(head) < 64 or not head.startswith(b"\x7fELF"):
+        return True
+    (sections,) = struct.unpack_from("<Q", head, 40)
+    entry, count = struct.unpack_from("<HH", head, 58)
+    return bool(size < sections + entry * count)
+
+
+def _forget(places: Iterable[Path], most_bytes: int, unused: float) -> None:
+    """Remove the least recently used files or folders until the rest fit."""
+    found = []
+    for place in places:
+        with contextlib.suppress(OSError):
+            found.append((_last_used(place), _bytes(place), place))
+    total = sum(size for _, size, _ in found)
+    newest = time.time() - unused
+    for used, size, place in sorted(found, key=lambda one: one[0]):
+        if total <= most_bytes or used > newest:
+            return
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
+        total -= size
+
+
+def _last_used(place: Path) -> float:
+    marker = place / "last_accessed"  # PoCL's own
+    return (marker if marker.exists() else place).stat().st_mtime
+
+
+def _bytes(place: Path) -> int:
+    if place.is_dir():
+        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    return place.stat().st_size

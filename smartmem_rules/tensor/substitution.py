@@ -1,0 +1,95 @@
+"""Indices rebuilt from others: variables replaced, integer tensors renamed, row-major positions and back.
+
+Every result is in the normal form of `tensor.index`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale
+
+
+def substitute(index: Index, values: Mapping[Var, Index]) -> Index:
+    """The index with variables replaced; the result is normalised again."""
+    if not values or index.variables.isdisjoint(values):
+        return index
+    result = Index(index.constant)
+    for atom, coefficient in index.terms:
+        result = add(result, scale(substitute_atom(atom, values), coefficient))
+    return result
+
+
+def substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:
+    match atom:
+        case Var():
+            return values.get(atom, Index(0, ((atom, 1),)))
+        case Div(value=value, divisor=divisor):
+            return div(substitute(value, values), divisor)
+        case Mod(value=value, divisor=divisor):
+            return mod(substitute(value, values), divisor)
+        case Lookup(table=table, position=position):
+            return lookup(table, substitute(position, values))
+        case Gathered():
+            return gathered(atom.tensor, tuple(substitute(i, values) for i in atom.indices), atom.extent, atom.wrap)
+
+
+def lookup(table: tuple[int, ...], position: Index) -> Index:
+    """table[position]; an arithmetic progression becomes arithmetic."""
+    if not table:
+        return Index(0)  # of a loop that never runs
+    if position.is_constant:
+        return Index(table[position.constant])
+    step = table[1] - table[0] if len(table) > 1 else 0
+    if all(table[i] == table[0] + i * step for i in range(len(table))):
+        return add(scale(position, step), Index(table[0]))
+    return Index(0, ((Lookup(table, position), 1),))
+
+
+def gathered(tensor: str, indices: tuple[Index, ...], extent: int, wrap: bool) -> Index:
+    return Index(0, ((Gathered(tensor, indices, extent, wrap), 1),))
+
+
+def rename_tensors(index: Index, rename: Callable[[str], str]) -> Index:
+    """The index with the integer tensors that it reads renamed."""
+    if not index.gathered:
+        return index
+    result = Index(index.constant)
+    for atom, coefficient in index.terms:
+        match atom:
+            case Gathered():
+                indices = tuple(rename_tensors(i, rename) for i in atom.indices)
+                term = gathered(rename(atom.tensor), indices, atom.extent, atom.wrap)
+            case Div(value=value, divisor=divisor):
+                term = div(rename_tensors(value, rename), divisor)
+            case Mod(value=value, divisor=divisor):
+                term = mod(rename_tensors(value, rename), divisor)
+            case Lookup(table=table, position=position):
+                term = lookup(table, rename_tensors(position, rename))
+            case Var():
+                term = Index(0, ((atom, 1),))
+        result = add(result, scale(term, coefficient))
+    return result
+
+
+def ravel(indices: tuple[Index, ...], extents: tuple[int, ...]) -> Index:
+    """The row-major position of an element."""
+    position = Index(0)
+    for index, extent in zip(indices, extents, strict=True):
+        position = add(scale(position, extent), index)
+    return position
+
+
+def unravel(position: Index, extents: tuple[int, ...]) -> tuple[Index, ...]:
+    """The indices of a row-major position that lies inside the extents."""
+    indices: list[Index] = []
+    stride = math.prod(extents)
+    for axis, extent in enumerate(extents):
+        stride //= extent if extent else 1
+        if extent <= 1:  # no position lies inside an empty axis: any index will do
+            indices.append(Index(0))
+            continue
+        digit = div(position, stride) if stride else Index(0)
+        indices.append(mod(digit, extent) if axis else digit)
+    return tuple(indices)

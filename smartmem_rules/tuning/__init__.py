@@ -1,0 +1,1 @@
+"""Finds the sizes of kernels by measuring them on the device."""

@@ -1,0 +1,175 @@
+"""Tuned sizes by kernel, device and driver: what was measured here, and what comes with the package.
+
+Measurements lie in an SQLite file, which several processes may use at once: `$SMARTMEM_TUNINGS` (`off` for none), by
+default `tunings.sqlite` in the cache folder.  `tunings/PROFILE.json` in the package holds those of devices that the
+profile describes; they are used where nothing was measured on the device itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from smartmem_rules.resources import cache_folder, tunings_path
+
+FORMAT = "smartmem-tunings"
+Choice = dict[str, int]
+_TABLES = """
+CREATE TABLE IF NOT EXISTS best (
+    kernel TEXT, device TEXT, driver TEXT, profile TEXT, label TEXT, choice TEXT, default_ms REAL, best_ms REAL,
+    PRIMARY KEY (kernel, device, driver));
+CREATE TABLE IF NOT EXISTS trial (
+    kernel TEXT, device TEXT, driver TEXT, choice TEXT, ratio REAL, PRIMARY KEY (kernel, device, driver, choice));
+"""
+
+
+class TuningError(Exception):
+    """The database cannot be used, or nothing can be tuned; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something was measured: results hold for this device and driver only."""
+
+    device: str
+    driver: str
+    profile: str
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best sizes of a kernel.
+
+    Attributes:
+        kernel: its key.
+        label: its shape, for people.
+        default_ms, best_ms: with the cost model's sizes and with these, measured beside each other.
+    """
+
+    kernel: str
+    label: str
+    choice: Choice
+    default_ms: float
+    best_ms: float
+
+
+class Tunings:
+    """The database in a file; None keeps nothing and knows only what comes with the package."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    @staticmethod
+    def of_user() -> Tunings:
+        """The user's database."""
+        given = os.environ.get("SMARTMEM_TUNINGS")
+        if given:
+            return Tunings(None if given == "off" else Path(given))
+        base = cache_folder()
+        return Tunings(None if base is None else base / "tunings.sqlite")
+
+    def choices(self, place: Place) -> dict[str, Choice]:
+        """The sizes of all kernels that were tuned for a device: here, or else when the package was made.
+
+        Raises:
+            TuningError: the database is damaged.
+        """
+        found = {one.kernel: one.choice for one in shipped(place.profile)}
+        found.update((one.kernel, one.choice) for one in self.tuned(place))
+        return found
+
+    def tuned(self, place: Place) -> list[Tuned]:
+        """What was found on a device."""
+        if self.path is None or not self.path.exists():
+            return []
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT kernel, label, choice, default_ms, best_ms FROM best WHERE device = ? AND driver = ?",
+                (place.device, place.driver),
+            ).fetchall()
+        return [Tuned(kernel, label, json.loads(choice), *times) for kernel, label, choice, *times in rows]
+
+    def record(self, place: Place, tuned: Tuned) -> None:
+        """Keep the best sizes of a kernel."""
+        if self.path is not None:
+            with self._open() as connection:
+                values = (tuned.kernel, place.device, place.driver, place.profile, tuned.label, _text(tuned.choice))
+                times = (tuned.default_ms, tuned.best_ms)
+                connection.execute("INSERT OR REPLACE INTO best VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, *times))
+
+    def record_trial(self, place: Place, kernel: str, choice: Mapping[str, int], ratio: float) -> None:
+        """Keep what one choice took, relative to the cost model's, so that it is not measured again."""
+        if self.path is not None:
+            with self._open() as connection:
+                values = (kernel, place.device, place.driver, _text(choice), ratio)
+                connection.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)", values)
+
+    def trials(self, place: Place, kernel: str) -> list[tuple[Choice, float]]:
+        """The choices of a kernel that were measured on a device."""
+        if self.path is None or not self.path.exists():
+            return []
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT choice, ratio FROM trial WHERE kernel = ? AND device = ? AND driver = ?",
+                (kernel, place.device, place.driver),
+            ).fetchall()
+        return [(json.loads(choice), ratio) for choice, ratio in rows]
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        assert self.path is not None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
+                connection.executescript(_TABLES)
+                yield connection
+        except (sqlite3.Error, OSError) as error:
+            raise TuningError(
+                f"{self.path}: the database of tuned kernels cannot be used ({error}); delete it, "
+                "or name another one in SMARTMEM_TUNINGS (`off` for none)"
+            ) from error
+
+
+def export(place: Place, tuned: list[Tuned], path: Path) -> None:
+    """Write what was found on a device into a file of the form that comes with the package, beside what it holds.
+
+    Raises:
+        TuningError: the file cannot be read or written.
+    """
+    known = {one.kernel: one for one in _read(path)} if path.exists() else {}
+    known.update({one.kernel: one for one in tuned})
+    kernels = [asdict(one) for one in sorted(known.values(), key=lambda one: (one.label, one.kernel))]
+    data = {"format": FORMAT, **asdict(place), "kernels": kernels}
+    lines = json.dumps({**data, "kernels": []}, indent=1).replace(
+        '"kernels": []', '"kernels": [\n' + ",\n".join("  " + json.dumps(one) for one in kernels) + "\n ]"
+    )
+    try:
+        path.write_text(lines + "\n", "utf-8")
+    except OSError as error:
+        raise TuningError(f"{path}: the tunings cannot be written ({error.strerror or error})") from error
+
+
+def shipped(profile: str) -> list[Tuned]:
+    """What comes with the package for a device profile."""
+    path = tunings_path() / f"{profile}.json"
+    return _read(path) if path.is_file() else []
+
+
+def _read(path: Path) -> list[Tuned]:
+    try:
+        data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if data["format"] != FORMAT:
+            raise ValueError("it has another format")
+        return [Tuned(**one) for one in data["kernels"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TuningError(f"{path}: this is no file of tuned kernels ({error})") from error
+
+
+def _text(choice: Mapping[str, int]) -> str:
+    return json.dumps(dict(choice), sort_keys=True)
