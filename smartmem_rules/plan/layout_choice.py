@@ -81,7 +81,7 @@ class LayoutProblem:
         """The cheapest choice; within the time, one no worse than `start`, with a bound."""
         begin = time.perf_counter()
         tied = {t for pair, table in self.pairs.items() if len(set(table.values())) > 1 or len(table) > 1 for t in pair}
-        chosen = {t: min(axes, key=lambda a, t=t: self._alone(t, a)) for t, axes in self.axes.items()}
+        chosen = {t: min((self.alone(t, a), a != axes[0], a) for a in axes)[2] for t, axes in self.axes.items()}
         local = self.cost(start)
         if not tied:
             cost = self.cost(chosen)
@@ -98,7 +98,8 @@ class LayoutProblem:
         status = "optimal" if optimal else "feasible"
         return LayoutChoice(chosen, status, cost, low, local, time.perf_counter() - begin)
 
-    def _alone(self, tensor: str, axis: int) -> float:
+    def alone(self, tensor: str, axis: int) -> float:
+        """The cost of a tensor's own accesses, and a trifle for leaving its first axis."""
         return self.single.get((tensor, axis), 0.0) + (TIE if axis != self.axes[tensor][0] else 0.0)
 
 
@@ -112,7 +113,7 @@ class _Program:
         self.rows: list[tuple[float, dict[int, float]]] = []
         self.tied = [t for t in problem.axes if t in tied]
         for tensor in self.tied:
-            own = {self._column((tensor, a), problem._alone(tensor, a)): 1.0 for a in problem.axes[tensor]}
+            own = {self._column((tensor, a), problem.alone(tensor, a)): 1.0 for a in problem.axes[tensor]}
             self.rows.append((1.0, own))
         self.integers = len(self.costs)
         for (first, second), table in problem.pairs.items():
@@ -154,7 +155,7 @@ class _Program:
         bound = float(solver.getInfo().mip_dual_bound)
         if len(values) != len(self.costs):
             return {t: start[t] for t in self.tied}, False, bound if np.isfinite(bound) else 0.0
-        found = {t: max(self.problem.axes[t], key=lambda a, t=t: values[self.columns[t, a]]) for t in self.tied}
+        found = {t: max((values[self.columns[t, a]], a) for a in self.problem.axes[t])[1] for t in self.tied}
         return found, optimal, bound if np.isfinite(bound) else 0.0
 
     def _values(self, chosen: Mapping[str, int]) -> list[float]:

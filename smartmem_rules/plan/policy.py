@@ -57,10 +57,10 @@ class Policy:
         if self.table is None:
             return False
         word = self._word(first, second)
-        if word.startswith(("fuse", "eliminate")) or word == "T":
+        if word.startswith(("fuse", "eliminate")) or word == "through":
             return True
-        if word == "D":
-            # DNNFusion measures these; the kernel gains where no element is computed more than once
+        if word == "depends":
+            # a launch and the traffic of a tensor are saved; it pays where no element is computed more than once
             return surely_at_most(second.equation.type.elements, first.equation.type.elements)
         return self.rule(form, "reduction" if second.reduces else "pointwise") is not None
 
