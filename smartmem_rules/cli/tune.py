@@ -68,7 +68,9 @@ def command(
         tuner = Tuner(planning, target.device, database, workers, budget, seed, progress)
         report = tuner.run()
     if exported is not None:
-        export(tuner.place, [one.tuned for one in report.targets if one.tuned is not None], exported)
+        found = [one.tuned for one in report.targets if one.tuned is not None]
+        # the cost model's own sizes are not pinned: a better model may choose others
+        export(tuner.place, [one for one in found if one.best_ms < one.default_ms], exported)
     data = {
         "model": model.stem,
         "device": target.device.name,
