@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint tables operators clean
+.PHONY: demo test lint tables models operators clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -20,9 +20,13 @@ tables: $(VENV)/.installed
 	$(BIN)/python bench/tables.py --write README.md
 	$(BIN)/python bench/tables.py --levels --write README.md
 
-operators: $(VENV)/.installed
+operators: models
 	PYTHONPATH=. $(BIN)/python bench/backend_suite.py --json build/node_tests.json
-	PYTHONPATH=. $(BIN)/python bench/operators.py --suite build/node_tests.json --write docs/operators.md
+	PYTHONPATH=. $(BIN)/python bench/operators.py --suite build/node_tests.json --models build/models.json \
+		--write docs/operators.md --readme README.md
+
+models: $(VENV)/.installed
+	PYTHONPATH=. $(BIN)/python bench/models.py --json build/models.json --write docs/models.md
 
 # installed anew only when the dependencies change: the checkout itself is imported in place
 $(VENV)/.installed: pyproject.toml

@@ -1,7 +1,8 @@
 """docs/operators.md: every operator with its derived SmartMem class and DNNFusion mapping, beside what the papers say.
 
 `python bench/operators.py` prints the page, `--write docs/operators.md` writes it.  `--suite FILE` (what
-`bench/backend_suite.py --json FILE` wrote) adds how many of ONNX's node tests pass.
+`bench/backend_suite.py --json FILE` wrote) adds how many of ONNX's node tests pass.  `--readme README.md` puts the
+totals and, with `--models FILE` (what `bench/models.py --json FILE` wrote), the models between the README's marks.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from smartmem_rules.tensor.instantiate import operand_name
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import backend_suite  # found beside this file however it is started
+import models
+from tables import replace_table
 
 PROBES, ATTEMPTS = 24, 600
 LAYOUTS = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")
@@ -77,9 +80,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path)
     parser.add_argument("--suite", type=Path)
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--readme", type=Path)
     arguments = parser.parse_args()
     tests = json.loads(arguments.suite.read_text()) if arguments.suite else []
-    text = page(rows(load_rules()), tests)
+    listed = rows(load_rules())
+    if arguments.readme:
+        measured = json.loads(arguments.models.read_text()) if arguments.models else {}
+        replace_table(arguments.readme, "operators", summary(listed, tests, measured))
+    text = page(listed, tests)
     if arguments.write:
         arguments.write.write_text(text)
     else:
@@ -202,6 +211,34 @@ def page(listed: Sequence[Row], tests: Sequence[dict[str, object]]) -> str:
         layouts, mappings = " / ".join(row.layouts) or "?", " / ".join(row.mappings) or "?"
         lines.append(f"| {name} | {row.opsets} | {row.overloads} | {layouts} | {mappings} | {suite} |")
     lines += ["", "## Where the papers name a class", "", *differences(own), ""]
+    return "\n".join(lines)
+
+
+def summary(
+    listed: Sequence[Row], tests: Sequence[dict[str, object]], measured: dict[str, dict[str, float | bool | str]]
+) -> str:
+    """The README's table: how many operators and node tests, and how many of the paper's models agree."""
+    own = sum(row.domain == DEFAULT_DOMAIN for row in listed)
+    fused = sum(row.domain == "com.microsoft" for row in listed)
+    total = Counter(str(test["verdict"]) for test in tests)
+    share = 100 * total["passed"] / max(1, len(tests))
+    lines = [
+        "| what | |",
+        "|---|---|",
+        f"| operators of ai.onnx, com.microsoft, other domains | {own}, {fused}, {len(listed) - own - fused} |",
+        f"| ONNX's node tests, passed | {total['passed']} of {len(tests)} ({share:.1f} %) |",
+        "| refused with a reason / wrong / failed otherwise | "
+        f"{total['unsupported']} / {total['wrong']} / {total['failed']} |",
+    ]
+    for dtype, limit in models.TOLERANCES.items():
+        of = [row for name, row in measured.items() if name.endswith(f" {dtype}")]
+        if of:
+            good = [row for row in of if row["passed"]]
+            worst = max((float(row["relative_error"]) for row in good), default=0.0)
+            lines.append(
+                f"| models of the paper that agree with ONNX Runtime, {dtype} (within {limit:g}) | "
+                f"{len(good)} of {len(of)}, largest error {worst:.1e} |"
+            )
     return "\n".join(lines)
 
 

@@ -8,6 +8,12 @@
 // Kernels side by side: none reads what another one writes; the number of the work-item says whose it is.
 {% endif %}
 {{ entry(inside, parameters, tables, shared) }}
+{% if rows %}
+    const int first_row = item / {{ rows.row_blocks }} * {{ rows.m }} + item % {{ rows.row_blocks }} * {{ rows.block_rows }};
+{% for size in rows.sizes %}
+    float rows{{ loop.index0 }}[{{ size }}];
+{% endfor %}
+{% endif %}
 {% for call in calls %}
 {% if form == "chain" %}
     {{ call.name }}({{ call.arguments }}, item);

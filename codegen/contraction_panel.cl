@@ -1,5 +1,22 @@
 {% from "entry.cl" import entry %}
 {% from "register_block.cl" import accumulate %}
+{% macro rows_of_columns(first, last, rows, part) %}
+        for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
+{{ accumulate(rows, columns, k, left_space, left_pointer, part.space) }}
+            float8 result[{{ rows * columns // 8 }}];
+{% for i in range(rows) %}
+{% for j in range(columns // 8) %}
+            result[{{ i * (columns // 8) + j }}] = c{{ i }}_{{ j }};
+{% endfor %}
+{% endfor %}
+            const int valid_rows = min({{ rows }}, row_count - r);
+            for (int i = 0; i < valid_rows; ++i) {
+                const int {{ row }} = first_row + r + i;
+                const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
+{{ part.epilogue }}
+            }
+        }
+{% endmacro %}
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
 //   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
 //      padded convolution windows), are staged into a panel that stays in cache;
@@ -19,21 +36,10 @@
 {% for part in parts %}
     for (int tile = max(first_tile - {{ part.first }}, 0); tile < min(last_tile - {{ part.first }}, {{ part.tiles }}); ++tile) {
         {{ part.pointer }}
-        for (int r = 0; r < row_count; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, part.space) }}
-            float8 result[{{ rows * columns // 8 }}];
-{% for i in range(rows) %}
-{% for j in range(columns // 8) %}
-            result[{{ i * (columns // 8) + j }}] = c{{ i }}_{{ j }};
-{% endfor %}
-{% endfor %}
-            const int valid_rows = min({{ rows }}, row_count - r);
-            for (int i = 0; i < valid_rows; ++i) {
-                const int {{ row }} = first_row + r + i;
-                const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
-{{ part.epilogue }}
-            }
-        }
+{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows, part) -}}
+{% if tail %}
+{{ rows_of_columns(block_rows - tail, "row_count", tail, part) -}}
+{% endif %}
     }
 {% endfor %}
 }

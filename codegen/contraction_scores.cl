@@ -1,7 +1,6 @@
 {% from "register_block.cl" import accumulate %}
-for (int tile = 0; tile < {{ tiles }}; ++tile) {
-    {{ right_pointer }}
-    for (int r = 0; r < row_count; r += {{ rows }}) {
+{% macro rows_of_columns(first, last, rows) %}
+    for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
 {{ accumulate(rows, columns, k, left_space, left_pointer, right_space) }}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {
@@ -11,4 +10,11 @@ for (int tile = 0; tile < {{ tiles }}; ++tile) {
         }
 {% endfor %}
     }
+{% endmacro %}
+for (int tile = 0; tile < {{ tiles }}; ++tile) {
+    {{ right_pointer }}
+{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows) -}}
+{% if tail %}
+{{ rows_of_columns(block_rows - tail, "row_count", tail) -}}
+{% endif %}
 }

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 DEFAULT_LEVEL = "smartmem"
 DTYPES = tuple(TOLERANCES)
 MEMORIES = ("auto", "image", "buffer")
+LAYOUTS = ("exact", "local")
 STAGES = ("import", "saturate", "extract", "emit", "build")
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
@@ -208,6 +209,7 @@ def optimize(
     disable: Collection[str] = (),
     dims: Dims | None = None,
     progress: Progress | None = None,
+    layout: str = "exact",
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -220,6 +222,7 @@ def optimize(
         memory: `auto` chooses by cost; `image` or `buffer` puts every tensor there if the device can.
         disable: names of rules that are left out.
         dims: extents of the model's symbolic dimensions; (least, greatest) makes a plan for all extents in between.
+        layout: `exact` chooses the contiguous axes for the whole graph, `local` edge by edge.
 
     Raises:
         GraphError: the model is damaged or uses something that no rule covers.
@@ -230,7 +233,7 @@ def optimize(
         ValueError: an argument is none of its choices.
     """
     clock = Clock(progress)
-    plan, target = _plan(graph, rules, device, level, dtype, memory, disable, dims, clock)
+    plan, target = _plan(graph, rules, device, level, dtype, memory, disable, dims, clock, layout)
     optimized = OptimizedPlan(plan, target.device, None if _is_graph(graph) else graph)  # type: ignore[arg-type]
     if target.device is not None:
         with clock.stage("build"):
@@ -250,6 +253,7 @@ def explain_model(
     disable: Collection[str] = (),
     dims: Dims | None = None,
     progress: Progress | None = None,
+    layout: str = "exact",
 ) -> dict[str, Any]:
     """What becomes of an ONNX node, without building the kernels; `graph` may also be the path of a saved plan.
 
@@ -259,7 +263,7 @@ def explain_model(
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain(load_plan(graph), node)
-    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress))
+    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress), layout)
     return explain(plan, node, lambda: _file_nodes(graph))
 
 
@@ -302,6 +306,7 @@ def explain_rule_on(
     disable: Collection[str] = (),
     dims: Dims | None = None,
     progress: Progress | None = None,
+    layout: str = "exact",
 ) -> dict[str, Any]:
     """Where a rule fires on a model and where it nearly does, without building the kernels.
 
@@ -311,7 +316,7 @@ def explain_rule_on(
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain_rule(load_plan(graph), rule)
-    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress))
+    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress), layout)
     return explain_rule(plan, rule)
 
 
@@ -325,14 +330,16 @@ def _plan(
     disable: Collection[str],
     dims: Dims | None,
     clock: Clock,
+    layout: str,
 ) -> tuple[Plan, Target]:
-    for name, value, choices in (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES)):
+    checked = (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES), ("layout", layout, LAYOUTS))
+    for name, value, choices in checked:
         if value not in choices:
             raise ValueError(f"{name} {value!r} is none of {', '.join(choices)}")
     with clock.stage("import"):  # the engine's libraries are part of what a user waits for
         from smartmem_rules.pipeline import Request, make_plan
 
-    return make_plan(Request(graph, rules, device, level, dtype, memory, disable, dims or {}), clock)
+    return make_plan(Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout), clock)
 
 
 def _file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:

@@ -50,6 +50,7 @@ class Request:
     memory: str
     disable: Collection[str]
     dims: Dims
+    layout: str = "exact"
 
 
 def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
@@ -59,7 +60,9 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     graph, base, target, facts = _extracted(request, clock)
     with clock.stage("emit"), _of_ranges():
         profile = Profile.of(target.profile)
-        plan = build(graph, base, profile, request.level, request.dtype, request.memory, _tuned(target))
+        plan = build(
+            graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target)
+        )
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
     plan.statistics.update(facts)
@@ -74,7 +77,7 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
     graph, base, target, _ = _extracted(request, _Unmeasured())
     profile = Profile.of(target.profile)
     with _of_ranges():
-        return prepare(graph, base, profile, request.level, request.dtype, request.memory), target
+        return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target
 
 
 class _Unmeasured:
@@ -197,7 +200,9 @@ def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, list[dict[st
     for miss in sorted(saturation.near_misses, key=lambda miss: (-miss.size, -miss.passed)):
         node = producers.get(miss.tensor or "")
         if node is not None:
-            one = {"rule": miss.rule, "reason": miss.reason, "values": dict(miss.values)}
+            one: dict[str, Any] = {"rule": miss.rule, "reason": miss.reason, "values": dict(miss.values)}
+            if miss.place is not None:
+                one["guard"] = _place(miss.place)
             for origin in node.origin or (node.name,):
                 misses = found.setdefault(origin, [])
                 if one not in misses:
@@ -221,11 +226,12 @@ def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, list[str]]:
 def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, dict[str, Any]]:
     """Where the rules stand that fired or nearly did, and what they say."""
     seen = {name for name, one in saturation.statistics.items() if one.fired or one.tried}
-    return {
-        rule.name: {"file": rule.span.file, "line": rule.span.line, "equation": rule.comment}
-        for rule in base.rules()
-        if rule.name in seen
-    }
+    return {rule.name: {**_place(rule.span), "equation": rule.comment} for rule in base.rules() if rule.name in seen}
+
+
+def _place(span: s.Span) -> dict[str, Any]:
+    """A range of a rule file: lines and columns count from 1, the end is exclusive."""
+    return {**span._asdict()}
 
 
 def _facts(graph: Graph) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "intermediate_bytes": {"reused": memory.reused, "separate": memory.separate, "bound": memory.bound},
         "check": None if check is None else check.data(),
         "extraction": statistics.get("extraction", {"status": "skipped", "gap": 0.0}),
+        "layouts": statistics.get("layouts", {"status": "skipped", "gap": 0.0}),
         "saturation": statistics.get("saturation"),
     }
 
@@ -84,7 +85,7 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
 def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     """Where a rule fired on a model and where it nearly did.
 
-    Returns {rule, file, line, equation, tried, fired, nodes, near_misses}.
+    Returns {rule, file, line, column, end_line, end_column, equation, tried, fired, nodes, near_misses}.
 
     Raises:
         GraphError: no rule of this name took part.
@@ -96,7 +97,11 @@ def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     nodes: dict[str, str] = plan.statistics.get("nodes", {})
     sites = plan.statistics.get("rule_sites", {}).get(rule, [])
     misses = [
-        {"node": node, "operator": nodes.get(node, ""), **{key: one[key] for key in ("reason", "values") if key in one}}
+        {
+            "node": node,
+            "operator": nodes.get(node, ""),
+            **{key: one[key] for key in ("reason", "values", "guard") if key in one},
+        }
         for node, found in plan.statistics.get("near_misses", {}).items()
         for one in found
         if one["rule"] == rule

@@ -10,6 +10,7 @@ _COMMANDS = {
     "optimize": "Make a plan of a model and say what became of its operators.",
     "run": "Run a model or a plan.",
     "bench": "Measure models, beside each other and beside other systems.",
+    "simulate": "Follow a model's memory accesses through a model of a device that need not be here.",
     "tune": "Find the fastest sizes of a model's kernels by measuring them.",
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
     "check": "Check rule files.",

@@ -67,6 +67,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from smartmem_rules.runtime.executor import RunError
     from smartmem_rules.runtime.plan_file import PlanFileError
     from smartmem_rules.runtime.reference import NoReferenceError
+    from smartmem_rules.simulate.source import SimulationError
     from smartmem_rules.tuning.database import TuningError
 
     return (
@@ -78,6 +79,7 @@ def _expected() -> tuple[type[Exception], ...]:
         RunError,
         PlanFileError,
         NoReferenceError,
+        SimulationError,
         TuningError,
     )
 
@@ -129,6 +131,13 @@ def optimize_options(function: F) -> F:
         device_option,
         click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True),
         click.option("--memory", type=click.Choice(["auto", "image", "buffer"]), default="auto", show_default=True),
+        click.option(
+            "--layout",
+            type=click.Choice(["exact", "local"]),
+            default="exact",
+            show_default=True,
+            help="Choose contiguous axes for the whole graph, or edge by edge.",
+        ),
         click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable."),
         click.option(
             "--disable", multiple=True, metavar="RULE", help="Leave out a rule, a family or tag:WORD; repeatable."

@@ -23,18 +23,19 @@ from smartmem_rules.cli.common import fail, json_option, print_json, reports_err
 @click.option(
     "--verdicts",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="What `smartmem verify --json` printed; shown beside each rule.",
+    help="What `smartmem verify --json` printed, in place of what it last said on this computer.",
 )
 @json_option
 @reports_errors
 def command(rules: tuple[Path, ...], output: Path, verdicts: Path | None, as_json: bool) -> None:
     """Write the reference of all rules, operators, tables and devices as HTML pages that need no server."""
     from smartmem_rules.language.rulebase import load_rules
+    from smartmem_rules.language.verdicts import recorded
     from smartmem_rules.reference.site import write_reference
 
     base = load_rules(rules)
     try:
-        files = write_reference(base, output, _verdicts(verdicts))
+        files = write_reference(base, output, recorded(base) if verdicts is None else _verdicts(verdicts))
     except OSError as error:
         fail(f"{output}: the reference cannot be written ({error.strerror or error})")
     if as_json:
@@ -43,13 +44,13 @@ def command(rules: tuple[Path, ...], output: Path, verdicts: Path | None, as_jso
         click.echo(f"wrote {len(files)} pages; begin with {files[0]}")
 
 
-def _verdicts(path: Path | None) -> dict[str, str]:
-    if path is None:
-        return {}
+def _verdicts(path: Path) -> dict[str, str]:
+    from smartmem_rules.language.verdicts import shown
+
     try:
         data = json.loads(path.read_text("utf-8"))
         return {
-            str(one["name"]): f"{one['verdict']} ({one['method']})" if one.get("method") else str(one["verdict"])
+            str(one["name"]): shown(one["verdict"], one.get("method", ""), one.get("trials", 0))
             for one in data["rules"]
         }
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -65,9 +65,7 @@ def _show_node(data: Mapping[str, Any]) -> None:
             else f"did not apply: {_placed(miss['rule'], miss)}",
             markup=False,
         )
-        screen.print(f"  the guard that failed: {miss['reason']}", markup=False)
-        for name, value in miss.get("values", {}).items():
-            screen.print(f"    {name} is {value}", markup=False)
+        _show_refusal(miss, "  the guard that failed: ")
 
 
 def _show_rule(data: Mapping[str, Any]) -> None:
@@ -81,12 +79,26 @@ def _show_rule(data: Mapping[str, Any]) -> None:
     for site in data["nodes"]:
         screen.print(f"fired at {site['operator']} {site['node']}", markup=False)
     for miss in data["near_misses"]:
-        screen.print(f"not at {miss['operator']} {miss['node']}: {miss['reason']}", markup=False)
-        for name, value in miss.get("values", {}).items():
-            screen.print(f"    {name} is {value}", markup=False)
+        _show_refusal(miss, f"not at {miss['operator']} {miss['node']}: ")
+
+
+def _show_refusal(miss: Mapping[str, Any], begin: str) -> None:
+    """What failed, where it stands, and the values that it saw."""
+    screen = console()
+    guard = miss.get("guard")
+    screen.print(f"{begin}{miss['reason']}{f'   ({_range(guard)})' if guard else ''}", markup=False)
+    for name, value in miss.get("values", {}).items():
+        screen.print(f"    {name} is {value}", markup=False)
 
 
 def _placed(rule: str, place: Mapping[str, Any]) -> str:
     """A rule with its equation and its place in the rule files."""
     equation = f"   # {place['equation']}" if place.get("equation") else ""
-    return f"{rule}{equation}" + (f"   ({place['file']}:{place['line']})" if "file" in place else "")
+    return f"{rule}{equation}" + (f"   ({_range(place)})" if "file" in place else "")
+
+
+def _range(place: Mapping[str, Any]) -> str:
+    """`file:line:column-column`, or `file:line:column-line:column` over several lines; the end is inclusive."""
+    last = place["end_column"] - 1
+    end = f"{last}" if place["end_line"] == place["line"] else f"{place['end_line']}:{last}"
+    return f"{place['file']}:{place['line']}:{place['column']}-{end}"

@@ -105,7 +105,12 @@ def _show(found: Verification) -> None:
                 click.echo("\n  to see it again:\n")
                 click.echo("\n".join(f"    {line}" for line in report.counterexample.snippet.splitlines()))
     counted = ", ".join(f"{count} {verdict}" for verdict, count in found.counts().items() if count)
-    click.echo(f"\n{len(found.rules)} rules: {counted}; seed {found.seed}, {found.seconds:.1f} s")
+    click.echo(
+        f"\n{len(found.rules)} rules: {counted}; {found.least_trials} or more satisfied trials each; seed {found.seed}"
+    )
+    for kind, verdicts in found.by_kind().items():
+        click.echo(f"  {kind}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
+    click.echo(f"  {found.processor_seconds:.1f} s of processor time, {found.seconds:.1f} s in all")
 
 
 def _show_mutants(measured: MutantReport) -> None:
@@ -113,4 +118,11 @@ def _show_mutants(measured: MutantReport) -> None:
         click.echo(f"survived: {survivor.rule}: {survivor.change} ({survivor.reason})")
     share = measured.caught / measured.total if measured.total else 1.0
     click.echo(f"{measured.total} mutants, {measured.caught} caught ({share:.1%}), {len(measured.survivors)} survived")
-    click.echo(f"{measured.equivalent} more are true rules, {measured.discarded} never apply where they would be wrong")
+    click.echo(
+        f"{measured.equivalent} more are true rules, {measured.discarded} never apply where they would be wrong:"
+    )
+    for fate in measured.fates:
+        if fate.outcome in ("equivalent", "discarded"):
+            click.echo(f"  {fate.outcome}: {fate.rule}: {fate.change} ({fate.reason})")
+    for kind, (caught, total) in measured.by_kind().items():
+        click.echo(f"  {kind}: {caught} of {total} caught")

@@ -47,7 +47,7 @@ class Elimination:
         statistics.milliseconds += (time.perf_counter() - began) * 1000
         if isinstance(answer, Refused):
             if self.operand == 0:
-                host.miss(self.rule.name, host.meta(root), str(answer), answer.values)
+                host.miss(self.rule.name, host.meta(root), answer)
             return ""
         return answer
 
@@ -66,9 +66,9 @@ class Elimination:
             try:
                 holds = truth(guard, scope)
             except (DefinitionError, Unsupported) as failure:
-                raise Refused(f"{source_text(guard)} ({failure})", shown_values(guard, scope)) from failure
+                raise Refused(f"{source_text(guard)} ({failure})", shown_values(guard, scope), guard.span) from failure
             if not holds:
-                raise Refused(source_text(guard), shown_values(guard, scope))
+                raise Refused(source_text(guard), shown_values(guard, scope), guard.span)
         name = output_name(self.output)
         equation = next(e for e in instance.equations if e.tensor == name)
         read = equation.view

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from smartmem_rules.egraph.instances import Instances, attribute_key
 from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.graph.shapes import is_open
+from smartmem_rules.language.syntax import Span
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType
 from smartmem_rules.tensor.views import IndexMap, compose
@@ -40,6 +42,14 @@ def ask(line: str) -> str:
     except Exception as failure:
         host.failure = failure
         return ""
+
+
+class Refusal(Protocol):
+    """Why a match is no application of its rule; `str` gives the reason."""
+
+    values: Mapping[str, str]
+    place: Span | None
+    passed: int
 
 
 @dataclass
@@ -130,14 +140,13 @@ class Host:
         equation = Equation("%0", map_.variables, Read("$0", map_.indices, type_.dtype), type_)
         return self.derived_meta(VIEW, map_name, type_, (operand,), (equation,), "%0")
 
-    def miss(
-        self, rule: str, root: Meta, reason: str, values: Mapping[str, str], size: int = 1, passed: int = 0
-    ) -> None:
+    def miss(self, rule: str, root: Meta, refusal: Refusal, size: int = 1) -> None:
         """Note a match that was turned down; the first ones of each rule are kept."""
         count = self._misses.get(rule, 0)
         if count < NEAR_MISSES_PER_RULE:
             self._misses[rule] = count + 1
-            self.near_misses.append(NearMiss(rule, root.tensor, reason, dict(values), size, passed))
+            values, place = dict(refusal.values), refusal.place
+            self.near_misses.append(NearMiss(rule, root.tensor, str(refusal), values, size, refusal.passed, place))
 
 
 def _compose(host: Host, texts: Sequence[str]) -> str:

@@ -26,12 +26,14 @@ from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate
 class Refused(Exception):
     """A match is no application of its rule; the message says why, `values` what was looked at."""
 
-    def __init__(self, reason: str, values: Mapping[str, str], passed: int = 0) -> None:
+    def __init__(self, reason: str, values: Mapping[str, str], place: ast.Span | None = None, passed: int = 0) -> None:
         """Args:
+        place: of what failed in the rule file: a guard, an attribute, the right side.
         passed: how many guards held before the one that failed.
         """
         super().__init__(reason)
         self.values = values
+        self.place = place
         self.passed = passed
 
 
@@ -62,7 +64,7 @@ class Application:
         statistics.milliseconds += (time.perf_counter() - began) * 1000
         if isinstance(answer, Refused):
             root = metas[self.left.root_slot]
-            host.miss(self.rule, root, str(answer), answer.values, len(self.left.operators), answer.passed)
+            host.miss(self.rule, root, answer, len(self.left.operators))
             return ""
         return answer
 
@@ -72,18 +74,20 @@ class Application:
             try:
                 holds = truth(guard, scope)
             except (DefinitionError, Unsupported) as failure:
-                raise Refused(f"{source_text(guard)} ({failure})", shown_values(guard, scope), passed) from failure
+                raise Refused(
+                    f"{source_text(guard)} ({failure})", shown_values(guard, scope), guard.span, passed
+                ) from failure
             if not holds:
-                raise Refused(source_text(guard), shown_values(guard, scope), passed)
+                raise Refused(source_text(guard), shown_values(guard, scope), guard.span, passed)
         builder = _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, [])
         try:
             meta = builder.build(self.right, root=True)
         except (DefinitionError, Unsupported) as failure:
-            raise Refused(f"the right side: {failure}", {}, len(self.guards)) from failure
+            raise Refused(f"the right side: {failure}", {}, self.right.span, len(self.guards)) from failure
         expected = metas[self.left.root_slot].type
         if meta is None or meta.type != expected:
             types = {"left": str(expected), "right": str(meta and meta.type)}
-            raise Refused("the right side has another type", types, len(self.guards))
+            raise Refused("the right side has another type", types, self.right.span, len(self.guards))
         return builder.pieces
 
     def _bind(
@@ -109,7 +113,7 @@ class Application:
             try:
                 known = host.instances.get(matched.pattern.operator, operands, given, matched.outputs).values
             except Unsupported as failure:
-                raise Refused(str(failure), {}) from failure
+                raise Refused(str(failure), {}, matched.pattern.span) from failure
             for attribute in matched.pattern.attributes:
                 self._bind_attribute(attribute, {**known, **given}.get(attribute.name), scope)
         return scope, bundles, bound
@@ -122,9 +126,11 @@ class Application:
         try:
             expected = evaluate(wanted, scope)
         except (DefinitionError, Unsupported) as failure:
-            raise Refused(f"{attribute.name} = {source_text(wanted)} ({failure})", {}) from failure
+            raise Refused(f"{attribute.name} = {source_text(wanted)} ({failure})", {}, attribute.span) from failure
         if expected != actual and (expected,) != actual:
-            raise Refused(f"{attribute.name} = {source_text(wanted)}", {attribute.name: describe(actual)})
+            raise Refused(
+                f"{attribute.name} = {source_text(wanted)}", {attribute.name: describe(actual)}, attribute.span
+            )
 
 
 def pick(_: Host, texts: Sequence[str]) -> str:

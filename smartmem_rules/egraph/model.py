@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.constants import Constants
 from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language.syntax import Span
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.views import IndexMap
@@ -70,7 +71,8 @@ class RuleStatistics:
 class NearMiss:
     """A match of a rule at a tensor of the model that a guard turned down.
 
-    `size` is the number of operators that did match, `passed` that of the guards before the one that failed.
+    `size` is the number of operators that did match, `passed` that of the guards before the one that failed, `place`
+    where what failed stands in the rule file.
     """
 
     rule: str
@@ -79,6 +81,7 @@ class NearMiss:
     values: Mapping[str, str] = field(hash=False)
     size: int = 0
     passed: int = 0
+    place: Span | None = None
 
 
 @dataclass

@@ -70,12 +70,17 @@ class Access:
     def is_image(self) -> bool:
         return self.stored.layout.memory == "image"
 
+    @property
+    def space(self) -> str:
+        """The address space of a pointer to its elements: scratch memory has none of its own."""
+        return "" if self.stored.layout.memory == "scratch" else "__global "
+
     def declaration(self, access: str) -> str:
         where = f"/* {self.stored.layout} of [{', '.join(map(str, self.stored.type.shape))}] */"
         if self.is_image:
             return f"{access}_only image2d_t {self.parameter} {where}"
         constant = "const " if access == "read" else ""
-        return f"__global {constant}{C_TYPES[self.stored.storage]}* restrict {self.parameter} {where}"
+        return f"{self.space}{constant}{C_TYPES[self.stored.storage]}* restrict {self.parameter} {where}"
 
     # --- reads ---
 
@@ -118,7 +123,7 @@ class Access:
         assert start is not None
         if self.stored.storage == "float16":
             return f"vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
-        return f"*(__global const {_vector(start, lane.extent)}*)({self.parameter} + {text(start)})"
+        return f"*({self.space}const {_vector(start, lane.extent)}*)({self.parameter} + {text(start)})"
 
     # --- writes ---
 
@@ -141,7 +146,7 @@ class Access:
         assert start is not None
         if self.stored.storage == "float16":
             return f"vstore_half{lane.extent}_rte({value}, 0, {self.parameter} + {text(start)});"
-        return f"*(__global {_vector(start, lane.extent)}*)({self.parameter} + {text(start)}) = {value};"
+        return f"*({self.space}{_vector(start, lane.extent)}*)({self.parameter} + {text(start)}) = {value};"
 
     def write_texel(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
         """A statement that stores a whole texel, given the indices of its first element."""

@@ -1,4 +1,4 @@
-"""Launches of several kernels: each becomes a function, called one after the other or for its own share of work-items."""
+"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items."""
 
 from __future__ import annotations
 
@@ -23,6 +23,23 @@ class Call:
     last: int
 
 
+@dataclass(frozen=True)
+class _KeptRows:
+    """The scratch memory of a chain: how a work-item finds its first row, and the sizes of the arrays."""
+
+    m: int
+    block_rows: int
+    row_blocks: int
+    sizes: list[int]
+
+    @staticmethod
+    def of(kernel: Kernel) -> _KeptRows:
+        m, block = kernel.schedule["m"], kernel.schedule["block_rows"]
+        # vector loads may reach past the end
+        sizes = [block * elements + 16 for elements in kernel.schedule["kept"].values()]
+        return _KeptRows(m, block, -(-m // block), sizes)
+
+
 def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
     """The steps of a kernel in one launch.
 
@@ -33,10 +50,16 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         ValueError: the steps of a chain do not have one work-item for each block of rows.
     """
     steps = [emit(step, replace(target, inside=True), tensors) for step in kernel.steps]
-    names = list(dict.fromkeys(argument.tensor for step in steps for argument in step.arguments))
+    kept = kernel.schedule.get("kept", {})
+    every = dict.fromkeys(argument.tensor for step in steps for argument in step.arguments)
+    names = [name for name in every if name not in kept]
     written = {a.tensor for step in steps for a in step.arguments if a.access == "write"}
     accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
     parameters = ",\n    ".join(a.declaration("write" if n in written else "read") for n, a in accesses.items())
+    rows = _KeptRows.of(kernel) if kept else None
+    passed = {name: access.parameter for name, access in accesses.items()}
+    # a step counts rows from the first of all
+    passed.update((name, f"rows{i} - first_row * {kept[name]}") for i, name in enumerate(kept))
     functions: dict[str, None] = {}
     calls: list[Call] = []
     first = 0
@@ -46,9 +69,9 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         # kernels of one program may share a function
         functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
         extents = [d.parameter for d in target.dimensions if d.name in step.dimensions]
-        passed = ", ".join([*(accesses[a.tensor].parameter for a in step.arguments), *extents])
+        handed = ", ".join([*(passed[a.tensor] for a in step.arguments), *extents])
         items = step.global_size[0]
-        calls.append(Call(name, passed, first, first + items))
+        calls.append(Call(name, handed, first, first + items))
         first += items
     if kernel.form == "chain":
         if len({step.global_size for step in steps}) != 1:
@@ -64,6 +87,7 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         calls=calls,
         tables=[],
         shared=[],
+        rows=rows,
     )
     arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
     dimensions = tuple(d.name for d in used)

@@ -138,8 +138,8 @@ class Emission:
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
         if self.target.inside:
             return Source("smr_part", text, arguments, global_size, local_size, dimensions=names)
-        text = program(text, self.target, self.accesses.values())
-        return Source("smr_kernel", text, arguments, global_size, local_size, dimensions=names)
+        whole = program(text, self.target, self.accesses.values())
+        return Source("smr_kernel", whole, arguments, global_size, local_size, dimensions=names)
 
     # --- stages: tensors of one row ---
 

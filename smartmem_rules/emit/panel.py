@@ -22,17 +22,21 @@ from smartmem_rules.tensor.substitution import substitute, unravel
 
 @dataclass(frozen=True)
 class PanelSchedule:
-    """Sizes of a panel contraction: register block, rows of a work-item, tiles of columns of a work-item."""
+    """Sizes of a panel contraction: register block, rows of a work-item, tiles of columns of a work-item.
+
+    The last `tail` rows of a full block have a register block of their own.
+    """
 
     rows: int
     columns: int
     block_rows: int
     tiles_per_block: int
+    tail: int
 
     @staticmethod
     def of(kernel: Kernel) -> PanelSchedule:
         s = kernel.schedule
-        return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"])
+        return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"], s.get("tail", 0))
 
 
 class Panel:
@@ -75,6 +79,7 @@ class Panel:
             rows=s.rows,
             columns=s.columns,
             block_rows=s.block_rows,
+            tail=s.tail,
             tiles_per_block=s.tiles_per_block,
             parts=parts,
             row_blocks=row_blocks,
@@ -168,7 +173,7 @@ class Panel:
             return None
         expressions = self.emission.expressions
         expressions.call(row, "(first_row + ROW)")
-        return "__global ", f"{access.parameter} + {expressions.index(start)}"
+        return access.space, f"{access.parameter} + {expressions.index(start)}"
 
     # --- the scores of an attention ---
 
@@ -192,7 +197,8 @@ class Panel:
         self.emission.writer.line(f"float inner[{self.schedule.block_rows * largest(padded)}];")
         text = render(
             "contraction_scores.cl",
-            rows=self.schedule.rows, columns=columns, tiles=tiles, k=k_count, padded=padded,
+            rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
+            columns=columns, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
         )  # fmt: skip
         for line in text.splitlines():

@@ -17,9 +17,6 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
-CPU_ITEMS = 64
-"""Work-items that a CPU kernel is cut into: enough to balance the cores, few enough to cost nothing."""
-
 
 def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
@@ -32,7 +29,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     writer, expressions = emission.writer, emission.expressions
     name = expressions.name(outer_var)
     if target.is_cpu:
-        chunk = maximum(1, -(-outer_count // CPU_ITEMS))
+        chunk = maximum(1, -(-outer_count // kernel.schedule["items"]))
         head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {outer_count}); ++{name})"
         with expressions.scope(head):
             _row(emission, kernel, axis, values, None)

@@ -15,7 +15,6 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
-CPU_ITEMS = 64
 TEAM_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """Work-items of a GPU that may share a row."""
 GROUP_ITEMS = 256
@@ -34,7 +33,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     if not target.is_cpu:
         return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
-    chunk = block_rows or maximum(1, -(-count // CPU_ITEMS))
+    chunk = block_rows or maximum(1, -(-count // kernel.schedule["items"]))
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)

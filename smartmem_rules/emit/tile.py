@@ -1,4 +1,4 @@
-"""Contractions in registers: a few rows by one vector of columns for each work-item, from textures or buffers."""
+"""Contractions in registers: a few rows by a few vectors of columns for each work-item, from textures or buffers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from smartmem_rules.plan.model import Contraction, Kernel, Source, Stored
 from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, surely_at_most
 from smartmem_rules.tensor.substitution import unravel
 
 OPEN_GROUP = 16
@@ -28,35 +29,40 @@ class _Tile:
         self.emission = Emission(kernel, target, tensors, LANES)
         self.blocks = -(-self.contraction.n.extent // LANES)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
+        wanted = kernel.schedule.get("columns", LANES) // LANES
+        # with fewer blocks than that at some extent, a work-item takes one of them
+        self.vectors: int = next((n for n in (wanted, largest(self.blocks)) if surely_at_most(n, self.blocks)), 1)
         self.lane = Var("lane", LANES)
-        self.block = Var("block", self.blocks)
 
     def emit(self) -> Source:
         c, writer, expressions = self.contraction, self.emission.writer, self.emission.expressions
-        row_blocks = -(-self.m_count // self.rows)
+        row_blocks, wide = -(-self.m_count // self.rows), -(-self.blocks // self.vectors)
         batch = Var("batch", math.prod(v.extent for v in c.batch))
-        block, row_block = self.block, Var("row_block", row_blocks)
-        total = batch.extent * row_blocks * self.blocks
-        names = [expressions.name(v) for v in (block, row_block, batch)]
+        column_block, row_block = Var("block", wide), Var("row_block", row_blocks)
+        total = batch.extent * row_blocks * wide
+        names = [expressions.name(v) for v in (column_block, row_block, batch)]
         writer.line(f"if (item >= {total}) return;")
-        writer.line(f"const int {names[0]} = item % {self.blocks};")
-        writer.line(f"const int {names[1]} = item / {self.blocks} % {row_blocks};")
-        writer.line(f"const int {names[2]} = item / {self.blocks * row_blocks};")
+        writer.line(f"const int {names[0]} = item % {wide};")
+        writer.line(f"const int {names[1]} = item / {wide} % {row_blocks};")
+        writer.line(f"const int {names[2]} = item / {wide * row_blocks};")
         values = dict(zip(c.batch, unravel(variable(batch), tuple(v.extent for v in c.batch)), strict=True))
         row_values = self._rows(row_block, values)
-        column = add(scale(variable(block), LANES), variable(self.lane))
-        accumulators = self._accumulate(row_values, values, column)
+        blocks = self._column_blocks(column_block)
+        columns = [add(scale(variable(block), LANES), variable(self.lane)) for block in blocks]
+        accumulators = self._accumulate(row_values, values, list(zip(blocks, columns, strict=True)))
         epilogue = VectorEpilogue(self.emission, c.n.extent, self.lane, self.kernel.stores)
         for i, at in enumerate(row_values):
             with expressions.scope(self._guard(row_block, i)):
-                epilogue.set_accumulator(accumulators[i])
-                epilogue.write({**at, c.n: column}, block)
+                for j, (block, column) in enumerate(zip(blocks, columns, strict=True)):
+                    epilogue.set_accumulator(accumulators[j][i])
+                    with expressions.scope(self._column_guard(column_block, j)):
+                        epilogue.write({**at, c.n: column}, block)
         if self.target.is_cpu:
             local = self._local(total)
             size = (-(-total // local[0]) * local[0],)
         else:
             size, local = (-(-total // 64) * 64,), (64,)
-        return self.emission.source("contraction_tile.cl", size, local, rows=self.rows, width=LANES)
+        return self.emission.source("contraction_tile.cl", size, local, rows=self.rows, width=LANES * self.vectors)
 
     @staticmethod
     def _local(total: int) -> tuple[int, ...]:
@@ -76,44 +82,71 @@ class _Tile:
             found.append({**values, **dict(zip(c.m, places, strict=True))})
         return found
 
+    def _column_blocks(self, column_block: Var) -> list[Var]:
+        """The work-item's vectors of columns by their numbers, which stay inside the result.
+
+        They stand apart, so that neighbouring work-items read neighbouring vectors.
+        """
+        if self.vectors == 1:
+            return [column_block]
+        expressions, found = self.emission.expressions, []
+        for j in range(self.vectors):
+            block = Var(f"block{j}", self.blocks)
+            text = f"{expressions.name(column_block)} + {j * column_block.extent}"
+            self.emission.writer.line(f"const int {expressions.name(block)} = min({text}, {self.blocks - 1});")
+            found.append(block)
+        return found
+
+    def _column_guard(self, column_block: Var, j: int) -> str:
+        if self.blocks % self.vectors == 0:
+            return ""
+        return f"if ({self.emission.expressions.name(column_block)} + {j * column_block.extent} < {self.blocks})"
+
     def _guard(self, row_block: Var, i: int) -> str:
         if self.m_count % self.rows == 0:
             return ""
         start = self.emission.expressions.index(scale(variable(row_block), self.rows))
         return f"if ({start} + {i} < {self.m_count})"
 
-    def _accumulate(self, rows: list[dict[Var, Index]], values: dict[Var, Index], column: Index) -> list[str]:
+    def _accumulate(
+        self, rows: list[dict[Var, Index]], values: dict[Var, Index], columns: list[tuple[Var, Index]]
+    ) -> list[list[str]]:
+        """The names of the sums, by vector of columns and row."""
         c, writer, expressions = self.contraction, self.emission.writer, self.emission.expressions
-        names = [expressions.temporary() for _ in rows]
-        for name in names:
+        names = [[expressions.temporary() for _ in rows] for _ in columns]
+        for name in (one for of_rows in names for one in of_rows):
             writer.line(f"float4 {name} = 0.0f;")
         *outer, inner = c.k
-        b = substitute_variables(c.b, {**values, c.n: column})
+        right = [(block, substitute_variables(c.b, {**values, c.n: column})) for block, column in columns]
         left = [substitute_variables(c.a, at) for at in rows]
+        four = inner.extent % 4 == 0 and all(expressions.is_contiguous(a, inner) for a in left)
+        by_column = self._by_column(values, [block for block, _ in columns]) if four else None
 
         def step() -> None:
-            if inner.extent % 4 == 0 and all(expressions.is_contiguous(a, inner) for a in left):
-                self._four_steps(inner, left, b, names)
+            if by_column is not None:
+                self._dot_products(inner, left, by_column, names)
+            elif four:
+                self._four_steps(inner, left, right, names)
             else:
                 with expressions.loop(inner):
-                    right = self._right(b)
-                    for name, a in zip(names, left, strict=True):
-                        writer.line(f"{name} += {expressions.value(a).text} * {right};")
+                    for (block, b), of_rows in zip(right, names, strict=True):
+                        vector = self._right(block, b)
+                        for name, a in zip(of_rows, left, strict=True):
+                            writer.line(f"{name} += {expressions.value(a).text} * {vector};")
 
         self._nest(tuple(outer), step)
         return names
 
-    def _right(self, b: Expr) -> str:
+    def _right(self, block: Var, b: Expr) -> str:
         expressions = self.emission.expressions
         if self.contraction.n.extent % LANES == 0:
             return expressions.spread(expressions.value(b, self.lane), "float32", LANES)
-        return self._guarded_right(b)
+        return self._guarded_right(block, b)
 
-    def _guarded_right(self, b: Expr) -> str:
+    def _guarded_right(self, block: Var, b: Expr) -> str:
         """A vector of columns whose last lanes may lie outside: zeros there."""
         expressions, writer = self.emission.expressions, self.emission.writer
         n = self.contraction.n.extent
-        block = self.block
         name = expressions.temporary()
         writer.line(f"float4 {name} = 0.0f;")
         whole, rest = divmod(n, LANES)
@@ -128,7 +161,7 @@ class _Tile:
                     writer.line(f"{name}.s{place} = {element.text};")
         return name
 
-    def _four_steps(self, inner: Var, left: list[Expr], b: Expr, names: list[str]) -> None:
+    def _four_steps(self, inner: Var, left: list[Expr], right: list[tuple[Var, Expr]], names: list[list[str]]) -> None:
         expressions, writer = self.emission.expressions, self.emission.writer
         quarter, lane = Var(f"{inner.name}_four", inner.extent // 4), Var("lane_k", 4)
         place = add(scale(variable(quarter), 4), variable(lane))
@@ -139,9 +172,47 @@ class _Tile:
             ]
             for i in range(4):
                 at = add(scale(variable(quarter), 4), Index(i))
-                right = self._right(substitute_variables(b, {inner: at}))
-                for name, vector in zip(names, vectors, strict=True):
-                    writer.line(f"{name} += {vector}.s{i} * {right};")
+                for (block, b), of_rows in zip(right, names, strict=True):
+                    columns = self._right(block, substitute_variables(b, {inner: at}))
+                    for name, vector in zip(of_rows, vectors, strict=True):
+                        writer.line(f"{name} += {vector}.s{i} * {columns};")
+
+    def _by_column(self, values: dict[Var, Index], blocks: list[Var]) -> list[list[Expr]] | None:
+        """The right factor column by column, where it lies along the reduction and not along its columns."""
+        c, expressions = self.contraction, self.emission.expressions
+        if expressions.is_contiguous(c.b, c.n) or not expressions.is_contiguous(c.b, c.k[-1]):
+            return None
+        return [
+            [substitute_variables(c.b, {**values, c.n: self._column(block, place)}) for place in range(LANES)]
+            for block in blocks
+        ]
+
+    def _column(self, block: Var, place: int) -> Index:
+        """One column of a vector; past the end the last one, whose sums nobody writes."""
+        extent, expressions = self.contraction.n.extent, self.emission.expressions
+        number = add(scale(variable(block), LANES), Index(place))
+        if extent % LANES == 0:
+            return number
+        column = Var(f"{block.name}_column{place}", extent)
+        text = f"min({expressions.index(number)}, {extent - 1})"
+        self.emission.writer.line(f"const int {expressions.name(column)} = {text};")
+        return variable(column)
+
+    def _dot_products(self, inner: Var, left: list[Expr], right: list[list[Expr]], names: list[list[str]]) -> None:
+        """Four steps of a reduction along which both factors lie."""
+        expressions, writer = self.emission.expressions, self.emission.writer
+        quarter, lane = Var(f"{inner.name}_four", inner.extent // 4), Var("lane_k", 4)
+        place = {inner: add(scale(variable(quarter), 4), variable(lane))}
+
+        def vector(factor: Expr) -> str:
+            return expressions.spread(expressions.value(substitute_variables(factor, place), lane), "float32", 4)
+
+        with expressions.loop(quarter):
+            rows = [vector(a) for a in left]
+            for columns, of_rows in zip(right, names, strict=True):
+                factors = [vector(b) for b in columns]
+                for name, row in zip(of_rows, rows, strict=True):
+                    writer.line(f"{name} += (float4)({', '.join(f'dot({row}, {f})' for f in factors)});")
 
     def _nest(self, axes: tuple[Var, ...], inner: object) -> None:
         if not axes:
@@ -152,5 +223,5 @@ class _Tile:
 
 
 def emit_tile(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    """A contraction in registers; the kernel's schedule holds `rows`."""
+    """A contraction in registers; the kernel's schedule holds `rows` and `columns`."""
     return _Tile(kernel, target, tensors).emit()

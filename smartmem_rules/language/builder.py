@@ -21,6 +21,11 @@ from smartmem_rules.language.tokens import Token
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
+_MERGED = {
+    **dict.fromkeys(("internal", "commutative", "class", "mapping", "explores", "unsound"), "remove this one"),
+    **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
+}
+_SINGLE_CLAUSES = frozenset(_MERGED)
 
 
 def _has(children: Children, word: str) -> bool:
@@ -145,15 +150,15 @@ class Builder(ExpressionBuilder):
                 places[word] = self._span(group)
         return places
 
-    def _refuse_repeated_clauses(self, children: Children) -> None:
+    def _refuse_repeated_clauses(self, children: Children, owner: str = "an operator") -> None:
         seen: set[str] = set()
         for child in children:
-            word = child[0] if isinstance(child, list) and child else ""
-            if word not in ("internal", "commutative", "class", "mapping"):
+            word = str(child[0] if isinstance(child, list) and child else child if child == "explores" else "")
+            if word not in _SINGLE_CLAUSES:
                 continue
             if word in seen:
-                self._problem(self._span(child), f"an operator has one `{word}` clause at most", "remove this one")
-            seen.add(str(word))
+                self._problem(self._span([child]), f"{owner} has one `{word}` clause at most", _MERGED.get(word))
+            seen.add(word)
 
     def dtype_variables(self, children: Children) -> Children:
         return children
@@ -244,6 +249,7 @@ class Builder(ExpressionBuilder):
     # --- rules ---------------------------------------------------------------------------------------
 
     def rewrite(self, children: Children) -> s.Rewrite:
+        self._refuse_repeated_clauses(children, "a rule")
         name, ruleset = tokens_of(children, "NAME")
         left, right = nodes_of(children, s.Pattern)
         unsound = _group(children, "unsound")
@@ -267,6 +273,7 @@ class Builder(ExpressionBuilder):
         )
 
     def eliminate(self, children: Children) -> s.Eliminate:
+        self._refuse_repeated_clauses(children, "a rule")
         name, ruleset, operator = tokens_of(children, "NAME")
         tags = tokens_of(_group(children, "tags"), "NAME")
         places = {"ruleset": self._span([ruleset]), "operator": self._span([operator])}
@@ -282,6 +289,7 @@ class Builder(ExpressionBuilder):
         )
 
     def index_rule(self, children: Children) -> s.IndexRule:
+        self._refuse_repeated_clauses(children, "a rule")
         left, right = nodes_of(children, s.Expression)
         guards = nodes_of(_group(children, "where"), s.Expression)
         tags = tokens_of(_group(children, "tags"), "NAME")

@@ -38,7 +38,8 @@ class LanguageError(Exception):
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate nearest to `word` as a fix text, or None when none is near."""
-    near = get_close_matches(word, sorted(set(candidates)), n=1, cutoff=0.6)
+    known = sorted(set(candidates))
+    near = [one for one in known if one.lower() == word.lower()] or get_close_matches(word, known, n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`?" if near else None
 
 

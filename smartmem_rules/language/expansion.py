@@ -41,14 +41,26 @@ def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> obj
 
 
 def expanded(items: Iterable[s.Item]) -> Iterator[s.Item]:
-    """The items with every family replaced by its members."""
+    """The items with every family replaced by its members; a rule's name gets those of all families around it."""
     for item in items:
         if isinstance(item, s.Family):
-            for member in item.members:
-                words = dict(zip(item.variables, member, strict=False))
-                yield from (_member(inner, words) for inner in item.items)
+            yield from _members(item, ())
         else:
             yield item
+
+
+def _members(family: s.Family, outer: tuple[str, ...]) -> Iterator[s.Item]:
+    for member in family.members:
+        words = dict(zip(family.variables, member, strict=False))
+        chosen = (*outer, _text(member[0] if member else None))
+        for item in family.items:
+            made = _member(item, words)
+            if isinstance(made, s.Family):
+                yield from _members(made, chosen)
+            elif isinstance(made, s.Rule) and isinstance(item, s.Rule) and item.name not in words:
+                yield replace(made, name=MEMBER_SEPARATOR.join((made.name, *chosen)))
+            else:
+                yield made
 
 
 def family_name(rule: str) -> str:
@@ -57,11 +69,10 @@ def family_name(rule: str) -> str:
 
 
 def _member(item: s.Item, words: Mapping[str, s.Expression]) -> s.Item:
-    made = rebuilt(item, lambda node: _with_words(node, words))
-    if isinstance(made, s.Rule) and made.name not in words:
-        first = next(iter(words.values()), None)
-        return replace(made, name=f"{made.name}{MEMBER_SEPARATOR}{_text(first)}")
-    return made
+    # a name of an inner family hides one of an outer family
+    hidden = item.variables if isinstance(item, s.Family) else ()
+    visible = {name: word for name, word in words.items() if name not in hidden}
+    return rebuilt(item, lambda node: _with_words(node, visible))
 
 
 def _with_words(node: s.Syntax, words: Mapping[str, s.Expression]) -> s.Syntax | None:

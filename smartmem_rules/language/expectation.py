@@ -33,6 +33,7 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _OTHER_OPERATORS = COMPARISONS | {"**", "and", "or"}
 _ITEMS = frozenset(ITEM_WORDS)
+_IN_FAMILIES = _ITEMS - {"import", "ruleset"}
 _BLOCKS = frozenset(BLOCK_WORDS)
 
 
@@ -50,7 +51,7 @@ def in_words(accepted: Collection[str], terminals: Collection[TerminalDef]) -> s
     if values >= _ARITHMETIC:
         left -= {name for name in left if symbols.get(name) in _ARITHMETIC | _OTHER_OPERATORS}
         phrases.append("an operator")
-    if values >= _ITEMS:
+    if values >= _IN_FAMILIES:
         left -= {name for name in left if symbols.get(name) in _ITEMS | _BLOCKS}
         phrases.append("the next item (`operator`, `rewrite`, ...)")
     phrases += sorted({_WORDS.get(name) or f"`{symbols.get(name, name)}`" for name in left})

@@ -17,14 +17,17 @@ from lark.lark import PostLex
 from smartmem_rules.language import lalr
 from smartmem_rules.language.builder import Builder
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.expectation import COMPARISONS, in_words
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.expectation import in_words
+from smartmem_rules.language.hints import hint
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.tokens import Token, WordResolver
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 from smartmem_rules.resources import grammar_path
 
 _ITEM = re.compile(rf"^(?=(?:{'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
 # The builder that lark calls holds the state of one parse.
 _PARSING = Lock()
 
@@ -44,6 +47,7 @@ def _by_lark(text: str, file: str) -> tuple[Module, list[Diagnostic]]:
     lark, builder = grammar(), _builder()
     with _PARSING:
         builder.begin(text, file)
+        _resolving().text = text
         tree = cast("object", lark.parse(text))
         assert isinstance(tree, Module)
         return tree, builder.problems
@@ -82,10 +86,17 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     span = _error_span(text, file, error)
     if isinstance(error, UnexpectedCharacters) and error.char == '"':
         return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span)
-    expected = _expected(text)
+    accepted = _accepted(text)
+    expected = in_words(accepted, grammar().terminals)
     note = f"expected {expected}" if expected else None
     found = _found(error)
-    fix = "write `a < b and b < c`: comparisons do not chain" if found.strip("`") in COMPARISONS else None
+    lines = text.split("\n")
+    line = lines[span.line - 1] if span.line <= len(lines) else ""
+    before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
+    fix = hint(found.strip("`"), accepted, line, span.column, before.lstrip())
+    if fix is None and _WORD.fullmatch(found.strip("`")):
+        words = [t.pattern.value for t in grammar().terminals if t.name in accepted and t.pattern.value.isalpha()]
+        fix = did_you_mean(found.strip("`"), words)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
 
 
@@ -107,9 +118,10 @@ def _error_span(text: str, file: str, error: UnexpectedInput) -> Span:
     return Span(file, line, column, line, column + max(width, 1))
 
 
-def _expected(text: str) -> str:
-    """What could have stood where the parse of `text` fails, in plain words."""
+def _accepted(text: str) -> frozenset[str]:
+    """The terminals that could have stood where the parse of `text` fails."""
     lark = grammar()
+    _resolving().text = text
     interactive: Any = lark.parse_interactive(text)  # lark leaves its methods without types
     # A refused token leaves the parser in the middle of its reductions; only the state before it tells all.
     settled = interactive.copy(deepcopy_values=False)
@@ -119,20 +131,27 @@ def _expected(text: str) -> str:
             settled = interactive.copy(deepcopy_values=False)
     except UnexpectedInput:
         pass
-    return in_words(settled.accepts(), lark.terminals)
+    return frozenset(settled.accepts())
 
 
 class _Resolving(PostLex):
     """lark's way to `tokens.WordResolver`."""
 
     always_accept = ("ELSE",)
+    text = ""
+    """What is being parsed."""
 
     def process(self, stream: Iterator[LarkToken]) -> Iterator[LarkToken]:
         resolver = WordResolver()
         for token in stream:
             begin, end = (token.line or 1, token.column or 1), (token.end_line or 1, token.end_column or 1)
-            resolved = Token.of(resolver.resolve(token.type), str(token), begin, end, token.start_pos or 0)
-            yield cast("LarkToken", resolved)
+            place = token.start_pos or 0
+            word = _WORD.match(self.text, place)
+            if word is not None and len(word[0]) > len(token) and token.isalpha():
+                # lark finds `table` in `tables` where no name can stand
+                whole = Token.of("NAME", word[0], begin, (begin[0], begin[1] + len(word[0])), place)
+                yield cast("LarkToken", whole)
+            yield cast("LarkToken", Token.of(resolver.resolve(token.type), str(token), begin, end, place))
 
 
 @cache
@@ -145,9 +164,14 @@ def grammar() -> Lark:
         propagate_positions=False,
         keep_all_tokens=True,
         maybe_placeholders=False,
-        postlex=_Resolving(),
+        postlex=_resolving(),
         transformer=_builder(),
     )
+
+
+@cache
+def _resolving() -> _Resolving:
+    return _Resolving()
 
 
 @cache

@@ -20,7 +20,7 @@ _PRECEDENCE = {
 }  # fmt: skip
 _CONDITIONAL, _REDUCTION, _NEGATION, _POWER, _READ, _POSTFIX, _ATOM = 0, 7, 8, 9, 10, 11, 12
 _GIVEN = "_"
-_LOOPING = frozenset({"sum", "max", "min", "prod", "any", "all", "first"})
+_LOOPING = frozenset({"sum", "max", "min", "prod", "mean", "any", "all", "first"})
 _LOOP = re.compile(r"(\*\s*)?[A-Za-z_]\w*\s*<(?!=)")
 
 

@@ -37,6 +37,7 @@ def impurities(
         case s.Call(function="uses") if not is_guard:
             message = "the right side cannot depend on how often something is used"
             yield _impure(message, head(expression.span, "uses"), "ask it in a guard")
+            return
         case s.Call(
             function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
         ):
@@ -46,6 +47,15 @@ def impurities(
         case s.Subscript(base=s.Name(id=name)) if name in tensors:
             fix = f"`value({name})` is the value of a constant with one distinct value"
             yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
+            return
+        case s.Call(function=function) if function in names.predicates:
+            for argument in expression.arguments:
+                if not isinstance(argument, s.Name):
+                    yield from impurities(argument, tensors, names, is_guard)
+            return
+        case s.Name(id=name) if name in tensors and name not in names.constants:
+            fix = f"write `value({name})` for the one value of a constant, or `shape({name})`, `rank({name})`, ..."
+            yield _impure(f"{what} sees the type of the tensor `{name}`, not its elements", expression.span, fix)
     for child in children(expression):
         yield from impurities(child, tensors, names, is_guard)
 

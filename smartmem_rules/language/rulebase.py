@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.checker import check
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
-from smartmem_rules.language.expansion import Names, expanded, family_name, with_rulesets
+from smartmem_rules.language.expansion import MEMBER_SEPARATOR, Names, expanded, with_rulesets
 from smartmem_rules.language.parser import parse_file
 from smartmem_rules.resources import rules_path
 
@@ -135,7 +135,7 @@ def _add(base: RuleBase, item: s.Item) -> None:
 
 
 def _switch_off(base: RuleBase, names: Collection[str]) -> None:
-    known = base.rule_names() | {family_name(name) for name in base.rule_names()}
+    known = {part for name in base.rule_names() for part in _with_families(name)}
     known |= {f"{TAG}{tag}" for rule in base.rules() for tag in rule.tags}
     unknown = [
         Diagnostic(
@@ -156,7 +156,15 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
 
 
 def _is_off(rule: s.Rule, names: Collection[str]) -> bool:
-    return rule.name in names or family_name(rule.name) in names or any(f"{TAG}{tag}" in names for tag in rule.tags)
+    tags = (f"{TAG}{tag}" for tag in rule.tags)
+    return any(name in names for name in (*_with_families(rule.name), *tags))
+
+
+def _with_families(rule: str) -> Iterator[str]:
+    """The name of a rule and those of the families around it: `a.Add.Relu`, `a.Add`, `a`."""
+    parts = rule.split(MEMBER_SEPARATOR)
+    for length in range(len(parts), 0, -1):
+        yield MEMBER_SEPARATOR.join(parts[:length])
 
 
 class _Loader:

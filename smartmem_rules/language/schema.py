@@ -60,7 +60,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
         _number("vector_width", "elements of one vector", True),
-        _number("units", "work-items that run at once, for balance; the device itself is asked at run time"),
+        _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
@@ -71,11 +71,26 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             choices=("float32", "float16"),
         ),
         _number("solver_seconds", "time that the extraction's solver may take"),
+        _number("wave", "work-items that issue an access together (for `simulate`, as what follows)"),
+        _number("texture_units", "units with a texture cache of their own"),
+        _number("resident_waves", "waves that a texture unit interleaves"),
+        _number("cache_line", "bytes of a line, in all caches"),
+        _number("texture_l1", "bytes and ways of a texture unit's cache", least=2, most=2),
+        _number("l2", "bytes and ways of the cache that all share", least=2, most=2),
+        _number("texture_block", "bytes and rows of the two-dimensional blocks in which images lie", least=2, most=2),
+        _number("register_array", "bytes of an array that a work-item keeps in registers"),
+        _number("l2_bandwidth", "GB/s out of the shared cache"),
     ),
     "schedule": (
         Key("kind", "word", "the devices that it is for", required=True, choices=(*_DEVICE_KINDS, "any")),
         Key("memory", "word", "where the operands lie", required=True, choices=("image", "buffer", "any")),
-        Key("template", "word", "the template of codegen/ that realises it", True, choices=("panel", "group", "tile")),
+        Key(
+            "template",
+            "word",
+            "the template of codegen/ that realises it",
+            True,
+            choices=("panel", "group", "tile", "pointwise", "reduction"),
+        ),
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
         _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block to choose from", False, 1, None),
@@ -87,7 +102,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "sizes that tuning tries: which size of the template, and its values",
             least=2,
             most=None,
-            choices=("rows", "columns", "block_rows", "tiles_per_block"),
+            choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
             repeats=True,
         ),
         Key("extents", "word", "`fixed` for a template that cannot take open extents", choices=("any", "fixed")),
@@ -96,7 +111,6 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
-        _number("units", "multiprocessors that work-groups are spread over"),
         _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
             "tile",
@@ -122,6 +136,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("strided_read", "a read that is contiguous along another loop", True),
         _number("scattered_write", "a write that leaves a vector's elements apart", True),
         _number("sweeps", "passes of the local search", True),
+        _number("solver_seconds", "time that the solver may take for the choice over the whole graph"),
     ),
     "fuse": (
         Key("first", "word", "the form of the kernel that feeds", required=True, choices=_FORMS),
@@ -137,7 +152,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     ),
 }
 
-SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction",)}
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "reduction")}
 """What stands behind `for`, for blocks that need it."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from smartmem_rules.analysis.derivation import derive
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.builtin_docs import DOCS, KEYWORDS
+from smartmem_rules.language.expansion import family_name
 from smartmem_rules.language.printer import (
     print_definition,
     print_equation,
@@ -14,6 +15,7 @@ from smartmem_rules.language.printer import (
     print_signature,
 )
 from smartmem_rules.language.schema import BLOCKS
+from smartmem_rules.language.verdicts import recorded
 from smartmem_rules.lsp.library import Library
 from smartmem_rules.lsp.symbols import Symbol
 
@@ -28,7 +30,7 @@ def hover(library: Library, symbol: Symbol) -> str | None:
     item = definitions[0]
     match item:
         case s.Rewrite() | s.Eliminate() | s.IndexRule():
-            return rule_text(item)
+            return f"{rule_text(item)}\n\n{status_text(library, item.name)}"
         case s.Function() | s.Predicate() | s.Constant():
             comment = getattr(item, "comment", "")
             return code(print_item(item).split("   # ")[0]) + (f"\n\n{comment}" if comment else "")
@@ -68,6 +70,18 @@ def rule_text(rule: s.Rule) -> str:
         lines += ["    explores"] if rule.explores else []
         lines += [f"    unsound: {rule.unsound}"] if rule.unsound is not None else []
     return code("\n".join(lines))
+
+
+def status_text(library: Library, name: str) -> str:
+    """What verification last said of a rule, or of each member of a family."""
+    base = library.rules()
+    verdicts = recorded(base)
+    members = [rule.name for rule in base.rules() if family_name(rule.name) == name or rule.name == name]
+    if not any(member in verdicts for member in members):
+        return f"not verified as it stands: `smartmem verify --rule {name}`"
+    if members == [name]:
+        return f"verified: {verdicts[name]}"
+    return "\n".join(f"- `{member}`: {verdicts.get(member, 'not verified')}" for member in members)
 
 
 def word_text(word: str) -> str | None:

@@ -56,7 +56,7 @@ def _item(item: s.Item, outer: Mapping[str, Symbol]) -> Iterator[Occurrence]:
     match item:
         case s.Family():
             scope = str(item.span)
-            inner = {name: Symbol("local", name, scope) for name in item.variables}
+            inner = {**outer, **{name: Symbol("local", name, scope) for name in item.variables}}
             for name in item.variables:
                 yield Occurrence(inner[name], item.place(f"variables:{name}"), item)
             made = {one.name: one for one in item.items if isinstance(one, s.Operator)}
@@ -64,7 +64,8 @@ def _item(item: s.Item, outer: Mapping[str, Symbol]) -> Iterator[Occurrence]:
                 for variable, word in zip(item.variables, member, strict=False):
                     if isinstance(word, s.Name):
                         kind = "operator" if word.id[:1].isupper() else "function"
-                        yield Occurrence(Symbol(kind, word.id), word.span, made.get(variable))
+                        symbol = outer.get(word.id) or Symbol(kind, word.id)
+                        yield Occurrence(symbol, word.span, made.get(variable))
             for one in item.items:
                 yield from _item(one, inner)
         case s.Ruleset():

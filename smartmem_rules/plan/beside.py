@@ -1,7 +1,7 @@
 """Kernels side by side in one launch: where each leaves the device partly idle, and none needs what another makes.
 
-Rammer and HFUSE run operators of different kinds together; Souffle calls it horizontal fusion. The kernels need not be alike:
-the number of a work-item says which of them it belongs to.
+Rammer and HFUSE run operators of different kinds together; Souffle calls it horizontal fusion. The kernels need not be
+alike: the number of a work-item says which of them it belongs to.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.beside import side_by_side
-from smartmem_rules.plan.chains import chain
+from smartmem_rules.plan.chains import chain, keep_rows
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
 from smartmem_rules.plan.memory import assign_slots, item_bytes
@@ -22,7 +23,7 @@ from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, r
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, pack
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
@@ -74,6 +75,7 @@ class Planning:
 
     Attributes:
         tensors: without the packed factors that scheduling adds.
+        layouts: how well the layouts were chosen.
     """
 
     graph: Graph
@@ -84,17 +86,28 @@ class Planning:
     kernels: tuple[Kernel, ...]
     tensors: Mapping[str, Stored]
     schedules: tuple[ContractionSchedule, ...]
+    elementwise: Mapping[str, ContractionSchedule]
     limits: ImageLimits | None
     target: Target
+    layouts: Mapping[str, Any]
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
-        memory = self.profile.local_memory
-        return Scheduler(self.schedules, self.program.constants, tensors, self.dtype, self.limits, memory, choices)
+        profile = self.profile
+        return Scheduler(
+            self.schedules, self.program.constants, tensors, self.dtype, self.limits,
+            profile.local_memory, profile.machine.units, choices, self.elementwise,
+        )  # fmt: skip
 
 
 def prepare(
-    graph: Graph, base: RuleBase, profile: Profile, level: str, dtype: str = "float32", memory: str = "auto"
+    graph: Graph,
+    base: RuleBase,
+    profile: Profile,
+    level: str,
+    dtype: str = "float32",
+    memory: str = "auto",
+    layout: str = "exact",
 ) -> Planning:
     """Fuse a graph's equations to kernels and lay out their tensors.
 
@@ -102,6 +115,7 @@ def prepare(
         level: a level of levels.smr.
         dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
         memory: image, buffer, or auto for what the device profile prefers.
+        layout: exact chooses for all tensors together, local edge by edge.
 
     Raises:
         PlanError: the level is unknown, or no kernel or schedule exists for something.
@@ -123,10 +137,14 @@ def prepare(
     limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
-    choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed)
+    choice = choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed, layout == "exact")
+    layouts = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
     width = 4 if memory == "image" else profile.vector_width
     target = Target(profile.kind, width, profile.local_memory, profile.matrix, dimensions=graph.dimensions)
-    return Planning(graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, limits, target)
+    shares = element_schedules(base.schedules, profile.kind, memory)
+    return Planning(
+        graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts
+    )
 
 
 def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> Plan:
@@ -139,23 +157,28 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> P
     kernels = [_copied(kernel) for kernel in planning.kernels]
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
+    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
+    for leaf in leaves:
+        scheduler.schedule(leaf)
+    keep_rows(kernels, tensors, program.outputs)
     for kernel in kernels:
-        for leaf in kernel.leaves:
-            scheduler.schedule(leaf)
         kernel.note_borders()
-    _drop_unused(tensors, kernels, program)
+    _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
     sources = []
     for kernel in kernels:
         with _for_ranges(kernel):
             sources.append(emit(kernel, planning.target, tensors))
+    _drop_unused(tensors, kernels, program)
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
     slots, placement = assign_slots(tensors, kernels)
-    return Plan(
+    plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, slots, placement, graph.sizes, graph.dimensions,
     )  # fmt: skip
+    plan.statistics["layouts"] = dict(planning.layouts)
+    return plan
 
 
 @contextmanager
@@ -169,7 +192,7 @@ def _for_ranges(kernel: Kernel) -> Iterator[None]:
 
 def _copied(kernel: Kernel) -> Kernel:
     """A kernel that may be sized without the planning seeing it."""
-    return replace(kernel, steps=tuple(_copied(step) for step in kernel.steps))
+    return replace(kernel, schedule=dict(kernel.schedule), steps=tuple(_copied(step) for step in kernel.steps))
 
 
 @dataclass(frozen=True)
@@ -197,10 +220,11 @@ def build(
     level: str,
     dtype: str = "float32",
     memory: str = "auto",
+    layout: str = "exact",
     choices: Mapping[str, Choice] | None = None,
 ) -> Plan:
     """Plan the kernels of a graph; see `prepare` and `finish`."""
-    return finish(prepare(graph, base, profile, level, dtype, memory), choices)
+    return finish(prepare(graph, base, profile, level, dtype, memory, layout), choices)
 
 
 def _chained(

@@ -1,8 +1,9 @@
 """Kernels one after the other in one launch: a work-item that made some rows goes on with what reads only those rows.
 
-Back-to-back contractions (BOLT), the two products of a perceptron, the 1x1 convolutions on both sides of a block's end, a
-normalisation between them: wherever a kernel's rows are the rows of the kernel that it reads, no other work-item is needed.
-The rows may be visited in another order (windows, shifted images): the reader then runs over its producer's rows.
+Back-to-back contractions (BOLT), the two products of a perceptron, the 1x1 convolutions on both sides of a block's end,
+a normalisation between them: wherever a kernel's rows are those of the kernel that it reads, no other
+work-item is needed. The rows may be visited in another order (windows, shifted images): the reader then runs over its
+producer's rows.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.plan.accounting import expressions
-from smartmem_rules.plan.model import Kernel, Stage, Store
+from smartmem_rules.plan.model import Kernel, Stage, Store, Stored
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, sizes_of
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, register_rows, sizes_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import largest
-from smartmem_rules.tensor.substitution import substitute
+from smartmem_rules.tensor.substitution import ravel, substitute
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 
 
@@ -219,7 +220,8 @@ class _Chains:
             return m if self._time(source, sizes, m) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
         rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
-        if rows < 1:
+        # every block reads all right factors: they have to stay in the cache that the units share
+        if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
             return None
         fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
         counts = range(fewest, max(fewest, finest) + 1)
@@ -244,8 +246,7 @@ class _Chains:
             items = sizes[0].batch_count * -(-m // block)
             # the peak was measured with the largest register block
             largest = max(self.schedule.rows)
-            steps = min(-(-block // r) * (r + self.schedule.step_overhead) for r in self.schedule.rows)
-            rows = steps * largest / (largest + self.schedule.step_overhead)
+            rows = register_rows(self.schedule, block)[2] * largest / (largest + self.schedule.step_overhead)
             work = sum(s.operations / (s.batch_count * s.m_count) for s in sizes) * rows
         weights = sum(s.right_bytes for s in sizes) / self.machine.bandwidth
         return self.machine.launch + self._rounds(items) * (work * self.machine.units / self.machine.peak + weights)
@@ -288,7 +289,48 @@ class _Chains:
             return chain_.kernels[0]
         for step, sizes in zip(chain_.kernels, chain_.sizes, strict=True):
             step.schedule["block_rows"] = sizes.m_count if chain_.whole else chain_.block_rows
-        return compose("chain", tuple(chain_.kernels))
+        found = compose("chain", tuple(chain_.kernels))
+        if not chain_.whole:
+            found.axes = chain_.keys
+            found.schedule = {"block_rows": chain_.block_rows, "m": math.prod(v.extent for v in chain_.m)}
+        return found
+
+
+def keep_rows(kernels: Sequence[Kernel], tensors: dict[str, Stored], fixed: Collection[str]) -> None:
+    """Let what only a chain itself reads lie in the scratch memory of its work-items, a block of rows at a time.
+
+    The schedule of the chain gets `kept`: the elements of a row of each such tensor.
+    """
+    readers: dict[str, set[int]] = {}
+    chains = [k for one in kernels for k in (one, *one.steps) if k.form == "chain" and k.axes]
+    home = {id(leaf): number for number, one in enumerate(chains) for leaf in one.leaves}
+    for one in kernels:
+        for leaf in one.leaves:
+            for name in leaf.reads:
+                readers.setdefault(name, set()).add(home.get(id(leaf), -1))
+    for number, one in enumerate(chains):
+        kept = {}
+        for store in (s for leaf in one.leaves for s in leaf.stores):
+            stored = tensors[store.tensor]
+            elements = _row_elements(one, store, stored)
+            if elements and readers.get(store.tensor) == {number} and store.tensor not in fixed:
+                kept[store.tensor] = elements
+                tensors[store.tensor] = replace(stored, layout=replace(stored.layout, memory="scratch"))
+        one.schedule["kept"] = kept
+
+
+def _row_elements(chain_: Kernel, store: Store, stored: Stored) -> int:
+    """How many elements of a tensor belong to one row, 0 where the rows do not lie one after the other."""
+    extents = tuple(v.extent for v in chain_.axes)
+    if stored.layout.memory != "buffer" or stored.role != "intermediate" or stored.storage != "float32":
+        return 0
+    elements = stored.type.elements // math.prod(extents)
+    position = Index(0)
+    for index, stride in zip(store.indices, stored.layout.strides(stored.type.shape), strict=True):
+        position = add(position, scale(index, stride))
+    rest = add(position, scale(ravel(tuple(map(variable, chain_.axes)), extents), -elements))
+    low, high = rest.interval
+    return elements if low >= 0 and high < elements and not rest.variables & set(chain_.axes) else 0
 
 
 def compose(form: str, steps: tuple[Kernel, ...]) -> Kernel:

@@ -121,8 +121,8 @@ def rank_groups(
     return sorted(choices, key=lambda c: group_cost(c, demand, units))
 
 
-# Fitted to an H200: 13 products of the models' shapes, nine tiles, one to eight splits; predictions are within 10 %, and the
-# choices on average within 1 % of the fastest.
+# Fitted to an H200: 13 products of the models' shapes, nine tiles, one to eight splits; predictions are within 10 %,
+# and the choices are on average within 1 % of the fastest.
 LATENCY = 766
 """Cycles of a turn at least: from the request of a tile's elements to their use."""
 SUMS = 101

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import expressions
+from smartmem_rules.plan.layout_choice import LayoutChoice, LayoutProblem
 from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, walk
 from smartmem_rules.tensor.extents import is_symbolic
@@ -22,12 +23,17 @@ class LayoutCosts:
     strided_read: float
     scattered_write: float
     sweeps: int
+    solver_seconds: float
 
     @staticmethod
     def of(block: Block) -> LayoutCosts:
         entries = {e.key: float(e.values[0]) for e in block.entries}
         return LayoutCosts(
-            entries["scattered_read"], entries["strided_read"], entries["scattered_write"], int(entries["sweeps"])
+            entries["scattered_read"],
+            entries["strided_read"],
+            entries["scattered_write"],
+            int(entries["sweeps"]),
+            entries.get("solver_seconds", 10.0),
         )
 
 
@@ -43,7 +49,7 @@ def advancing(index: Index) -> Var | None:
 
 
 class LayoutSearch:
-    """Local search: each tensor takes the axis that is cheapest given its neighbours' choices."""
+    """The innermost axis of every stored tensor, by what the kernels that touch it cost."""
 
     def __init__(
         self, kernels: list[Kernel], tensors: Mapping[str, Stored], costs: LayoutCosts, fixed: Collection[str] = ()
@@ -58,9 +64,21 @@ class LayoutSearch:
             for name in dict.fromkeys(kernel.reads + kernel.writes):
                 self.touching.setdefault(name, []).append(kernel)
 
-    def run(self) -> dict[str, int]:
-        """The innermost axis of every tensor that is free to choose one."""
+    def run(self, exact: bool) -> LayoutChoice:
+        """The innermost axis of every tensor that is free to choose one; `exact`: for all of them together."""
         free = [n for n, t in self.tensors.items() if len(t.type.shape) > 1 and not stays_row_major(t, self.fixed)]
+        first = {name: self._axes(name) for name in free}
+        self._search(free)
+        local = {name: self.innermost[name] for name in free}
+        choice = self._problem(first).solve(local, self.costs.solver_seconds)
+        return choice if exact else replace(choice, innermost=local, status="local", cost=choice.local_cost)
+
+    def _axes(self, name: str) -> tuple[int, ...]:
+        shape, kept = self.tensors[name].type.shape, self.innermost[name]
+        return (kept, *(a for a, extent in enumerate(shape) if several(extent) and a != kept))
+
+    def _search(self, free: list[str]) -> None:
+        """Local search: each tensor takes the axis that is cheapest given its neighbours' choices."""
         for _ in range(self.costs.sweeps):
             changed = False
             for name in free:
@@ -69,7 +87,46 @@ class LayoutSearch:
                 self.innermost[name] = best
             if not changed:
                 break
-        return {name: self.innermost[name] for name in free}
+
+    def _problem(self, axes: dict[str, tuple[int, ...]]) -> LayoutProblem:
+        """The same costs, taken apart by the tensors on whose axes they depend."""
+        problem = LayoutProblem(axes)
+        for kernel in self.kernels:
+            # vectors of a kernel without a contraction or rows run along its first output
+            leader = None if kernel.contraction is not None or kernel.form == "reduction" else kernel.stores[0].tensor
+            leads = (axes.get(leader) if leader is not None else None) or (None,)
+            for name in dict.fromkeys(kernel.reads + kernel.writes):
+                for lead in leads:
+                    if lead is not None and leader is not None:
+                        self.innermost[leader] = lead
+                    self._add_costs(problem, kernel, name, leader if lead is not None else None)
+            if leader is not None and leads[0] is not None:
+                self.innermost[leader] = leads[0]
+        return problem
+
+    def _add_costs(self, problem: LayoutProblem, kernel: Kernel, name: str, leader: str | None) -> None:
+        """The costs of one tensor in a kernel for each of its axes, given the leader's."""
+        if name not in problem.axes or name == leader:
+            cost = self._kernel_cost(kernel, name)
+            if leader is not None:
+                problem.add(leader, self.innermost[leader], cost)
+            elif name in problem.axes:
+                self._add_each(problem, kernel, name, None)
+            else:
+                problem.constant += cost
+            return
+        self._add_each(problem, kernel, name, leader)
+
+    def _add_each(self, problem: LayoutProblem, kernel: Kernel, name: str, leader: str | None) -> None:
+        current = self.innermost[name]
+        for axis in problem.axes[name]:
+            self.innermost[name] = axis
+            cost = self._kernel_cost(kernel, name)
+            if leader is None:
+                problem.add(name, axis, cost)
+            else:
+                problem.add_pair(leader, name, (self.innermost[leader], axis), cost)
+        self.innermost[name] = current
 
     def _best(self, name: str) -> int:
         shape = self.tensors[name].type.shape
@@ -83,16 +140,19 @@ class LayoutSearch:
         self.innermost[name] = current
         return min(costs)[2]
 
-    def _kernel_cost(self, kernel: Kernel) -> float:
+    def _kernel_cost(self, kernel: Kernel, only: str | None = None) -> float:
+        """What the kernel's reads and writes cost: all of them, or those of one tensor."""
         cost = 0.0
         lanes = self._lanes(kernel)
         for store in kernel.stores:
             weight = _count(kernel.axes) * _count(store.local)
+            if only is not None and store.tensor != only:
+                continue
             if self._moving(store.tensor, store.indices) not in lanes:
                 cost += weight * self.costs.scattered_write
         for expr, vectors in self._reads(kernel, lanes):
             for read, loops in _reads_with_loops(expr):
-                if read.tensor in self.innermost:
+                if read.tensor in self.innermost and only in (None, read.tensor):
                     cost += self._read_cost(read, vectors, loops)
         return cost
 
@@ -208,15 +268,18 @@ def choose_layouts(
     costs: LayoutCosts,
     limits: ImageLimits | None,
     fixed: Collection[str] = (),
-) -> None:
-    """Set the layout of every tensor.
+    exact: bool = True,
+) -> LayoutChoice | None:
+    """Set the layout of every tensor; gives how well the contiguous axes were chosen, None if they were not.
 
     Args:
         search: choose the contiguous axis by the readers; otherwise tensors stay row-major.
         limits: where given, floating-point tensors go to images that fit these limits.
         fixed: tensors that stay row-major in any case.
+        exact: choose for all tensors together; otherwise edge by edge, the paper's heuristic.
     """
-    chosen = LayoutSearch(kernels, tensors, costs, fixed).run() if search else {}
+    choice = LayoutSearch(kernels, tensors, costs, fixed).run(exact) if search else None
+    chosen = {} if choice is None else choice.innermost
     writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
     lanes: dict[str, Var | None] = {}
     for name, stored in tensors.items():
@@ -229,6 +292,7 @@ def choose_layouts(
         if limits is not None and stored.type.dtype.startswith("float") and stored.type.dtype != "float64":
             layout = _image(stored, axis, writers.get(name), limits, lanes)
             stored.layout = layout or stored.layout
+    return choice
 
 
 def _image(

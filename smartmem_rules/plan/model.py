@@ -27,7 +27,7 @@ class Layout:
     """How a tensor's elements lie in memory.
 
     Attributes:
-        memory: `buffer` or `image` (image2d_t of RGBA texels).
+        memory: `buffer`, `image` (image2d_t of RGBA texels) or `scratch` (a work-item's own rows, as in a buffer).
         order: the tensor's axes from the slowest to the fastest; the last is contiguous in a buffer and fills the
             four lanes of the texels of an image. -1 in the last place of an image: one element a texel.
         rows: how many leading axes of `order` make up the image's y; the others but the lane axis make up x.
@@ -187,9 +187,11 @@ class Kernel:
         if self.steps:
             for step in self.steps:
                 step.note_borders()
-            self.writes = tuple(dict.fromkeys(t for k in self.steps for t in k.writes))
+            written = dict.fromkeys(t for k in self.steps for t in k.writes)
             read = dict.fromkeys(t for k in self.steps for t in k.reads)
-            self.reads = tuple(t for t in read if t not in self.writes)
+            kept = self.schedule.get("kept", {})
+            self.writes = tuple(t for t in written if t not in kept)
+            self.reads = tuple(t for t in read if t not in written)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Contraction, Kernel
-from smartmem_rules.plan.sizing import ContractionSchedule, most, most_rows, panel_columns
+from smartmem_rules.plan.sizing import ContractionSchedule, most, most_rows, panel_columns, register_rows
 from smartmem_rules.tensor.ranges import largest
 
 STAGING_SHARE = 20
@@ -66,8 +66,10 @@ class PanelProblem:
         if not self.most_rows(1, columns):
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
-        height = self.given or self.m
-        rows = min(choices, key=lambda r: (-(-height // r) * (r + s.step_overhead), -r))
+        if self.given is None:
+            rows = min(choices, key=lambda r: (-(-self.m // r) * (r + s.step_overhead), -r))
+        else:
+            rows = register_rows(s, min(self.given, self.m))[0]
         block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
@@ -75,6 +77,10 @@ class PanelProblem:
         if row_blocks < s.items and self._may_split() and not self.costly:
             tiles = max(min(total, 4), -(-total // -(-s.items // row_blocks)))
         return PanelSizes(rows, columns, block_rows, tiles)
+
+    def tail(self, sizes: PanelSizes) -> int:
+        """The rows of a chain's block that a register block of their own takes."""
+        return 0 if self.given is None else min(self.given, self.m) % sizes.rows
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""

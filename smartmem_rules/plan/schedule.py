@@ -33,6 +33,8 @@ from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
+ELEMENTWISE = ("pointwise", "reduction")
+"""Forms of kernels whose work-items only share out elements or rows."""
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
 
@@ -53,6 +55,17 @@ def candidates(
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
 
 
+def element_schedules(schedules: Mapping[str, Block], kind: str, memory: str) -> dict[str, ContractionSchedule]:
+    """For pointwise and reduction kernels, by form, the last schedule that the device admits; GPUs need none."""
+    found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject in ELEMENTWISE]
+    admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any")]
+    chosen = {s.template: s for s in admitted}
+    if kind == "cpu" and set(chosen) != set(ELEMENTWISE):
+        lacking = ", ".join(sorted(set(ELEMENTWISE) - set(chosen)))
+        raise PlanError(f"no schedule for {lacking} kernels of a cpu device with {memory} memory: add one")
+    return chosen
+
+
 @dataclass(frozen=True)
 class PackedPanel:
     """A packed constant factor: the tensor that holds it and the batch variables that it depends on."""
@@ -68,7 +81,9 @@ class Scheduler:
         constants: values of the constant tensors.
         tensors: the stored tensors; packed factors are added.
         local_memory: bytes of a work-group.
+        units: cores or multiprocessors of the device.
         choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
+        elementwise: the schedules of pointwise and reduction kernels by form.
     """
 
     def __init__(
@@ -79,7 +94,9 @@ class Scheduler:
         storage: str,
         limits: ImageLimits | None = None,
         local_memory: int = 0,
+        units: int = 1,
         choices: Mapping[str, Choice] | None = None,
+        elementwise: Mapping[str, ContractionSchedule] | None = None,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
@@ -87,14 +104,21 @@ class Scheduler:
         self.storage = storage
         self.limits = limits
         self.local_memory = local_memory
+        self.units = units
         self.choices = choices or {}
+        self.elementwise = elementwise or {}
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
         c = kernel.contraction
-        if c is None:
-            return
         choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
+        if c is None:
+            if kernel.form in self.elementwise:
+                s = self.elementwise[kernel.form]
+                items = choice["items"] if choice and choice.get("items", 0) > 0 else s.items
+                # rows of a chain are shared out already: what is there stays
+                kernel.schedule = {"name": s.name, "items": items, **kernel.schedule}
+            return
         constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(count((c.n, *c.k)))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
@@ -122,6 +146,10 @@ class Scheduler:
         self.schedule(own)
         c = own.contraction
         schedule = next((s for s in self.schedules if s.name == own.schedule.get("name")), None)
+        if c is None and kernel.form in self.elementwise:
+            values = self.elementwise[kernel.form].spaces.get("items", ())
+            own_items = own.schedule["items"]
+            return [{"items": n} for n in (own_items, *(v for v in values if v != own_items))] if values else []
         if c is None or schedule is None:
             return []
         if schedule.template == "panel":
@@ -163,7 +191,8 @@ class Scheduler:
         factors, columns = right_factors(kernel), sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
-            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(), "packed": packed,
+            "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
+            "tail": problem.tail(sizes), "packed": packed,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
@@ -194,7 +223,7 @@ class Scheduler:
         if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
             return False
         demand = _demand(kernel, c)
-        choices = rank_groups(s.tiles, s.splits, demand, s.units, self.local_memory)
+        choices = rank_groups(s.tiles, s.splits, demand, self.units, self.local_memory)
         if not choices:
             return False
         choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
@@ -238,7 +267,8 @@ class Scheduler:
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
-        kernel.schedule = {"template": "tile", "name": s.name, "rows": min(s.rows[0], most(c.m))}
+        rows = min(s.rows[0], most(c.m))
+        kernel.schedule = {"template": "tile", "name": s.name, "rows": rows, "columns": s.columns[0]}
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))

@@ -31,7 +31,6 @@ class ContractionSchedule:
     items: int
     step_overhead: float
     smallest_block: int
-    units: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
     open_extents: bool
@@ -56,7 +55,6 @@ class ContractionSchedule:
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
-            numbers.get("units", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
             entries.get("extents", ("any",))[0] != "fixed",
@@ -133,6 +131,17 @@ def sizes_of(kernel: Kernel, s: ContractionSchedule, constants: Collection[str])
         return None
     right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
     return Sizes(c.batch, c.m, rows, constant, right, kernel.operations)
+
+
+def register_rows(s: ContractionSchedule, block: int) -> tuple[int, int, float]:
+    """The register block for so many rows, the rows that are left for a smaller one, and the time of all in rows."""
+
+    def time(rows: int) -> float:
+        full, tail = divmod(block, rows)
+        return full * (rows + s.step_overhead) + (tail + s.step_overhead if tail else 0)
+
+    rows = min((r for r in s.rows if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
+    return rows, block % rows, time(rows)
 
 
 def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_rules.analysis.derivation import derive
+from smartmem_rules.analysis.symbolic import prove_types
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.builtin_docs import ELEMENT_DOCS, GUARD_DOCS, LIST_DOCS
 from smartmem_rules.language.codes import EXPLANATIONS, Code
@@ -24,7 +25,7 @@ from smartmem_rules.language.schema import BLOCKS
 from smartmem_rules.resources import rules_path
 
 Verdicts = Mapping[str, str]
-"""The verification status of rules by name, from `smartmem verify --json`."""
+"""The verification status of rules by name."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
     blocks |= {"Fusion": base.fuses, "Layouts": base.layouts}
     return [
         Section("Operators", "operators", tuple(_operators(base))),
-        Section("Rewrites", "rewrites", tuple(_rule(rule, verdicts) for rule in base.rewrites)),
-        Section("Eliminations", "eliminations", tuple(_rule(rule, verdicts) for rule in base.eliminates)),
-        Section("Index rules", "index_rules", tuple(_rule(rule, verdicts) for rule in base.index_rules)),
+        Section("Rewrites", "rewrites", tuple(_rule(rule, base, verdicts) for rule in base.rewrites)),
+        Section("Eliminations", "eliminations", tuple(_rule(rule, base, verdicts) for rule in base.eliminates)),
+        Section("Index rules", "index_rules", tuple(_rule(rule, base, verdicts) for rule in base.index_rules)),
         Section("Functions", "functions", tuple(_functions(base))),
         Section("Tables", "tables", tuple(_plain(table, "") for table in base.tables.values())),
         *(
@@ -108,7 +109,7 @@ def _onnx(operator: s.Operator) -> str:
     return f"{binding.domain}::{binding.name}, opset {binding.since} {until}"
 
 
-def _rule(rule: s.Rule, verdicts: Verdicts) -> Entry:
+def _rule(rule: s.Rule, base: RuleBase, verdicts: Verdicts) -> Entry:
     lines = [print_equation(rule)]
     lines += [f"    where {print_guards(rule)}"] if rule.guards else []
     facts: list[tuple[str, str]] = []
@@ -119,8 +120,19 @@ def _rule(rule: s.Rule, verdicts: Verdicts) -> Entry:
         facts += [("explores", "the right side need not be smaller")] if rule.explores else []
         facts += [("unsound", rule.unsound)] if rule.unsound is not None else []
     facts += [("tags", ", ".join(rule.tags))] if rule.tags else []
-    facts += [("verified", verdicts[rule.name])] if rule.name in verdicts else []
+    if isinstance(rule, s.Rewrite) and rule.unsound is None:
+        facts.append(("types", _types(rule, base)))
+    if not (isinstance(rule, s.Rewrite) and rule.unsound is not None):
+        facts.append(("verified", verdicts.get(rule.name, "not yet: `smartmem verify` does it")))
     return _entry(rule, rule.name, rule.name, "\n".join(lines), rule.comment, facts)
+
+
+def _types(rule: s.Rewrite, base: RuleBase) -> str:
+    """How it is known that both sides have one type."""
+    proof = prove_types(base, rule.left, rule.right, rule.guards)
+    if proof is not None and proof.holds:
+        return "both sides have one type, proved for all ranks and extents"
+    return "both sides have one type at all operand types that were tried"
 
 
 def _functions(base: RuleBase) -> list[Entry]:

@@ -35,6 +35,7 @@ class Device:
         image_width, image_height: the largest image2d_t in texels, 0 without images.
         local_memory, global_memory, largest_allocation: bytes.
         host_memory: whether the device computes in the host's memory (a CPU).
+        capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
     """
 
@@ -54,6 +55,7 @@ class Device:
     work_group: int
     half: bool
     host_memory: bool
+    capability: tuple[int, int]
     subgroups: bool
     handle: Any = field(repr=False, compare=False, default=None)
 
@@ -117,9 +119,16 @@ def _describe(place: str, platform: Any, handle: Any) -> Device:
         work_group=handle.max_work_group_size,
         half="cl_khr_fp16" in extensions,
         host_memory=_kind(handle.type) == "cpu",
+        capability=_capability(handle, extensions),
         subgroups="cl_khr_subgroups" in extensions,
         handle=handle,
     )
+
+
+def _capability(handle: Any, extensions: Collection[str]) -> tuple[int, int]:
+    if "cl_nv_device_attribute_query" not in extensions:
+        return 0, 0
+    return int(handle.compute_capability_major_nv), int(handle.compute_capability_minor_nv)
 
 
 def _kind(bits: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, choose, devices, numbers, profile_of
+from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, choose, devices, matches, numbers, profile_of
 
 if TYPE_CHECKING:
     from smartmem_rules.language import syntax as s
@@ -41,17 +41,24 @@ def target_of(name: str, base: RuleBase) -> Target:
     return Target(_within_limits(profile_of(device, base), device), device)
 
 
+MATRIX_CAPABILITY = (8, 0)
+"""The compute capability from which on NVIDIA's devices multiply tf32 on their matrix units."""
+
+
 def _within_limits(profile: s.Block, device: Device) -> s.Block:
-    """The profile with its limits lowered to those of the device that runs the plan, and its number of units."""
+    """The profile with its limits lowered to those of the device that runs the plan, its units, and what it can do."""
     limits = {"image2d": (device.image_width, device.image_height), "local_memory": (device.local_memory,)}
-    entries = [
-        replace(entry, values=tuple(min(int(v), limit) for v, limit in zip(own, limits[entry.key], strict=False)))
-        if entry.key in limits and (own := numbers(profile, entry.key))
-        else replace(entry, values=(device.compute_units,))
-        if entry.key == "units"
-        else entry
-        for entry in profile.entries
-    ]
+    entries: list[s.Entry] = []
+    for entry in profile.entries:
+        if entry.key == "matrix" and device.capability < MATRIX_CAPABILITY:
+            continue
+        own = numbers(profile, entry.key)
+        if entry.key in limits and own:
+            values = tuple(min(int(v), limit) for v, limit in zip(own, limits[entry.key], strict=False))
+            entry = replace(entry, values=values)
+        elif entry.key == "units" and matches(profile, device):
+            entry = replace(entry, values=(device.compute_units,))
+        entries.append(entry)
     return replace(profile, entries=tuple(entries))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
@@ -213,6 +214,10 @@ class Elements:
         return Apply("cast", (operand,), target)
 
     def _reduction(self, expr: ast.Reduction, scope: Scope) -> Expr:
+        if expr.kind == "mean":
+            total = replace(expr, kind="sum")
+            count = ast.Number(expr.span, _element_count(expr, scope))
+            return self.element(ast.Binary(expr.span, "/", total, count), scope)
         if expr.binders and expr.binders[0].kind == "unrolled":
             return self._unrolled(expr, scope)
         inner = scope
@@ -339,3 +344,15 @@ def settle(expr: Expr, dtype: str) -> Expr:
             return select(expr.condition, settle(expr.then, dtype), settle(expr.otherwise, dtype))  # type: ignore[union-attr]
         case _:
             return expr
+
+
+def _element_count(expr: ast.Reduction, scope: Scope) -> int:
+    """How many elements a reduction takes together."""
+    count = 1
+    for binder in expr.binders:
+        bound = evaluate(binder.bound, scope)
+        if binder.kind == "unrolled":
+            count *= bound if isinstance(bound, int) else len(as_list(bound))
+        else:
+            count *= math.prod(integers(bound))
+    return count

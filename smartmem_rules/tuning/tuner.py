@@ -152,7 +152,9 @@ class Tuner:
         times = [min(row[place][1] for row in rows) for place in range(len(rows[0]))]
         found: dict[str, Target] = {}
         scheduler = self.planning.scheduler(dict(self.planning.tensors), None)
-        for kernel, milliseconds in zip(self.planning.kernels, times, strict=True):
+        sources = zip(self.planning.kernels, plan.sources, strict=True)
+        launched = [kernel for kernel, source in sources if all(source.global_size)]
+        for kernel, milliseconds in zip(launched, times, strict=True):
             ranked = scheduler.space(kernel, self.device.compute_units)
             if len(ranked) < 2:
                 continue
@@ -267,7 +269,8 @@ def shape(kernel: Kernel) -> str:
     """A contraction's extents, for people: batch x rows x reduction x columns."""
     c = kernel.contraction
     if c is None:
-        return kernel.form
+        rows = " x ".join(str(v.extent) for v in kernel.axes if v.extent > 1)
+        return f"{kernel.form} over {rows or 1}"
     sizes = [math.prod(v.extent for v in axes) for axes in (c.batch, c.m, c.k)]
     columns = "+".join(str(n) for n in (c.n.extent, *(part.n.extent for part in kernel.parts)))
     extra = [word for word, there in (("scores", c.scores), ("rows", c.stages), ("finished", kernel.stages)) if there]

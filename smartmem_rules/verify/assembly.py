@@ -65,7 +65,9 @@ class Assembly:
                 holds = False
             if not holds:
                 case.failing.append(guard)
-        if not case.failing:
+        if self.search.one_sided:
+            case.right = left
+        elif not case.failing:
             self._right(case, left)
         return case
 

@@ -65,6 +65,8 @@ class Search:
         """Whether every element type is tried; not where a search is for one or two instances only."""
         self.strict = True
         """Whether instances in which an operator reads outside of an operand count as none."""
+        self.one_sided = False
+        """Whether only the left side is wanted; both are then the same."""
 
     def cases(self, most_attempts: int) -> Iterator[Case | None]:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""

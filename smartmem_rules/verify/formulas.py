@@ -38,7 +38,8 @@ class Formulas:
 
     Attributes:
         axioms: facts about the functions that occur.
-        conditions: where the terms translated so far are defined.
+        conditions: where the terms translated so far divide by no zero.
+        real: where their roots and logarithms are real numbers.
     """
 
     def __init__(self, z3: Any, instances: Instances, near: Sequence[float] = ()) -> None:
@@ -47,6 +48,7 @@ class Formulas:
         self.near = near
         self.axioms: list[Any] = []
         self.conditions: list[Any] = []
+        self.real: list[Any] = []
         self._names: dict[str, Any] = {}
         self._opaque: list[tuple[Application, Any]] = []
         self._exponents: list[Any] = []
@@ -243,7 +245,7 @@ class Formulas:
 
     def _root(self, square: Any) -> Any:
         root = self.z3.Function("sqrt", self.z3.RealSort(), self.z3.RealSort())(square)
-        self.conditions.append(square >= 0)
+        self.real.append(square >= 0)
         self.axioms.append(self.z3.Implies(square >= 0, self.z3.And(root >= 0, root * root == square)))
         return root
 
@@ -256,6 +258,6 @@ class Formulas:
     def _logarithm(self, argument: Any) -> Any:
         z3 = self.z3
         exp, log = (z3.Function(name, z3.RealSort(), z3.RealSort()) for name in ("exp", "log"))
-        self.conditions.append(argument > 0)
+        self.real.append(argument > 0)
         self.axioms.append(z3.Implies(argument > 0, exp(log(argument)) == argument))
         return log(argument)

@@ -229,11 +229,7 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, fil
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
         found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
-        return replace(
-            report,
-            verdict=r.FAILED,
-            counterexample=Counterexample(outcome.failure, lines, _again(rule, seed, budget, files)),
-        )
+        return replace(report, verdict=r.FAILED, counterexample=found)
     if outcome.untested:
         return replace(report, reason="no pair was found for " + ", ".join(outcome.untested))
     return report
@@ -248,9 +244,5 @@ def _layout(rule: ast.Block, seed: int, budget: Budget, files: Sequence[str]) ->
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
         found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
-        return replace(
-            report,
-            verdict=r.FAILED,
-            counterexample=Counterexample(outcome.failure, lines, _again(rule, seed, budget, files)),
-        )
+        return replace(report, verdict=r.FAILED, counterexample=found)
     return report

@@ -27,7 +27,7 @@ from smartmem_rules.verify.expressions import expression
 from smartmem_rules.verify.judge import judge
 from smartmem_rules.verify.mutate import Mutant, mutants_of
 from smartmem_rules.verify.operators import single
-from smartmem_rules.verify.results import FAILED, VACUOUS
+from smartmem_rules.verify.results import FAILED, VACUOUS, kind_of
 from smartmem_rules.verify.rewrites import Budget
 from smartmem_rules.verify.run import _alarm
 from smartmem_rules.verify.terms import Application, apply_operator
@@ -53,6 +53,7 @@ class Fate:
     outcome: str
     reason: str = ""
     seconds: float = 0.0
+    kind: str = "rewrite"
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,30 @@ class MutantReport:
         """Mutants that never apply where they would be wrong."""
         return sum(f.outcome == "discarded" for f in self.fates)
 
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        """For each kind of rule the mutants that were caught, and all that may be wrong rules."""
+        found: dict[str, tuple[int, int]] = {}
+        for fate in self.fates:
+            if fate.outcome in ("caught", "survived"):
+                caught, total = found.get(fate.kind, (0, 0))
+                found[fate.kind] = caught + (fate.outcome == "caught"), total + 1
+        return found
+
     def data(self) -> dict[str, Any]:
         """The report as JSON."""
         return {
             "total": self.total,
             "caught": self.caught,
+            "kinds": {kind: {"caught": c, "total": t} for kind, (c, t) in self.by_kind().items()},
             "survivors": [{"rule": f.rule, "change": f.change, "reason": f.reason} for f in self.survivors],
             "equivalent": [
                 {"rule": f.rule, "change": f.change, "reason": f.reason}
                 for f in self.fates
                 if f.outcome == "equivalent"
             ],
-            "discarded": self.discarded,
+            "discarded": [
+                {"rule": f.rule, "change": f.change, "reason": f.reason} for f in self.fates if f.outcome == "discarded"
+            ],
             "seconds": round(self.seconds, 2),
         }
 
@@ -157,7 +170,7 @@ def _judge_one(place: int) -> Fate:
     except (ValueError, IndexError, ZeroDivisionError, OverflowError) as failure:
         # a definition that no longer computes anything is found by whoever loads it
         outcome, reason = "caught", str(failure)
-    return Fate(mutant.name, mutant.change, outcome, reason, time.process_time() - began)
+    return Fate(mutant.name, mutant.change, outcome, reason, time.process_time() - began, kind_of(mutant.rule))
 
 
 @dataclass
@@ -224,7 +237,7 @@ def _with_refusals(mutant: Mutant, base: RuleBase, seed: int, fate: tuple[str, s
             same += 1
     if refused:
         return "discarded", f"{fate[1]}; at {refused} others the engine refuses it, because the sides differ in type"
-    if same > 0:
+    if same > 0 and mutant.change.startswith("right side"):
         return "equivalent", f"{fate[1]}; the right side is the same expression as the rule's at {same} others"
     return fate
 

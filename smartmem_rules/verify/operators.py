@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,19 +52,28 @@ def single(operator: ast.Operator, instances: Instances, seed: int, variadic: in
     rule = ast.Rewrite(span, operator.name, "", pattern, pattern, False, (), (), None, "")
     search = Search(rule, pattern, pattern, instances, seed)
     search.strict = strict
+    search.one_sided = True
     return search
 
 
-def reference_outputs(
+@dataclass(frozen=True)
+class OnnxNode:
+    """One operator as a node of a model; `feeds` are its operands by name, of which some are compile-time ones."""
+
+    node: Any
+    feeds: Mapping[str, Array]
+    constants: frozenset[str]
+
+
+def onnx_node(
     operator: ast.Operator, operands: Sequence[Array], attributes: Mapping[str, Value], outputs: int
-) -> list[Array]:
-    """The operator by ONNX's reference evaluator.
+) -> OnnxNode:
+    """The operator at some operands as ONNX writes it.
 
     Raises:
-        NoReference: the operator is not ONNX's own, or its reference fails on these operands.
+        NoReference: the operator is not ONNX's own.
     """
     import onnx
-    from onnx.reference import ReferenceEvaluator
 
     binding = operator.onnx
     domain, name = ("ai.onnx", operator.name) if binding is None else (binding.domain, binding.name)
@@ -71,9 +81,8 @@ def reference_outputs(
         raise NoReference("not an operator of ONNX, or an old one")
     if any(isinstance(v, str) and v in _OLD_WORDS for v in attributes.values()):
         raise NoReference("a mode that has left the standard")
-    if sum(isinstance(v, tuple) and -FAR in v for v in attributes.values()) > 1:
-        raise NoReference("bounds far outside on both ends: numpy and the standard differ")
     feeds: dict[str, Array] = {}
+    constants: set[str] = set()
     inputs: list[str] = []
     rest = list(operands)
     for place, formal in enumerate(operator.inputs):
@@ -83,6 +92,7 @@ def reference_outputs(
             value = None if given is None else _constant(given, formal.constant, operands)
             taken = [] if value is None else [value]
             inputs += [f"i{place}"] if taken else [""]
+            constants |= {f"i{place}"} if taken else set()
         else:
             taken = rest if formal.variadic else rest[:1]
             rest = rest[len(taken) :]
@@ -96,20 +106,39 @@ def reference_outputs(
     given_attributes = {
         n: _attribute(v) for n, v in attributes.items() if n not in constant_names and v is not None and n in used
     }
-    results = [f"y{j}" for j in range(outputs)]
     try:
-        node = onnx.helper.make_node(name, inputs, results, **given_attributes)
+        node = onnx.helper.make_node(name, inputs, [f"y{j}" for j in range(outputs)], **given_attributes)
+    except (TypeError, ValueError) as failure:
+        raise NoReference(str(failure)) from failure
+    return OnnxNode(node, feeds, frozenset(constants))
+
+
+def reference_outputs(
+    operator: ast.Operator, operands: Sequence[Array], attributes: Mapping[str, Value], outputs: int
+) -> list[Array]:
+    """The operator by ONNX's reference evaluator.
+
+    Raises:
+        NoReference: the operator is not ONNX's own, or its reference fails on these operands.
+    """
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    if sum(isinstance(v, tuple) and -FAR in v for v in attributes.values()) > 1:
+        raise NoReference("bounds far outside on both ends: numpy and the standard differ")
+    one = onnx_node(operator, operands, attributes, outputs)
+    try:
         graph = onnx.helper.make_graph(
-            [node],
+            [one.node],
             "one",
             [
                 onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
-                for n, v in feeds.items()
+                for n, v in one.feeds.items()
             ],
-            [onnx.helper.make_empty_tensor_value_info(n) for n in results],
+            [onnx.helper.make_empty_tensor_value_info(n) for n in one.node.output],
         )
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)])
-        return [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]
+        return [np.asarray(v) for v in ReferenceEvaluator(model).run(None, dict(one.feeds))]
     except Exception as failure:  # the evaluator raises whatever its numpy code does
         raise NoReference(str(failure)) from failure
 

@@ -2,8 +2,8 @@
 
 An elementwise rewrite is proved for one scalar of each operand: operands that broadcast reach every element of the
 result as some scalar, and both sides have one shape, because the engine refuses all else.  Guards about numbers are
-assumed; those about shapes are not needed.  Where the left side is defined, the right side is too, unless the rule
-relaxes `nan` or `infinities`.  A view is proved to stay inside its operand, for every extent at once.
+assumed; those about shapes are not needed.  Both sides are defined at the same points, as far as the rule does not
+relax `nan` or `infinities`.  A view is proved to stay inside its operand, for every extent at once.
 """
 
 from __future__ import annotations
@@ -111,16 +111,23 @@ def _prove_case(
     assert case.right is not None
     formulas = Formulas(z3, instances, _near(rule))
     one = formulas.side(left, case.left, matched=True)
-    defined, formulas.conditions = formulas.conditions, []
+    finite, formulas.conditions = formulas.conditions, []
+    real, formulas.real = formulas.real, []
     other = formulas.side(right, case.right, matched=False)
     guards = [g for guard in rule.guards if (g := formulas.guard(guard)) is not None]
-    known = [*defined, *guards, *formulas.axioms]
-    if formulas.conditions and not {"nan", "infinities"} & set(rule.relaxes):
-        _refute(z3, known, z3.Not(z3.And(*formulas.conditions)), "the right side is not defined wherever the left is")
+    facts = [*guards, *formulas.axioms]
+    known = [*facts, *finite, *real]
+    divides = {"nan", "infinities"} & set(rule.relaxes)
+    others = [*formulas.real, *formulas.conditions]
+    if others and not divides:
+        _refute(z3, known, z3.Not(z3.And(*others)), "the right side is not defined wherever the left is")
+    kept = [*([] if "nan" in rule.relaxes else real), *([] if divides else finite)]
+    if kept:
+        _refute(z3, [*facts, *others], z3.Not(z3.And(*kept)), "the left side is not defined wherever the right is")
     differs = "one scalar of each side differs"
     if formulas.unknown:
         differs += f" if {', '.join(formulas.unknown)} may give anything"
-    _refute(z3, [*known, *formulas.conditions], one != other, differs)
+    _refute(z3, [*known, *others], one != other, differs)
 
 
 def _near(rule: ast.Rewrite) -> list[float]:

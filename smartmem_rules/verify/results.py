@@ -15,6 +15,12 @@ VACUOUS = "vacuous"
 UNKNOWN = "unknown"
 
 
+def kind_of(rule: object) -> str:
+    """The word for a kind of rule."""
+    kinds = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}
+    return kinds.get(type(rule).__name__, "layout")
+
+
 @dataclass(frozen=True)
 class Counterexample:
     """One instance of a rule at which it is wrong.
@@ -108,11 +114,32 @@ class Verification:
         """How many rules have each verdict."""
         return {v: sum(r.verdict == v for r in self.rules) for v in (PROVED, TESTED, FAILED, VACUOUS, UNKNOWN)}
 
+    @property
+    def least_trials(self) -> int:
+        """The fewest satisfied trials of any rule."""
+        return min((r.trials for r in self.rules), default=0)
+
+    @property
+    def processor_seconds(self) -> float:
+        """The time that all rules took together."""
+        return sum(r.seconds for r in self.rules)
+
+    def by_kind(self) -> dict[str, dict[str, int]]:
+        """How many rules of each kind have each verdict that occurs."""
+        found: dict[str, dict[str, int]] = {}
+        for report in self.rules:
+            verdicts = found.setdefault(report.kind, {})
+            verdicts[report.verdict] = verdicts.get(report.verdict, 0) + 1
+        return found
+
     def data(self) -> dict[str, Any]:
         """The verification as JSON."""
         return {
             "rules": [r.data() for r in self.rules],
             "verdicts": self.counts(),
+            "kinds": self.by_kind(),
+            "least_trials": self.least_trials,
+            "processor_seconds": round(self.processor_seconds, 2),
             "seed": self.seed,
             "seconds": round(self.seconds, 2),
         }

@@ -16,8 +16,9 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
+from smartmem_rules.language.verdicts import record
 from smartmem_rules.verify.judge import Rule, judge
-from smartmem_rules.verify.results import UNKNOWN, RuleReport, Verification
+from smartmem_rules.verify.results import UNKNOWN, RuleReport, Verification, kind_of
 from smartmem_rules.verify.rewrites import TRIALS, Budget
 
 SECONDS = 60.0
@@ -62,6 +63,7 @@ def verify(
     state = base, seed, budget, trials, prove, paths
     count = min(len(chosen), jobs or min(8, os.cpu_count() or 1))
     reports = _parallel(state, chosen, count, progress) if count > 1 else _serial(state, chosen, progress)
+    record(reports, base)
     return Verification(reports, seed, time.perf_counter() - began)
 
 
@@ -109,10 +111,7 @@ def _judge_one(place: int) -> RuleReport:
 
 
 def _undecided(rule: Rule, seconds: float, reason: str) -> RuleReport:
-    kind = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Table": "table"}.get(
-        type(rule).__name__, "layout"
-    )
-    return RuleReport(rule.name, kind, rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
+    return RuleReport(rule.name, kind_of(rule), rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
 
 
 @contextmanager

@@ -172,8 +172,12 @@ def _items() -> st.SearchStrategy[s.Item]:
 
 def modules() -> st.SearchStrategy[s.Module]:
     """Whole files."""
-    family = st.lists(_items().filter(lambda item: not isinstance(item, s.Ruleset)), max_size=2).map(
-        lambda items: s.Family(AT, ("Op",), ((s.Name(AT, "Add"),), (s.Name(AT, "Mul"),)), tuple(items))
-    )
+    item = _items().filter(lambda item: not isinstance(item, s.Ruleset))
+    family = _family(item | _family(item))
     items = st.lists(_items() | family, max_size=4)
     return items.map(lambda made: s.Module(AT, tuple(made), ""))
+
+
+def _family(items: st.SearchStrategy[s.Item]) -> st.SearchStrategy[s.Item]:
+    members = ((s.Name(AT, "Add"),), (s.Name(AT, "Mul"),))
+    return st.lists(items, max_size=2).map(lambda made: s.Family(AT, ("Op",), members, tuple(made)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -86,6 +87,22 @@ def test_sarif_has_a_rule_for_each_code_and_a_result_for_each_message() -> None:
     region = result["locations"][0]["physicalLocation"]["region"]
     assert (region["startLine"], region["startColumn"], region["endColumn"]) == (13, 9, 21)
     assert result["relatedLocations"][0]["message"]["text"] == "`factor` is here"
+
+
+def test_sarif_follows_its_schema() -> None:
+    sarif_pydantic = pytest.importorskip("sarif_pydantic")
+    found = [one for path in FAIL[::6] for one in check_files([path])[0]]
+    assert len({one.code for one in found}) > 10
+    assert any(one.secondary for one in found)
+    data = json.loads(json.dumps(sarif(found)))
+    log = sarif_pydantic.Sarif.model_validate(data)
+    assert len(log.runs[0].results) == len(found)
+    # what the schema does not know is left out of the model, and would be missing here
+    assert log.model_dump(mode="json", by_alias=True, exclude_unset=True) == data
+    assert (data["version"], data["runs"][0]["columnKind"]) == ("2.1.0", "unicodeCodePoints")
+    data["runs"][0]["results"][0]["level"] = "fatal"
+    with pytest.raises(ValueError, match="level"):
+        sarif_pydantic.Sarif.model_validate(data)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -35,6 +35,51 @@ def test_a_family_gives_one_rule_for_each_member(tmp_path: Path) -> None:
     assert print_guards(rules["after_transpose.Relu"]) == "rank(x) == 2"
 
 
+NESTED = """for F in Neg, Exp {
+    for G, n in (Relu, 2), (F, 3) {
+        rewrite after_transpose in algebra
+            G(F(Transpose(x; perm = p))) => Transpose(G(F(x)); perm = p)
+            where rank(x) == n
+            explores
+    }
+    rewrite twice in algebra
+        F(F(x)) => F(x)
+        explores
+}
+"""
+
+
+def test_families_nest(tmp_path: Path) -> None:
+    rules = {rule.name: rule for rule in base_of(tmp_path, NESTED).rewrites}
+    made = [name for name in rules if name.startswith(("after_", "twice"))]
+    assert made == [
+        "after_transpose.Neg.Relu",
+        "after_transpose.Neg.Neg",
+        "twice.Neg",
+        "after_transpose.Exp.Relu",
+        "after_transpose.Exp.Exp",
+        "twice.Exp",
+    ]
+    assert print_equation(rules["after_transpose.Exp.Relu"]) == (
+        "Relu(Exp(Transpose(x; perm = p))) => Transpose(Relu(Exp(x)); perm = p)"
+    )
+    assert print_guards(rules["after_transpose.Neg.Neg"]) == "rank(x) == 3"
+    names = base_of(tmp_path, NESTED, "after_transpose.Neg", "twice.Exp").rule_names()
+    assert {name for name in names if name in made} == {
+        "after_transpose.Exp.Relu",
+        "after_transpose.Exp.Exp",
+        "twice.Neg",
+    }
+
+
+def test_an_inner_family_hides_the_names_of_an_outer_one(tmp_path: Path) -> None:
+    text = (
+        "for F in Neg {\n    for F in Exp {\n        rewrite same in algebra\n            F(F(x)) => F(x)\n    }\n}\n"
+    )
+    (rule,) = [rule for rule in base_of(tmp_path, text).rewrites if rule.name.startswith("same")]
+    assert (rule.name, print_equation(rule)) == ("same.Neg.Exp", "Exp(Exp(x)) => Exp(x)")
+
+
 @pytest.mark.parametrize(
     ("disable", "left"),
     [("after_transpose", set()), ("after_transpose.Exp", {"after_transpose.Relu"}), ("tag:made_up", set())],

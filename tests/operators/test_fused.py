@@ -22,7 +22,7 @@ class Case:
     """Operands are shapes (drawn), arrays, or None for an absent one."""
 
     operator: str
-    operands: tuple[tuple[int, ...] | Array | None, ...]
+    operands: tuple[tuple[int, ...] | Array | np.generic | None, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     outputs: tuple[str, ...] = ("o0",)
     domain: str = "com.microsoft"
@@ -36,6 +36,9 @@ def ints(*values: Any, dtype: str = "int32") -> Array:
 
 
 MASK = ints([1, 1, 1, 0, 0], [1, 1, 1, 1, 1])
+BYTES = np.arange(12, dtype=np.uint8).reshape(3, 4) * 19
+WEIGHTS = (np.arange(192) * 37 % 256).astype(np.uint8).reshape(6, 2, 16)
+SCALE, ZERO = np.float32(0.05), np.uint8(120)
 CASES = [
     Case("FusedMatMul", ((2, 3, 5, 4), (3, 5, 6)), {"transA": 1, "alpha": 0.5}),
     Case("FusedMatMul", ((3, 4), (6, 4)), {"transB": 1}),
@@ -76,13 +79,39 @@ CASES = [
     Case("Attention", ((2, 5, 8), (8, 24), (24,)), {"num_heads": 4, "unidirectional": 1}),
     Case("RotaryEmbedding", ((2, 3, 12), ints([0, 1, 2], [1, 2, 3], dtype="int64"), (5, 3), (5, 3))),
     Case("RotaryEmbedding", ((2, 3, 12), ints(1, dtype="int64"), (5, 3), (5, 3)), {"interleaved": 1}),
+    Case("FusedMatMul", ((3, 2, 4), (2, 4, 5)), {"transBatchA": 1}),
+    Case("FusedMatMul", ((2, 3, 4), (5, 2, 4)), {"transB": 1, "transBatchB": 1}),
+    Case("QLinearAdd", (BYTES, SCALE, ZERO, BYTES, SCALE, ZERO, np.float32(0.2), ZERO)),
+    Case("QLinearMul", (BYTES, SCALE, ZERO, BYTES, SCALE, ZERO, np.float32(0.9), ZERO)),
+    Case("QLinearSigmoid", (BYTES, SCALE, ZERO, np.float32(1 / 256), np.uint8(0))),
+    Case("QLinearConcat", (SCALE, ZERO, BYTES, np.float32(0.07), ZERO, BYTES[:, :2], SCALE, ZERO), {"axis": 1}),
+    Case("MatMulIntegerToFloat", (BYTES, BYTES.T.copy(), SCALE, np.linspace(0.1, 0.2, 3, dtype="f"), ZERO, ZERO, (3,))),
+    Case("DynamicQuantizeMatMul", ((2, 3, 4), BYTES.T.copy(), SCALE, ZERO)),
+    Case("MatMulNBits", ((2, 3, 64), WEIGHTS, (12,)), {"K": 64, "N": 6, "bits": 4, "block_size": 32}),
+    Case("DequantizeLinear", (BYTES, SCALE, ZERO)),
+    Case(
+        "GroupQueryAttention",
+        ((1, 6, 32), (1, 6, 16), (1, 6, 16), None, None, ints(5), np.int32(6)),
+        {"num_heads": 4, "kv_num_heads": 2, "local_window_size": 3},
+        ("o0", "o1", "o2"),
+    ),
+    Case(
+        "GroupQueryAttention",
+        (
+            (2, 1, 64), (2, 1, 32), (2, 1, 32), (2, 2, 4, 16), (2, 2, 4, 16), ints(4, 4), np.int32(5),
+            (10, 8), (10, 8),
+        ),
+        {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1},
+        ("o0", "o1", "o2"),
+    ),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_fused_operator_agrees_with_onnxruntime(case: Case) -> None:
     rng = np.random.default_rng(len(str(case)))
-    arrays = [np.asarray(rng.standard_normal(o), np.float32) if isinstance(o, tuple) else o for o in case.operands]
+    drawn = (rng.standard_normal(o).astype(np.float32) if isinstance(o, tuple) else o for o in case.operands)
+    arrays = [None if array is None else np.asarray(array) for array in drawn]
     names = [f"i{place}" if array is not None else "" for place, array in enumerate(arrays)]
     node = helper.make_node(case.operator, names, list(case.outputs), domain=case.domain, **case.attributes)
     inputs = [

@@ -27,6 +27,7 @@ class Mode:
     memory: str = "buffer"
     dtype: str = "float32"
     device: str = "pocl"
+    layout: str = "exact"
 
     def __str__(self) -> str:
         return f"{self.level}-{self.memory}-{self.dtype}-{self.device}"
@@ -34,7 +35,7 @@ class Mode:
 
 def prepare(model: onnx.ModelProto, mode: Mode) -> tuple[Plan, Executor]:
     """The plan of a model, and the plan ready to run."""
-    request = Request(model, (), mode.device, mode.level, mode.dtype, mode.memory, (), {})
+    request = Request(model, (), mode.device, mode.level, mode.dtype, mode.memory, (), {}, mode.layout)
     plan, target = make_plan(request, Clock())
     assert target.device is not None
     return plan, Executor(plan, target.device)

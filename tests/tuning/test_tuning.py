@@ -87,6 +87,20 @@ def test_choices_of_the_database_reach_the_plan(planning: Planning) -> None:
     assert {name: schedule[name] for name in default} == others[3] != default
 
 
+def test_shares_of_elementwise_kernels_are_tuned_too(tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Softmax", ["x"], ["y"], axis=1, name="/softmax")]
+    planning = planning_of(models.chain(tmp_path / "a.onnx", rows=200, nodes=nodes))
+    (kernel,) = planning.kernels
+    first, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
+    key = kernel_key(kernel, planning.tensors)
+    sizes = [variant(planning, kernel, key, choice).source.global_size for choice in (first, *others)]
+    assert len(set(sizes)) > 3
+    assert sizes[0] == finish(planning).sources[0].global_size
+    assert measure(Job(*(variant(planning, kernel, key, c) for c in (first, others[0])), choose().name, 0)).reason == ""
+
+
 def test_a_choice_that_cannot_be_is_not_taken(planning: Planning) -> None:
     kernel = contraction(planning)
     key = kernel_key(kernel, planning.tensors)

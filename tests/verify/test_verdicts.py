@@ -49,7 +49,8 @@ def test_a_counterexample_can_be_pasted(path: Path) -> None:
             assert not agree(names["left"], names["right"]), report.name
         elif report.kind == "index":
             holds, left, right = shown.getvalue().split()
-            assert holds == "True" and left != right
+            assert holds == "True"
+            assert left != right
         else:
             assert shown.getvalue().startswith("failed")
 
@@ -78,7 +79,8 @@ def test_pytest_collects_saved_counterexamples(tmp_path: Path) -> None:
 
 def test_a_saved_counterexample_passes_when_the_rule_is_mended(tmp_path: Path) -> None:
     file = tmp_path / "mended.smr"
-    file.write_text("rewrite mended in algebra  # wrong, then guarded\n    Sub(x, y) => Sub(y, x)\n")
+    wrong = "rewrite mended in algebra  # wrong, then guarded\n    Sub(x, y) => Sub(y, x)\n"
+    file.write_text(wrong)
     (report,) = sm.verify(file, jobs=1).rules
     saved = save(report, tmp_path)
     assert saved is not None

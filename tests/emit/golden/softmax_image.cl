@@ -77,47 +77,122 @@ __kernel void smr_kernel(
     read_only image2d_t p1 /* image[d0d1] of [10, 8] */,
     __global float* restrict p2 /* buffer[d0d1] of [6, 8] */) {
     const int item = (int)get_global_id(0);
-    if (item >= 4) return;
-    const int i0 = item % 2;
-    const int i1 = item / 2 % 2;
-    const int i2 = item / 4;
-    const int i3 = min(i1 * 4 + 0, 5);
-    const int i4 = min(i1 * 4 + 1, 5);
-    const int i5 = min(i1 * 4 + 2, 5);
-    const int i6 = min(i1 * 4 + 3, 5);
+    if (item >= 1) return;
+    const int i0 = item % 1;
+    const int i1 = item / 1 % 1;
+    const int i2 = item / 1;
+    const int i3 = min(0 + 0, 5);
+    const int i4 = min(0 + 1, 5);
+    const int i5 = min(0 + 2, 5);
+    const int i6 = min(0 + 3, 5);
+    const int i7 = min(0 + 4, 5);
+    const int i8 = min(0 + 5, 5);
+    const int i9 = min(i0 + 0, 1);
+    const int i10 = min(i0 + 1, 1);
     float4 t1 = 0.0f;
     float4 t2 = 0.0f;
     float4 t3 = 0.0f;
     float4 t4 = 0.0f;
-    for (int i7 = 0; i7 < 10; ++i7) {
-        const float4 t5 = read_imagef(p1, smr_sampler, (int2)(i0, i7));
-        const float t6 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i7 / 4), i3)), (i7 % 4));
-        t1 += t6 * t5;
-        const float t7 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i7 / 4), i4)), (i7 % 4));
-        t2 += t7 * t5;
-        const float t8 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i7 / 4), i5)), (i7 % 4));
-        t3 += t8 * t5;
-        const float t9 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i7 / 4), i6)), (i7 % 4));
-        t4 += t9 * t5;
+    float4 t5 = 0.0f;
+    float4 t6 = 0.0f;
+    float4 t7 = 0.0f;
+    float4 t8 = 0.0f;
+    float4 t9 = 0.0f;
+    float4 t10 = 0.0f;
+    float4 t11 = 0.0f;
+    float4 t12 = 0.0f;
+    for (int i11 = 0; i11 < 10; ++i11) {
+        const float4 t13 = read_imagef(p1, smr_sampler, (int2)(i9, i11));
+        const float t14 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i11 / 4), i3)), (i11 % 4));
+        t1 += t14 * t13;
+        const float t15 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i11 / 4), i4)), (i11 % 4));
+        t2 += t15 * t13;
+        const float t16 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i11 / 4), i5)), (i11 % 4));
+        t3 += t16 * t13;
+        const float t17 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i11 / 4), i6)), (i11 % 4));
+        t4 += t17 * t13;
+        const float t18 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i11 / 4), i7)), (i11 % 4));
+        t5 += t18 * t13;
+        const float t19 = smr_lane(read_imagef(p0, smr_sampler, (int2)((i11 / 4), i8)), (i11 % 4));
+        t6 += t19 * t13;
+        const float4 t20 = read_imagef(p1, smr_sampler, (int2)(i10, i11));
+        t7 += t14 * t20;
+        t8 += t15 * t20;
+        t9 += t16 * t20;
+        t10 += t17 * t20;
+        t11 += t18 * t20;
+        t12 += t19 * t20;
     }
-    if (i1 * 4 + 0 < 6) {
+     {
          {
-            *(__global float4*)(p2 + (i0 * 4 + i3 * 8)) = t1;
+             {
+                *(__global float4*)(p2 + (i9 * 4 + i3 * 8)) = t1;
+            }
+        }
+         {
+             {
+                *(__global float4*)(p2 + (i10 * 4 + i3 * 8)) = t7;
+            }
         }
     }
-    if (i1 * 4 + 1 < 6) {
+     {
          {
-            *(__global float4*)(p2 + (i0 * 4 + i4 * 8)) = t2;
+             {
+                *(__global float4*)(p2 + (i9 * 4 + i4 * 8)) = t2;
+            }
+        }
+         {
+             {
+                *(__global float4*)(p2 + (i10 * 4 + i4 * 8)) = t8;
+            }
         }
     }
-    if (i1 * 4 + 2 < 6) {
+     {
          {
-            *(__global float4*)(p2 + (i0 * 4 + i5 * 8)) = t3;
+             {
+                *(__global float4*)(p2 + (i9 * 4 + i5 * 8)) = t3;
+            }
+        }
+         {
+             {
+                *(__global float4*)(p2 + (i10 * 4 + i5 * 8)) = t9;
+            }
         }
     }
-    if (i1 * 4 + 3 < 6) {
+     {
          {
-            *(__global float4*)(p2 + (i0 * 4 + i6 * 8)) = t4;
+             {
+                *(__global float4*)(p2 + (i9 * 4 + i6 * 8)) = t4;
+            }
+        }
+         {
+             {
+                *(__global float4*)(p2 + (i10 * 4 + i6 * 8)) = t10;
+            }
+        }
+    }
+     {
+         {
+             {
+                *(__global float4*)(p2 + (i9 * 4 + i7 * 8)) = t5;
+            }
+        }
+         {
+             {
+                *(__global float4*)(p2 + (i10 * 4 + i7 * 8)) = t11;
+            }
+        }
+    }
+     {
+         {
+             {
+                *(__global float4*)(p2 + (i9 * 4 + i8 * 8)) = t6;
+            }
+        }
+         {
+             {
+                *(__global float4*)(p2 + (i10 * 4 + i8 * 8)) = t12;
+            }
         }
     }
 }

@@ -1,0 +1,185 @@
+"""Figures of plans that need no device: kernels, what they move, seconds, memory, gap of the extraction.
+
+`python bench/figures.py kernels` prints the kernels of each level beside what is asked, `seconds` the CPU time of each
+stage, `memory` the device memory of activations, `gap` the extraction's gap to the bound; several names print several
+tables. Each model is planned in a process of its own; `--save FILE` keeps the figures as JSON lines, and takes them
+from there again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from networks import KERNELS, PAPER, markdown, named, path
+
+LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
+STAGES = ("import", "saturate", "extract", "plan", "emit")
+WANTED = {"kernels": LEVELS, "seconds": ("smartmem",), "memory": ("dnnfusion", "smartmem"), "gap": ("smartmem",)}
+
+
+class Stopwatch:
+    """CPU seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.process_time()
+        yield
+        # what the pipeline calls emit is planning and emission
+        self.seconds["plan" if name == "emit" else name] += time.process_time() - start
+
+
+def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str, Any]:
+    """Plan a model and say what is known of the plan."""
+    from smartmem_rules.pipeline import Request, make_plan
+    from smartmem_rules.plan import build
+    from smartmem_rules.plan.memory import memory_use
+
+    watch = Stopwatch()
+    emit = build.emit
+
+    def timed(*arguments: Any, **named: Any) -> Any:
+        start = time.process_time()
+        try:
+            return emit(*arguments, **named)
+        finally:
+            watch.seconds["emit"] += time.process_time() - start
+
+    build.emit = timed  # the time of emission apart from that of planning
+    plan, _ = make_plan(Request(model, (), device, level, "float32", memory, (), {}), watch)
+    build.emit = emit
+    watch.seconds["plan"] -= watch.seconds["emit"]
+    use = memory_use(plan.tensors, plan.kernels, plan.slots)
+    return {
+        "kernels": len(plan.kernels),
+        "moves": [k.name for k in plan.kernels if k.moves_only],
+        "operators": plan.statistics["operators"],
+        "seconds": watch.seconds,
+        "memory": {"reused": use.reused, "separate": use.separate, "bound": use.bound},
+        "extraction": plan.statistics["extraction"],
+    }
+
+
+def collect(names: list[str], levels: list[str], arguments: argparse.Namespace) -> dict[tuple[str, str], Any]:
+    """The figures of models at levels, each from a process of its own."""
+    known = {}
+    if arguments.save is not None and arguments.save.exists():
+        known = {tuple(key): value for key, value in map(json.loads, arguments.save.read_text().splitlines())}
+    found = {}
+    for name in names:
+        for level in levels:
+            key = (name, level, arguments.device, arguments.memory)
+            if key not in known:
+                print(*key, file=sys.stderr, flush=True)
+                command = [sys.executable, __file__, "--one", *key]
+                ran = subprocess.run(command, capture_output=True, text=True, check=False)
+                if ran.returncode:
+                    print(f"{name} {level}: {ran.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                    continue
+                known[key] = json.loads(ran.stdout)
+                if arguments.save is not None:
+                    with arguments.save.open("a") as out:
+                        out.write(json.dumps([key, known[key]]) + "\n")
+            found[name, level] = known[key]
+    return found
+
+
+def kernels_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
+    """Kernels by level beside what is asked, and those that only move data."""
+    rows, moves, total = [], 0, 0
+    for name in names:
+        one = found.get((name, "smartmem"))
+        if one is None:
+            continue
+        must, reach = KERNELS.get(name, (None, None))
+        counts = [str(found[name, level]["kernels"]) if (name, level) in found else "-" for level in LEVELS]
+        verdict = (
+            "-" if must is None else "reached" if one["kernels"] <= reach else "yes" if one["kernels"] <= must else "no"
+        )
+        rows.append([name, str(one["operators"]), *counts, f"{must} / {reach}", verdict, str(len(one["moves"]))])
+        moves, total = moves + len(one["moves"]), total + one["kernels"]
+    header = f"model | operators | {' | '.join(LEVELS)} | asked / reach | met | that only move data"
+    share = f"{moves} of {total} kernels at level smartmem only move data ({moves / max(1, total):.2%})"
+    return f"{markdown(header, rows)}\n\n{share}"
+
+
+def seconds_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
+    """CPU seconds by stage; the first use of the libraries is part of `import`."""
+    rows = []
+    for name in names:
+        if (name, "smartmem") in found:
+            seconds = found[name, "smartmem"]["seconds"]
+            rows.append([name, *(f"{seconds[s]:.2f}" for s in STAGES), f"{sum(seconds.values()):.2f}"])
+    return markdown(f"model | {' | '.join(STAGES)} | all", rows)
+
+
+def memory_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
+    """Peak activation memory against one piece for each tensor, and against level dnnfusion."""
+    rows, separately, below = [], [], []
+    for name in names:
+        if (name, "smartmem") not in found or (name, "dnnfusion") not in found:
+            continue
+        mine, theirs = (found[name, level]["memory"] for level in ("smartmem", "dnnfusion"))
+        apart = mine["separate"] / max(1, mine["reused"])
+        less = 1 - mine["reused"] / max(1, theirs["reused"])
+        rows.append([
+            name, *(f"{mine[k] / 1e6:.2f}" for k in ("reused", "bound", "separate")), f"{apart:.1f}",
+            f"{theirs['reused'] / 1e6:.2f}", f"{less:.0%}", f"{theirs['separate'] / max(1, mine['reused']):.1f}",
+        ])  # fmt: skip
+        if name in PAPER:
+            separately.append(apart)
+            below.append(less)
+    header = (
+        "model | MB | bound | one each MB | times less | dnnfusion MB | less than it | "
+        "times less than its tensors apart"
+    )
+    if not below:
+        return markdown(header, rows)
+    times, share = (sum(values) / len(values) for values in (separately, below))
+    mean = f"mean of {len(below)} of the paper's 18: {times:.1f} times, {share:.0%}"
+    return f"{markdown(header, rows)}\n\n{mean}"
+
+
+def gap_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
+    """The stated gap of the extraction."""
+    ones = [(n, found[n, "smartmem"]["extraction"]) for n in names if (n, "smartmem") in found]
+    rows = [[n, str(e["status"]), f"{e['gap']:.3%}"] for n, e in ones]
+    proved = sum(e["status"] == "optimal" for _, e in ones)
+    return f"{markdown('model | status | gap', rows)}\n\nproved optimal on {proved} of {len(ones)}"
+
+
+def main() -> int:
+    """Plan, then print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", default=[], metavar="TABLE", help=", ".join(WANTED))
+    parser.add_argument("--models", nargs="*", default=[])
+    parser.add_argument("--device", default="pocl")
+    parser.add_argument("--memory", default="auto")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--one", nargs=4, metavar="WORD", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        name, level, device, memory = arguments.one
+        print(json.dumps(figures(path(name), level, device, memory)))
+        return 0
+    names = named(arguments.models)
+    tables = arguments.tables or list(WANTED)
+    levels = [level for level in LEVELS if any(level in WANTED[t] for t in tables)]
+    found = collect(names, levels, arguments)
+    printers = {"kernels": kernels_table, "seconds": seconds_table, "memory": memory_table, "gap": gap_table}
+    print("\n\n".join(printers[t](names, found) for t in tables))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The OpenCL C text of a kernel as a syntax tree."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pcpp import Preprocessor
+from pycparser import c_ast
+from pycparser.c_parser import CParser, ParseError
+
+VECTOR = re.compile(r"(?:smr_)?(char|uchar|short|ushort|int|uint|long|ulong|half|float|double)(2|3|4|8|16)?$")
+"""The element type and the width of a type's name."""
+
+_QUALIFIERS = re.compile(r"\b(?:__global|__private|read_only|write_only|__read_only|__write_only|__kernel|inline)\b")
+_CONSTANT = re.compile(r"\b__constant\b")
+_LOCAL = re.compile(r"\b__local\b")
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+_SCALARS = ("uchar", "ushort", "uint", "ulong", "half", "size_t", "sampler_t", "image2d_t", "bool")
+_VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")
+
+
+class SimulationError(Exception):
+    """A kernel or a device cannot be simulated; the message says what, where and what to do."""
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A kernel's parameters, in order, and its body."""
+
+    parameters: tuple[str, ...]
+    body: c_ast.Compound
+
+
+@lru_cache(maxsize=1)
+def _typedefs() -> str:
+    names = [f"{kind}{width}" for kind in _VECTORS for width in (2, 3, 4, 8, 16)]
+    names += ["smr_float4", "smr_float8", *_SCALARS]
+    return "".join(f"typedef int {name}; " for name in names) + "\n"
+
+
+class _Quiet(Preprocessor):  # type: ignore[misc]
+    """Reports nothing: includes and pragmas of the target are not the simulator's."""
+
+    def on_error(self, file: str, line: int, message: str) -> None:
+        raise SimulationError(f"line {line} of a kernel's text: {message}")
+
+
+def _preprocessed(text: str) -> str:
+    # what kernels call is known by name; only what a form's template adds behind the prelude is read
+    cut = re.search(r"^(?:typedef|static|__kernel|#define|#pragma unroll).*\Z", _without_prelude(text), re.M | re.S)
+    if cut is None:
+        raise SimulationError("a kernel's text holds no __kernel function")
+    defined = "#define SMR_CPU\n" if text.startswith("#define SMR_CPU") else ""
+    reader = _Quiet()
+    reader.parse(defined + cut.group(0))
+    written = io.StringIO()
+    reader.write(written)
+    return re.sub(r"^\s*#.*$", "", written.getvalue(), flags=re.M)
+
+
+def _without_prelude(text: str) -> str:
+    start = text.find("#ifndef SMR_PRELUDE")
+    if start < 0:
+        return text
+    depth = 0
+    for match in re.finditer(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b.*$", text[start:], re.M):
+        depth += -1 if match.group(1) == "endif" else 1
+        if depth == 0:
+            return text[start + match.end() :]
+    raise SimulationError("the prelude of a kernel's text has no end")
+
+
+@lru_cache(maxsize=512)
+def parse(text: str, entry: str) -> KernelText:
+    """The kernel `entry` of a program.
+
+    Raises:
+        SimulationError: the text is none that C's grammar knows, or holds no such kernel.
+    """
+    plain = _QUALIFIERS.sub(" ", _preprocessed(text))
+    # local memory is told from a work-item's own by a qualifier that C knows and kernels have no other use for
+    plain = _LOCAL.sub("volatile", _CONSTANT.sub("const", _ATTRIBUTE.sub(" ", plain)))
+    try:
+        tree = CParser().parse(_typedefs() + plain)
+    except ParseError as error:
+        raise SimulationError(f"a kernel's text cannot be read: {error}") from None
+    for node in tree.ext:
+        if isinstance(node, c_ast.FuncDef) and node.decl.name == entry:
+            declared = node.decl.type.args.params if node.decl.type.args else []
+            return KernelText(tuple(p.name for p in declared), node.body)
+    raise SimulationError(f"a kernel's text holds no function {entry}")

@@ -1,0 +1,101 @@
+"""Contractions of GPUs, run on a CPU that stands in for one: tiles, splits, row statistics, attention, siblings."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from smartmem_rules.plan import schedule as scheduling
+from smartmem_rules.plan.group_schedule import GroupChoice, GroupTile
+from tests.plan.models import model
+from tests.plan.running import Mode, prepare
+
+GPU = Mode(device="nvidia")
+TILES = (
+    GroupTile(64, 64, 32, 2, 32, 32, 2),
+    GroupTile(32, 64, 64, 4, 32, 32, 1),
+    GroupTile(16, 32, 128, 8, 16, 32, 1),
+)
+
+
+def _random(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], kernels: int | None = None) -> list[str]:
+    """Runs the plan for a GPU and compares with the reference evaluator; the templates that were used."""
+    plan, executor = prepare(proto, GPU)
+    found = executor.run({name: feeds[name] for name in plan.inputs})
+    wanted = ReferenceEvaluator(proto).run(None, feeds)
+    for output, reference in zip(plan.outputs, wanted, strict=True):
+        # sums of some thousand products in single precision, in another order
+        bound = 2e-6 * np.abs(reference).max() * np.sqrt(1024)
+        np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
+    if kernels is not None:
+        assert len(plan.kernels) == kernels, [kernel.origin for kernel in plan.kernels]
+    return [kernel.schedule.get("template", kernel.form) for kernel in plan.kernels]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 33, 64), (49, 96, 384), (50, 31, 37), (130, 72, 260)])
+@pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
+@pytest.mark.parametrize("splits", [1, 3])
+def test_products_with_every_tile(
+    m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
+    x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
+    proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
+    assert _compare(proto, {"x": x}, 1) == ["group"]
+
+
+def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling, "rank_groups", lambda *_: [GroupChoice(TILES[1], 4)])
+    x, w = _random(4, 40, 512), _random(5, 512, 64)
+    plan, executor = prepare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU)
+    first, second = executor.run({"x": x})["y"], executor.run({"x": x})["y"]
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, x @ w, rtol=0, atol=1e-4)
+    assert any(kernel.schedule.get("splits") == 4 for kernel in plan.kernels)
+
+
+def test_a_convolution_reads_its_windows() -> None:
+    x, w = _random(6, 1, 20, 13, 11), _random(7, 36, 20, 3, 3)
+    proto = model([("Conv", "x w", "y", {"pads": [1, 1, 1, 1], "strides": [2, 2]})], {"x": x}, "y", {"w": w})
+    assert _compare(proto, {"x": x}, 1) == ["group"]
+
+
+def test_statistics_of_rows_are_made_by_the_product_that_reads_them() -> None:
+    x, g, b, w = _random(8, 50, 96), _random(9, 96), _random(10, 96), _random(11, 96, 80)
+    nodes = [("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "y")]
+    assert _compare(model(nodes, {"x": x}, "y", {"g": g, "b": b, "w": w}), {"x": x}, 1) == ["group"]
+
+
+def test_siblings_are_columns_of_one_product() -> None:
+    x = _random(12, 45, 64)
+    weights = {f"w{i}": _random(13 + i, 64, n) for i, n in enumerate((24, 70, 5))}
+    nodes = [("MatMul", f"x w{i}", f"y{i}") for i in range(3)]
+    assert _compare(model(nodes, {"x": x}, "y0 y1 y2", weights), {"x": x}, 1) == ["group"]
+
+
+@pytest.mark.parametrize(("tokens", "depth"), [(49, 32), (197, 64), (21, 20)])
+def test_an_attention_is_one_kernel(tokens: int, depth: int) -> None:
+    q, k, v = (_random(20 + i, 3, tokens, depth) for i in range(3))
+    mask = _random(24, 3, tokens, tokens)
+    nodes = [
+        ("Transpose", "k", "t", {"perm": [0, 2, 1]}),
+        ("MatMul", "q t", "s"),
+        ("Mul", "s c", "scaled"),
+        ("Add", "scaled mask", "biased"),
+        ("Softmax", "biased", "p", {"axis": -1}),
+        ("MatMul", "p v", "y"),
+    ]
+    feeds = {"q": q, "k": k, "v": v, "mask": mask}
+    assert _compare(model(nodes, feeds, "y", {"c": np.float32(0.2)}), feeds, 1) == ["group"]
+
+
+def test_rows_are_shared_by_teams() -> None:
+    x = _random(30, 7, 300)
+    proto = model([("Softmax", "x", "y", {"axis": -1})], {"x": x}, "y")
+    assert _compare(proto, {"x": x}, 1) == ["reduction"]

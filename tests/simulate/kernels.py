@@ -1,0 +1,42 @@
+"""Small devices and kernels for the simulator's tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartmem_rules.plan.model import Argument, Layout, Source, Stored
+from smartmem_rules.simulate.caches import Cache
+from smartmem_rules.simulate.launch import Launch
+from smartmem_rules.simulate.memory import Device
+from smartmem_rules.tensor.expr import TensorType
+
+
+def device(**changed) -> Device:
+    """Two texture units, waves of four, lines of 64 bytes."""
+    values = {
+        "name": "small", "wave": 4, "texture_units": 2, "resident_waves": 1, "line": 64, "l1": Cache(128, 2, 64),
+        "l2": Cache(1024, 4, 64), "block_bytes": 256, "block_rows": 4, "register_array": 64, "texture_bandwidth": 500.0,
+        "l2_bandwidth": 200.0, "global_bandwidth": 50.0, "peak_gflops": 1000.0, "launch_us": 10.0,
+    }  # fmt: skip
+    return Device(**{**values, **changed})
+
+
+def buffer(name: str, elements: int, storage: str = "float32", **more) -> Stored:
+    return Stored(name, TensorType(storage, (elements,)), Layout("buffer", (0,)), "intermediate", storage, **more)
+
+
+def image(name: str, height: int, texels: int, storage: str = "float32") -> Stored:
+    """[height, 4 * texels] with rows as y and the last axis in the lanes."""
+    layout = Layout("image", (0, 1), 1)
+    return Stored(name, TensorType(storage, (height, texels * 4)), layout, "intermediate", storage)
+
+
+def launch(parameters: str, body: str, tensors: list[Stored], written: set[str], size, local, on: Device) -> Launch:
+    text = f"__kernel void smr_kernel({parameters}) {{\n{body}\n}}"
+    arguments = tuple(Argument(t.name, "write" if t.name in written else "read") for t in tensors)
+    source = Source("smr_kernel", text, arguments, size, local)
+    return Launch.of(source, {t.name: t for t in tensors}, on)
+
+
+def all_groups(one: Launch) -> np.ndarray:
+    return np.arange(one.groups)
