@@ -1,4 +1,4 @@
-"""Exports transformers with open dimensions, without their weights, into examples/models/dynamic: `python bench/zoo/dynamic.py`.
+"""Exports transformers with open dimensions, without weights: `python bench/zoo/dynamic.py -o examples/models/dynamic`.
 
 BERT and Pythia take sequences of any length, the encoder of Whisper (whose positions are fixed) batches of any size.
 Needs the extra `zoo` and the package transformers.

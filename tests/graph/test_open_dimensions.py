@@ -1,4 +1,4 @@
-"""Import for ranges of extents: shape arithmetic stays symbolic, and what is no shape is computed where the model runs."""
+"""Import for ranges of extents: shape arithmetic stays symbolic; other uses of extents are computed at run time."""
 
 from __future__ import annotations
 
