@@ -185,7 +185,7 @@ class Executor:
         if self.device.host_memory or not size:
             return np.empty(shape, dtype)
         buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
-        flags = cl.map_flags.READ | cl.map_flags.WRITE
+        flags: Any = cl.map_flags.READ | cl.map_flags.WRITE
         array, _ = cl.enqueue_map_buffer(self._queue, buffer, flags, 0, shape, dtype)
         return np.asarray(array)
 
