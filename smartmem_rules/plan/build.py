@@ -25,6 +25,7 @@ from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
+from smartmem_rules.tensor.expr import tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest
@@ -255,6 +256,7 @@ def _is_empty(kernel: Kernel, program: Program) -> bool:
 def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, Stored]:
     tensors: dict[str, Stored] = {}
     written = {t for k in kernels for t in k.writes}
+    wide = {t for k in kernels for t in k.writes if _sums_products(k, program)}
     names = dict.fromkeys([*program.inputs, *(t for k in kernels for t in (*k.reads, *k.writes)), *program.outputs])
     for name in names:
         type_ = program.types[name]
@@ -267,11 +269,20 @@ def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, St
         else:
             role = "input"
         border = role in ("input", "output")
-        free = type_.dtype in ("float32", "float16", "bfloat16") and not border
+        free = type_.dtype in ("float32", "float16", "bfloat16") and not border and name not in wide
         storage = dtype if free else device_dtype(type_.dtype)
         shown = program.shown.get(name)
         tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage, shown=shown)
     return tensors
+
+
+def _sums_products(kernel: Kernel, program: Program) -> bool:
+    """Whether a kernel sums products of two activations, which nothing keeps below the largest half (65504).
+
+    Linear attention multiplies such sums again: EfficientViT's overflow halves.
+    """
+    c = kernel.contraction
+    return c is not None and not all(t in program.constants for t in tensors_read(c.b))
 
 
 def _drop_unused(tensors: dict[str, Stored], kernels: list[Kernel], program: Program) -> None:
