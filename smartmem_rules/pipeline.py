@@ -60,9 +60,7 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     graph, base, target, facts = _extracted(request, clock)
     with clock.stage("emit"), _of_ranges():
         profile = Profile.of(target.profile)
-        plan = build(
-            graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target)
-        )
+        plan = build(graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target))
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
     plan.statistics.update(facts)
