@@ -73,6 +73,12 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
     from smartmem_rules.plan.build import Profile, prepare
 
     graph, base, target, _ = _extracted(request, _Unmeasured())
+    if graph.dimensions:
+        ranges = ", ".join(map(str, graph.dimensions))
+        raise PlanError(
+            f"tuning measures kernels at one extent, not for ranges ({ranges}); "
+            f"give one extent: --dim {graph.dimensions[0].name}=N"
+        )
     profile = Profile.of(target.profile)
     with _of_ranges():
         return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target

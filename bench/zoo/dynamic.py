@@ -1,7 +1,7 @@
 """Exports transformers with open dimensions, without weights: `python bench/zoo/dynamic.py -o examples/models/dynamic`.
 
 BERT and Pythia take sequences of any length, the encoder of Whisper (whose positions are fixed) batches of any size.
-Needs the extra `zoo` and the package transformers.
+Needs the extra `zoo`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ import pytest
 
 import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
+from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.plan.model import PlanError
 from smartmem_rules.tensor.extents import is_symbolic
 from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
 
@@ -168,3 +170,9 @@ def test_what_needs_a_number_is_named(nodes: Any, constants: dict[str, Any], mes
 def test_ranges_that_make_no_sense(dims: Any, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         sm.optimize(attention(), dims=dims)
+
+
+def test_tuning_takes_one_extent() -> None:
+    request = Request(attention(), (), "pocl", "smartmem", "float32", "auto", (), {"batch": 2, "sequence": (1, 9)})
+    with pytest.raises(PlanError, match="tuning measures kernels at one extent"):
+        make_planning(request)
