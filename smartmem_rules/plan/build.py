@@ -23,7 +23,7 @@ from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, r
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.expr import tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -129,8 +129,7 @@ def prepare(
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
-    kernels = realise(program, fuse(program, policy))
-    kernels = [k for k in kernels if not _is_empty(k, program)]
+    kernels = _fused(program, policy, schedules, profile)
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
@@ -226,6 +225,20 @@ def build(
 ) -> Plan:
     """Plan the kernels of a graph; see `prepare` and `finish`."""
     return finish(prepare(graph, base, profile, level, dtype, memory, layout), choices)
+
+
+def _fused(
+    program: Program, policy: Policy, schedules: tuple[ContractionSchedule, ...], profile: Profile
+) -> list[Kernel]:
+    """The kernels of a program; what would not fit on chip together is left apart."""
+    apart: set[str] = set()
+    while True:
+        kernels = realise(program, fuse(program, policy, apart))
+        kernels = [k for k in kernels if not _is_empty(k, program)]
+        large = too_large(kernels, schedules, profile.local_memory) - apart
+        if not large:
+            return kernels
+        apart |= large
 
 
 def _chained(

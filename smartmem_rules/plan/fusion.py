@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from smartmem_rules.plan.attention import scores_line_up, source_values
@@ -36,14 +36,19 @@ class Fused:
     stored: set[str] = field(default_factory=set)
 
 
-def fuse(program: Program, policy: Policy) -> Fused:
-    """Partition the program's definitions into groups as the policy allows."""
-    return _Fusion(program, policy).run()
+def fuse(program: Program, policy: Policy, apart: Collection[str] = ()) -> Fused:
+    """Partition the program's definitions into groups as the policy allows.
+
+    Args:
+        apart: tensors whose contractions read their rows from memory.
+    """
+    return _Fusion(program, policy, apart).run()
 
 
 class _Fusion:
-    def __init__(self, program: Program, policy: Policy) -> None:
+    def __init__(self, program: Program, policy: Policy, apart: Collection[str]) -> None:
         self.program = program
+        self.apart = apart
         self.policy = policy
         self.owner: dict[str, Group] = {}
         self.definition: dict[str, Definition] = {d.tensor: d for d in program.definitions}
@@ -260,6 +265,8 @@ class _Fusion:
             reader = readers[0]
             row_bytes = self._row_bytes(group, rule)
             if reader.form != "contraction" or row_bytes > rule.scratch or self._right_bytes(reader) > rule.columns:
+                continue
+            if any(t in self.apart for t in reader.tensors):
                 continue
             if rule.recompute and self._repeated(group) > rule.recompute:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -220,7 +220,8 @@ class Scheduler:
         self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool, wanted: Choice | None
     ) -> bool:
         """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
-        if kernel.stages or (kernel.parts and not constant) or count(c.k) < min(t.step for t in s.tiles) // 2:
+        small = most(c.k) < min(t.step for t in s.tiles) // 2 and not (c.stages or kernel.parts)
+        if kernel.stages or (kernel.parts and not constant) or small:
             return False
         demand = _demand(kernel, c)
         choices = rank_groups(s.tiles, s.splits, demand, self.units, self.local_memory)
@@ -323,6 +324,17 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     rest = -ordered.shape[-1] % 4
     padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
     return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
+
+
+def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule], local_memory: int) -> set[str]:
+    """What kernels write whose rows no tile of a work-group leaves room for in local memory."""
+    tiles = [t for s in schedules if s.template == "group" for t in s.tiles]
+    found: set[str] = set()
+    for kernel in kernels:
+        c = kernel.contraction
+        if tiles and c is not None and c.stages and not rank_groups(tiles, (1,), _demand(kernel, c), 1, local_memory):
+            found.update(kernel.writes)
+    return found
 
 
 def _demand(kernel: Kernel, c: Contraction) -> Demand:
