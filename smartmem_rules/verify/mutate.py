@@ -336,10 +336,14 @@ def _next(words: list[str], word: str) -> str:
     return words[(words.index(word) + 1) % len(words)] if word in words else words[0]
 
 
+BUDGET = "solver_seconds"
+"""How long a search may take: another number is no error."""
+
+
 def _layout(block: ast.Block) -> Iterator[Mutant]:
     for place, entry in enumerate(block.entries):
         number = entry.values[0]
-        if isinstance(number, str):
+        if isinstance(number, str) or entry.key == BUDGET:
             continue
         for value in {"scattered_read": (1,), "strided_read": (5, -1), "scattered_write": (5, 0)}.get(entry.key, (0,)):
             entries = (*block.entries[:place], replace(entry, values=(value,)), *block.entries[place + 1 :])

@@ -58,6 +58,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "l2_norm": {"a": (1,), "k": 0},
     "gelu": GELU, "gelu_of_half": GELU, "gelu_of_half_sum": GELU,
     "gelu_tanh": TANH, "gelu_tanh_of_sum": TANH, "gelu_tanh_of_half_sum": TANH,
+    "swish": {"c": number(1.5)},
     "hard_swish": {"a": 1 / 6, "b": 0.5},
     "hard_sigmoid": {"c": number(1 / 6)},
     "hard_swish_of_product": {"c": number(1 / 6)},

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from smartmem_rules.graph.importer import UnknownValuesError, import_model
-from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
@@ -104,9 +104,3 @@ def test_a_loop_of_unknown_length_names_what_it_needs(rules: RuleBase) -> None:
     with pytest.raises(UnknownValuesError, match="number of steps depends on 'n'") as raised:
         import_model(onnx.parser.parse_model(HEAD + DATA_DEPENDENT), rules)
     assert raised.value.tensors == {"n"}
-
-
-def test_a_range_of_extents_is_refused(rules: RuleBase) -> None:
-    model = onnx.parser.parse_model(HEAD + "f (float[n, 3] x) => (float[n, 3] y) { y = Exp (x) }")
-    with pytest.raises(GraphError, match="range of extents"):
-        import_model(model, rules, {"n": (1, 8)})  # type: ignore[dict-item]

@@ -97,7 +97,7 @@ def test_empty_kernels_are_not_enqueued(device: Device) -> None:
     [
         ({}, "the input 'x', float32\\[6, 10\\], is missing"),
         ({"x": np.zeros((6, 10)), "z": np.zeros(1)}, "no input 'z'(.|\n)*type float64; the model takes float32"),
-        ({"X": np.zeros((6, 10), np.float32)}, "the inputs are x \\(float32"),
+        ({"X": np.zeros((6, 10), np.float32)}, "no input 'X'; did you mean `x`(.|\n)*is missing"),
         ({"x": np.zeros((10, 6), np.float32)}, r"has shape \[10, 6\]; the model takes \[6, 10\]"),
         ({"x": "text"}, "elements of type"),
     ],
