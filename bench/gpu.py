@@ -1,0 +1,68 @@
+"""The table of a GPU in docs/performance.md: levels, memories and element types of each model, in turns on one device.
+
+`PYTHONPATH=. python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole inference,
+with its inputs from and its outputs to the host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bench.tables import FOLDER, markdown, of_plan, replace_table
+from smartmem_rules import OptimizedPlan, optimize
+from smartmem_rules.runtime.benchmarks import interleaved
+
+MODELS = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "mobilenetv2", "cswin_tiny", "efficientvit_b3")
+VARIANTS = (
+    ("smartmem", "buffer", "float32"),
+    ("smartmem", "image", "float32"),
+    ("smartmem", "buffer", "float16"),
+    ("dnnfusion", "buffer", "float32"),
+)
+HEADER = "model | kernels smartmem / dnnfusion | buffers ms | images ms | halves in buffers ms | dnnfusion ms | speed-up | error"
+
+
+def main() -> int:
+    """Measure, then print or write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", default=list(MODELS), help="names of examples/models")
+    parser.add_argument("--device", default="nvidia")
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--write", type=Path, help="the file whose table `gpu` is replaced")
+    arguments = parser.parse_args()
+    rows = []
+    for name in arguments.models:
+        rows.append(measure(FOLDER / f"{name}.onnx", arguments.device, arguments.runs))
+        print(rows[-1], file=sys.stderr, flush=True)
+    table = markdown(HEADER, rows)
+    if arguments.write is None:
+        print(table)
+    else:
+        replace_table(arguments.write, "gpu", table)
+    return 0
+
+
+def measure(model: Path, device: str, runs: int) -> list[str]:
+    """One row."""
+    plans: dict[tuple[str, str, str], OptimizedPlan] = {
+        (level, memory, dtype): optimize(model, device=device, level=level, memory=memory, dtype=dtype)
+        for level, memory, dtype in VARIANTS
+    }
+    contenders = [of_plan(" ".join(variant), plan) for variant, plan in plans.items()]
+    times = [row["median_ms"] for row in interleaved(contenders, runs)]
+    buffers, images, halves, before = times
+    ours, theirs = plans[VARIANTS[0]], plans[VARIANTS[3]]
+    error = ours.check_or_reason().max_relative_error
+    return [
+        model.stem,
+        f"{len(ours.kernels)} / {len(theirs.kernels)}",
+        *(f"{time:.2f}" for time in (buffers, images, halves, before)),
+        f"{before / buffers:.1f}x",
+        "-" if error is None else f"{error:.1e}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
