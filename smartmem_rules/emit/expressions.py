@@ -83,6 +83,10 @@ class Team:
         return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
 
 
+WINDOW = 7
+"""Turns of a loop that GPUs take at once: its loads are then under way together."""
+
+
 def shared_loop(extents: list[int], size: int) -> int:
     """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
     full = [i for i, extent in enumerate(extents) if extent >= size]
@@ -104,6 +108,7 @@ class Expressions:
         self.internal: dict[str, Internal] = {}
         self.tables: dict[tuple[int, ...], str] = {}
         self.team: Team | None = None
+        self.unrolls = False
         self.table_name = "table"
         self._names: dict[Var, str] = {}
         self._temporaries = 0
@@ -341,6 +346,8 @@ class Expressions:
             return
         first = variables[0]
         head = team.head(self.name(first), first.extent) if team is not None and first is shared else None
+        if head is None and self.unrolls and surely_at_most(first.extent, WINDOW):
+            self.writer.line("#pragma unroll")
         with self.loop(first, head):
             self._nest(variables[1:], shared, team, body)
 

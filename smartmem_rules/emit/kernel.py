@@ -33,6 +33,7 @@ class Target:
         kind: cpu | gpu | texture_gpu.
         width: the lanes of its vectors.
         local_memory: bytes of a work-group.
+        units: its multiprocessors.
         matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
         inside: kernels are written as functions that a launch of several kernels calls.
         dimensions: those for a range of which kernels are made.
@@ -41,6 +42,7 @@ class Target:
     kind: str
     width: int
     local_memory: int = 32768
+    units: int = 1
     matrix: str = ""
     inside: bool = False
     dimensions: tuple[Dimension, ...] = ()
@@ -114,6 +116,7 @@ class Emission:
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width)
+        self.expressions.unrolls = not self.target.is_cpu
         if self.target.inside:
             self.expressions.table_name = "smr_part_table"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
-from smartmem_rules.plan.model import Kernel, PlanError, Source, Store, Stored
+from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
@@ -47,24 +47,26 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     """On GPUs neighbouring work-items share a row, whose arrays lie in local memory."""
     count = math.prod(v.extent for v in rows)
     longest = max((largest(math.prod(v.extent for v in axes)) for axes in row_axes(kernel)), default=1)
-    size = next((s for s in TEAM_SIZES if s * emission.width * 2 >= longest), TEAM_SIZES[-1])
+    # few rows leave work-items idle: a vector each for a member, and few teams in a group
+    few = largest(count) < target.units * GROUP_ITEMS // 8
+    size = next((s for s in TEAM_SIZES if s * emission.width * (1 if few else 2) >= longest), TEAM_SIZES[-1])
     emission.storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
     homes = {emission.storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
     arrays = 4 * sum(homes.values())
+    if arrays + 4 * size > target.local_memory:
+        # rows that do not fit on chip lie in the private memory of single work-items
+        size, arrays = 1, 0
     teams = max(1, min(GROUP_ITEMS // size, target.local_memory // (2 * max(arrays, 1))))
-    if arrays * teams + 4 * size * teams > target.local_memory:
-        raise PlanError(
-            f"the rows of {', '.join(kernel.origin)} take {arrays} bytes of local memory, the device has "
-            f"{target.local_memory}; lower `scratch` in the fuse block that made the kernel"
-        )
+    if few and size > 1:
+        teams = max(1, min(teams, largest(count) // (2 * target.units)))
     row = Var("row", count)
     expressions = emission.expressions
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     emission.writer.line("const int thread = (int)get_local_id(0);")
     # a team behind the last row repeats it: every work-item has to come to every barrier
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
-    emission.shared.append(f"float across[{size * teams}]")
     if size > 1:
+        emission.shared.append(f"float across[{size * teams}]")
         expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams)
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))

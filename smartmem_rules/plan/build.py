@@ -140,7 +140,9 @@ def prepare(
     choice = choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed, layout == "exact")
     layouts = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
     width = 4 if memory == "image" else profile.vector_width
-    target = Target(profile.kind, width, profile.local_memory, profile.matrix, dimensions=graph.dimensions)
+    target = Target(
+        profile.kind, width, profile.local_memory, profile.machine.units, profile.matrix, dimensions=graph.dimensions
+    )
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts

@@ -99,3 +99,9 @@ def test_rows_are_shared_by_teams() -> None:
     x = _random(30, 7, 300)
     proto = model([("Softmax", "x", "y", {"axis": -1})], {"x": x}, "y")
     assert _compare(proto, {"x": x}, 1) == ["reduction"]
+
+
+def test_rows_that_do_not_fit_in_local_memory() -> None:
+    x = _random(32, 2, 30000)
+    proto = model([("Exp", "x", "e"), ("Softmax", "e", "y", {"axis": -1})], {"x": x * 0.1}, "y")
+    _compare(proto, {"x": x * 0.1}, 1)

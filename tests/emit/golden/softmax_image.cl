@@ -1,34 +1,34 @@
-// k0_reduction: global (256,), local (256,)
+// k0_reduction: global (24,), local (12,)
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [6, 10] */,
     write_only image2d_t p1 /* image[d0d1] of [6, 10] */) {
-    __local float across[256] __attribute__((aligned(16)));
+    __local float across[12] __attribute__((aligned(16)));
     const int item = (int)get_global_id(0);
     const int thread = (int)get_local_id(0);
-    const int i0 = min(item / 2, 5);
+    const int i0 = min(item / 4, 5);
     float4 t1 = (float4)(-INFINITY);
     #pragma unroll 8
-for (int i1 = (thread % 2); i1 < 2; i1 += 2) {
+for (int i1 = (thread % 4); i1 < 2; i1 += 4) {
         const float4 t2 = *(__global const smr_float4*)(p0 + (i0 * 10 + i1 * 4));
         t1 = smr_max4(t1, t2);
     }
     float t3 = (smr_max1((smr_max1(t1.s0, t1.s2)), (smr_max1(t1.s1, t1.s3))));
     #pragma unroll 8
-for (int i2 = (thread % 2); i2 < 2; i2 += 2) {
+for (int i2 = (thread % 4); i2 < 2; i2 += 4) {
         const float t4 = p0[(i0 * 10 + i2 + 8)];
         t3 = smr_max1(t3, t4);
     }
     across[thread] = t3;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int stride = 1; stride > 0; stride /= 2) {
-        if ((thread % 2) < stride) across[thread] = smr_max1(across[thread], across[thread + stride]);
+    for (int stride = 2; stride > 0; stride /= 2) {
+        if ((thread % 4) < stride) across[thread] = smr_max1(across[thread], across[thread + stride]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    t3 = across[thread - (thread % 2)];
+    t3 = across[thread - (thread % 4)];
     barrier(CLK_LOCAL_MEM_FENCE);
     float4 t5 = (float4)(0.0f);
     #pragma unroll 8
-for (int i3 = (thread % 2); i3 < 2; i3 += 2) {
+for (int i3 = (thread % 4); i3 < 2; i3 += 4) {
         const float4 t6 = *(__global const smr_float4*)(p0 + (i0 * 10 + i3 * 4));
         const float4 t7 = (t6 - (float4)(t3));
         const float4 t8 = smr_exp4(t7);
@@ -36,7 +36,7 @@ for (int i3 = (thread % 2); i3 < 2; i3 += 2) {
     }
     float t9 = ((t5.s0 + t5.s2) + (t5.s1 + t5.s3));
     #pragma unroll 8
-for (int i4 = (thread % 2); i4 < 2; i4 += 2) {
+for (int i4 = (thread % 4); i4 < 2; i4 += 4) {
         const float t10 = p0[(i0 * 10 + i4 + 8)];
         const float t11 = (t10 - t3);
         const float t12 = smr_exp1(t11);
@@ -44,21 +44,21 @@ for (int i4 = (thread % 2); i4 < 2; i4 += 2) {
     }
     across[thread] = t9;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int stride = 1; stride > 0; stride /= 2) {
-        if ((thread % 2) < stride) across[thread] = across[thread] + across[thread + stride];
+    for (int stride = 2; stride > 0; stride /= 2) {
+        if ((thread % 4) < stride) across[thread] = across[thread] + across[thread + stride];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    t9 = across[thread - (thread % 2)];
+    t9 = across[thread - (thread % 4)];
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll 8
-for (int i5 = (thread % 2); i5 < 2; i5 += 2) {
+for (int i5 = (thread % 4); i5 < 2; i5 += 4) {
         const float4 t13 = *(__global const smr_float4*)(p0 + (i0 * 10 + i5 * 4));
         const float4 t14 = (t13 - (float4)(t3));
         const float4 t15 = smr_exp4(t14);
         const float4 t16 = (t15 / (float4)(t9));
         write_imagef(p1, (int2)(i5, i0), t16);
     }
-    if ((thread % 2) == 0) {
+    if ((thread % 4) == 0) {
         const float t17 = p0[(i0 * 10 + 8)];
         const float t18 = (t17 - t3);
         const float t19 = smr_exp1(t18);
