@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from smartmem_rules.egraph.model import Saturation
-    from smartmem_rules.plan.build import Planning
+    from smartmem_rules.plan.build import Planning, Profile
 
 
 class Stages(Protocol):
@@ -60,12 +60,33 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     graph, base, target, facts = _extracted(request, clock)
     with clock.stage("emit"), _of_ranges():
         profile = Profile.of(target.profile)
-        plan = build(graph, base, profile, request.level, request.dtype, request.memory, request.layout, _tuned(target))
+        how = (request.level, request.dtype, request.memory, request.layout, _tuned(target))
+        wide = _exceeding(graph, base, profile, request, target) if request.dtype == "float16" else set()
+        plan = build(graph, base, profile, *how, wide)
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
     plan.statistics.update(facts)
-    plan.statistics.update(memory=request.memory, device=target.name)
+    plan.statistics.update(memory=request.memory, device=target.name, stored_wide=sorted(wide))
     return plan, target
+
+
+LARGEST_HALF = 65504.0
+MARGIN = 4
+"""How much larger values may become for other inputs than those that were tried."""
+
+
+def _exceeding(graph: Graph, base: RuleBase, profile: Profile, request: Request, target: Target) -> set[str]:
+    """Tensors whose values halves would not hold: seen in one run in single precision, where there is a device."""
+    from smartmem_rules.plan.build import build
+    from smartmem_rules.runtime.executor import Executor
+    from smartmem_rules.runtime.feeds import random_feeds
+
+    if target.device is None:
+        return set()
+    plan = build(graph, base, profile, request.level, "float32", "buffer", request.layout)
+    executor = Executor(plan, target.device)
+    found = executor.magnitudes(random_feeds(executor.input_types, bounds=input_bounds(graph)))
+    return {name for name, magnitude in found.items() if not magnitude * MARGIN <= LARGEST_HALF}
 
 
 def make_planning(request: Request) -> tuple[Planning, Target]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,6 @@ from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
-from smartmem_rules.tensor.expr import tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest
@@ -109,6 +108,7 @@ def prepare(
     dtype: str = "float32",
     memory: str = "auto",
     layout: str = "exact",
+    wide: Collection[str] = (),
 ) -> Planning:
     """Fuse a graph's equations to kernels and lay out their tensors.
 
@@ -117,6 +117,7 @@ def prepare(
         dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
         memory: image, buffer, or auto for what the device profile prefers.
         layout: exact chooses for all tensors together, local edge by edge.
+        wide: tensors that stay float32, because their values exceed what halves hold.
 
     Raises:
         PlanError: the level is unknown, or no kernel or schedule exists for something.
@@ -133,7 +134,7 @@ def prepare(
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
-    tensors = _stored(leaves, program, dtype)
+    tensors = _stored(leaves, program, dtype, wide)
     limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
@@ -224,9 +225,10 @@ def build(
     memory: str = "auto",
     layout: str = "exact",
     choices: Mapping[str, Choice] | None = None,
+    wide: Collection[str] = (),
 ) -> Plan:
     """Plan the kernels of a graph; see `prepare` and `finish`."""
-    return finish(prepare(graph, base, profile, level, dtype, memory, layout), choices)
+    return finish(prepare(graph, base, profile, level, dtype, memory, layout, wide), choices)
 
 
 def _fused(
@@ -268,10 +270,9 @@ def _is_empty(kernel: Kernel, program: Program) -> bool:
     return all(program.types[t].elements == 0 for t in kernel.writes)
 
 
-def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, Stored]:
+def _stored(kernels: list[Kernel], program: Program, dtype: str, wide: Collection[str]) -> dict[str, Stored]:
     tensors: dict[str, Stored] = {}
     written = {t for k in kernels for t in k.writes}
-    wide = {t for k in kernels for t in k.writes if _sums_products(k, program)}
     names = dict.fromkeys([*program.inputs, *(t for k in kernels for t in (*k.reads, *k.writes)), *program.outputs])
     for name in names:
         type_ = program.types[name]
@@ -289,15 +290,6 @@ def _stored(kernels: list[Kernel], program: Program, dtype: str) -> dict[str, St
         shown = program.shown.get(name)
         tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage, shown=shown)
     return tensors
-
-
-def _sums_products(kernel: Kernel, program: Program) -> bool:
-    """Whether a kernel sums products of two activations, which nothing keeps below the largest half (65504).
-
-    Linear attention multiplies such sums again: EfficientViT's overflow halves.
-    """
-    c = kernel.contraction
-    return c is not None and not all(t in program.constants for t in tensors_read(c.b))
 
 
 def _drop_unused(tensors: dict[str, Stored], kernels: list[Kernel], program: Program) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -158,6 +158,21 @@ class Executor:
             cl.enqueue_copy(self._queue, host, self._memory[tensor], is_blocking=True)
         return host
 
+    def magnitudes(self, feeds: Mapping[str, Any]) -> dict[str, float]:
+        """The largest magnitude in each buffer of float32 that a kernel writes, looked at after every kernel."""
+        arrays = check_feeds(self.input_types, feeds)
+        self._set_extents(extents_of(self.input_types, arrays))
+        self._upload(arrays)
+        kernels = {kernel.name: kernel for kernel in self.plan.kernels}
+        found: dict[str, float] = {}
+        for launch in self._launches:
+            self._enqueue(self._queue, (launch,))
+            for name in kernels[launch.name].writes:
+                stored = self.plan.tensors.get(name)
+                if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
+                    found[name] = float(np.abs(self.fetch(name)).max(initial=0.0))
+        return found
+
     def _set_extents(self, values: dict[str, int]) -> None:
         """Take the extents of the open dimensions, if there are any, for the runs that follow."""
         if len(values) < len(self.plan.dimensions):
@@ -296,11 +311,11 @@ class Executor:
                 np.copyto(pinned, array, casting="unsafe")
                 cl.enqueue_copy(self._queue, self._memory[name], pinned, is_blocking=False)
 
-    def _enqueue(self, queue: Any) -> list[Any]:
+    def _enqueue(self, queue: Any, launches: Sequence[_Launch] | None = None) -> list[Any]:
         import pyopencl as cl
 
         events = []
-        for launch in self._launches:
+        for launch in self._launches if launches is None else launches:
             try:
                 events.append(cl.enqueue_nd_range_kernel(queue, launch.kernel, launch.global_size, launch.local_size))
             except cl.Error as error:

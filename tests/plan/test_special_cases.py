@@ -17,7 +17,7 @@ from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, i64, model, normal, whole
-from tests.plan.running import Mode, run
+from tests.plan.running import Mode, prepare, run
 
 MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
 
@@ -365,3 +365,15 @@ def test_what_fits_no_image_lies_in_a_buffer(limits: tuple[int, int], level: str
     got = Executor(plan, choose()).run(feeds)
     for name, value in zip(("y", "h", "q"), ReferenceEvaluator(proto).run(None, feeds), strict=True):
         np.testing.assert_allclose(got[name], value, atol=2e-5, err_msg=name)
+
+
+def test_what_halves_do_not_hold_is_stored_as_float32() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((12, 40)).astype(np.float32)
+    w, v = (rng.standard_normal((40, 40)).astype(np.float32) for _ in range(2))
+    nodes = [("MatMul", "x w", "a"), ("Softmax", "a", "p"), ("MatMul", "a v", "b"), ("Add", "b p", "y")]
+    proto = model(nodes, {"x": x}, "y", {"w": w * 1e5, "v": v * 1e-5})
+    plan, executor = prepare(proto, Mode(dtype="float16"))
+    assert plan.statistics["stored_wide"]
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    np.testing.assert_allclose(executor.run({"x": x})["y"], wanted, rtol=0, atol=5e-3 * np.abs(wanted).max())
