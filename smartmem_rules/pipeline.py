@@ -70,21 +70,21 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     return plan, target
 
 
-LARGEST_HALF = 65504.0
 MARGIN = 4
 """How much larger values may become for other inputs than those that were tried."""
 
 
 def _exceeding(graph: Graph, base: RuleBase, profile: Profile, request: Request, target: Target) -> set[str]:
     """Tensors whose values halves would not hold: seen in one run in single precision, where there is a device."""
-    from smartmem_rules.plan.build import build
+    from smartmem_rules.plan.build import finish, prepare
+    from smartmem_rules.plan.schedule import LARGEST_HALF
     from smartmem_rules.runtime.executor import Executor
     from smartmem_rules.runtime.feeds import random_feeds
 
     if target.device is None:
         return set()
-    plan = build(graph, base, profile, request.level, "float32", "buffer", request.layout)
-    executor = Executor(plan, target.device)
+    planning = prepare(graph, base, profile, request.level, "float32", "buffer", request.layout)
+    executor = Executor(finish(planning, observed=True), target.device)
     found = executor.magnitudes(random_feeds(executor.input_types, bounds=input_bounds(graph)))
     return {name for name, magnitude in found.items() if not magnitude * MARGIN <= LARGEST_HALF}
 

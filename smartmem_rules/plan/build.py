@@ -23,7 +23,7 @@ from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, r
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, pack, too_large
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, holds, pack, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
@@ -150,11 +150,12 @@ def prepare(
     )
 
 
-def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> Plan:
+def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False) -> Plan:
     """Size the kernels and emit them.
 
     Args:
         choices: tuned sizes by kernel key.
+        observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
     """
     tensors = dict(planning.tensors)
     kernels = [_copied(kernel) for kernel in planning.kernels]
@@ -163,7 +164,8 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None) -> P
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     for leaf in leaves:
         scheduler.schedule(leaf)
-    keep_rows(kernels, tensors, program.outputs)
+    if not observed:
+        keep_rows(kernels, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
     _drop_unused(tensors, leaves, program)
@@ -286,6 +288,8 @@ def _stored(kernels: list[Kernel], program: Program, dtype: str, wide: Collectio
             role = "input"
         border = role in ("input", "output")
         free = type_.dtype in ("float32", "float16", "bfloat16") and not border and name not in wide
+        if free and role == "constant" and not holds(dtype, program.constants[name]):
+            free = False
         storage = dtype if free else device_dtype(type_.dtype)
         shown = program.shown.get(name)
         tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, storage, shown=shown)

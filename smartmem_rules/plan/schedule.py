@@ -305,9 +305,18 @@ class Scheduler:
         name = f"{tensors_read(factor)[0]}@{len(self._packed)}"
         self._packed[key] = name
         type_ = TensorType("float32", values.shape)
-        packed = pack(values, layout, self.storage)
-        self.tensors[name] = Stored(name, type_, layout, "constant", self.storage, packed)
+        storage = self.storage if holds(self.storage, values) else "float32"
+        packed = pack(values, layout, storage)
+        self.tensors[name] = Stored(name, type_, layout, "constant", storage, packed)
         return name
+
+
+LARGEST_HALF = 65504.0
+
+
+def holds(storage: str, values: np.ndarray) -> bool:
+    """Whether no finite value becomes infinite when it is stored."""
+    return storage != "float16" or not np.any(np.isfinite(values) & (np.abs(values) > LARGEST_HALF))
 
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
