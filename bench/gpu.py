@@ -1,7 +1,7 @@
 """The table of a GPU in docs/performance.md: levels, memories and element types of each model, in turns on one device.
 
-`PYTHONPATH=. python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole inference,
-with its inputs from and its outputs to the host.
+`PYTHONPATH=. python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole
+inference, with its inputs from and its outputs to the host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ VARIANTS = (
     ("smartmem", "buffer", "float16"),
     ("dnnfusion", "buffer", "float32"),
 )
-HEADER = "model | kernels smartmem / dnnfusion | buffers ms | images ms | halves in buffers ms | dnnfusion ms | speed-up | error"
+HEADER = (
+    "model | kernels smartmem / dnnfusion | buffers ms | images ms | halves in buffers ms | dnnfusion ms | speed-up | "
+    "error"
+)
 
 
 def main() -> int:
