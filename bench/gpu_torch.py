@@ -1,7 +1,7 @@
 """Ours beside torch.compile with CUDA graphs (TF32 off) on one NVIDIA device, in turns; torch with CUDA and timm.
 
-`PYTHONPATH=. python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and torch
-with its input from and its output to the host.
+`PYTHONPATH=. python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and
+torch with its input from and its output to the host.
 """
 
 from __future__ import annotations
@@ -41,11 +41,18 @@ def main() -> int:
         with torch.inference_mode():
             compiled = torch.compile(timm.create_model(timm_name).cuda().eval(), mode="reduce-overhead")
             there, here = torch.randn(1, 3, 224, 224, device="cuda"), torch.randn(1, 3, 224, 224).pin_memory()
-            ours, device, host = in_turns(
-                lambda plan=plan, feeds=feeds: plan.run(feeds),
-                lambda f=compiled, x=there: (f(x), torch.cuda.synchronize()),
-                lambda f=compiled, x=there, h=here: f(x.copy_(h, non_blocking=True)).cpu(),
-            )
+
+            def on_device(network: Any = compiled, x: Any = there) -> None:
+                network(x)
+                torch.cuda.synchronize()
+
+            def from_host(network: Any = compiled, x: Any = there, y: Any = here) -> Any:
+                return network(x.copy_(y, non_blocking=True)).cpu()
+
+            def own(plan: Any = plan, feeds: Any = feeds) -> Any:
+                return plan.run(feeds)
+
+            ours, device, host = in_turns(own, on_device, from_host)
         ratios.append(host / ours)
         rows.append([name, str(len(plan.kernels)), *(f"{t:.2f}" for t in (ours, device, host)), f"{host / ours:.2f}x"])
     rows.append(["geometric mean", "", "", "", "", f"{statistics.geometric_mean(ratios):.2f}x"])
