@@ -259,7 +259,8 @@ class Tracer(Evaluator):
                 condition = self.value(node.cond)
                 if not is_number(condition):
                     raise SimulationError(f"how often a loop runs depends on what a tensor holds ({node.coord})")
-                if not np.any(condition):
+                # work-items that the launch does not have stay where they are
+                if not np.any(np.asarray(binary("&&", self._mask, condition))):
                     return
                 with self.branch(condition):
                     self._statement(node.stmt)
