@@ -26,10 +26,10 @@ from smartmem_rules.tensor.expr import (
     select,
     tensors_read,
 )
-from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale
+from smartmem_rules.tensor.index import Index, Var
 from smartmem_rules.tensor.primitives import compute_dtype, reduce
 from smartmem_rules.tensor.ranges import several
-from smartmem_rules.tensor.substitution import gathered, lookup
+from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
 
@@ -177,31 +177,11 @@ def read_through(body: Expr, views: Mapping[str, tuple[str, IndexMap]]) -> Expr:
     if not views:
         return body
 
+    def through(tensor: str, indices: tuple[Index, ...]) -> tuple[str, tuple[Index, ...]]:
+        found = views.get(tensor)
+        return (tensor, indices) if found is None else (found[0], found[1].apply(indices))
+
     def read(node: Read) -> Expr:
-        found = views.get(node.tensor)
-        return node if found is None else Read(found[0], found[1].apply(node.indices), node.dtype)
+        return Read(*through(node.tensor, node.indices), node.dtype)
 
-    return rebuild(body, lambda index: _index_through(index, views), read)
-
-
-def _index_through(index: Index, views: Mapping[str, tuple[str, IndexMap]]) -> Index:
-    if not index.gathered:
-        return index
-    result = Index(index.constant)
-    for atom, coefficient in index.terms:
-        match atom:
-            case Gathered():
-                inner = tuple(_index_through(i, views) for i in atom.indices)
-                found = views.get(atom.tensor)
-                name, at = (atom.tensor, inner) if found is None else (found[0], found[1].apply(inner))
-                term = gathered(name, at, atom.extent, atom.wrap)
-            case Div(value=value, divisor=divisor):
-                term = div(_index_through(value, views), divisor)
-            case Mod(value=value, divisor=divisor):
-                term = mod(_index_through(value, views), divisor)
-            case Lookup(table=table, position=position):
-                term = lookup(table, _index_through(position, views))
-            case Var():
-                term = Index(0, ((atom, 1),))
-        result = add(result, scale(term, coefficient))
-    return result
+    return rebuild(body, lambda index: map_gathered(index, through), read)

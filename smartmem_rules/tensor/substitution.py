@@ -52,26 +52,31 @@ def gathered(tensor: str, indices: tuple[Index, ...], extent: int, wrap: bool) -
     return Index(0, ((Gathered(tensor, indices, extent, wrap), 1),))
 
 
-def rename_tensors(index: Index, rename: Callable[[str], str]) -> Index:
-    """The index with the integer tensors that it reads renamed."""
+def map_gathered(index: Index, change: Callable[[str, tuple[Index, ...]], tuple[str, tuple[Index, ...]]]) -> Index:
+    """The index with each read of an integer tensor changed: `change` gets and gives its tensor and its indices."""
     if not index.gathered:
         return index
     result = Index(index.constant)
     for atom, coefficient in index.terms:
         match atom:
             case Gathered():
-                indices = tuple(rename_tensors(i, rename) for i in atom.indices)
-                term = gathered(rename(atom.tensor), indices, atom.extent, atom.wrap)
+                tensor, indices = change(atom.tensor, tuple(map_gathered(i, change) for i in atom.indices))
+                term = gathered(tensor, indices, atom.extent, atom.wrap)
             case Div(value=value, divisor=divisor):
-                term = div(rename_tensors(value, rename), divisor)
+                term = div(map_gathered(value, change), divisor)
             case Mod(value=value, divisor=divisor):
-                term = mod(rename_tensors(value, rename), divisor)
+                term = mod(map_gathered(value, change), divisor)
             case Lookup(table=table, position=position):
-                term = lookup(table, rename_tensors(position, rename))
+                term = lookup(table, map_gathered(position, change))
             case Var():
                 term = Index(0, ((atom, 1),))
         result = add(result, scale(term, coefficient))
     return result
+
+
+def rename_tensors(index: Index, rename: Callable[[str], str]) -> Index:
+    """The index with the integer tensors that it reads renamed."""
+    return map_gathered(index, lambda tensor, indices: (rename(tensor), indices))
 
 
 def ravel(indices: tuple[Index, ...], extents: tuple[int, ...]) -> Index:
