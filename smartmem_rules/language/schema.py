@@ -121,6 +121,13 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             most=7,
             repeats=True,
         ),
+        _number("turn_cycles", "cycles of a step at least, from the request of a tile's elements to their use"),
+        _number("shared_turn_cycles", "cycles that a step of a resident work-group takes from the others"),
+        _number("group_cycles", "cycles of a work-group besides its steps"),
+        _number("sums_per_cycle", "products that a multiprocessor adds in a cycle"),
+        _number("loads_per_cycle", "elements that a multiprocessor loads in a cycle"),
+        _number("meetings_per_cycle", "sums that a work-group adds in a cycle to those of the others through memory"),
+        _number("resident_subgroups", "sub-groups that a multiprocessor keeps busy"),
     ),
     "level": (
         Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),
