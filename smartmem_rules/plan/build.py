@@ -202,10 +202,16 @@ def _copied(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class Variant:
-    """One kernel with certain sizes: its text, and the tensors that it takes."""
+    """One kernel with certain sizes.
+
+    Attributes:
+        tensors: all that it takes.
+        results: those that every variant writes; others are working memory of this one.
+    """
 
     source: Source
     tensors: Mapping[str, Stored]
+    results: tuple[str, ...]
 
 
 def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
@@ -215,7 +221,7 @@ def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None)
     planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule(own)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
-    return Variant(emit(own, planning.target, used), used)
+    return Variant(emit(own, planning.target, used), used, kernel.writes)
 
 
 def build(
