@@ -62,6 +62,8 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("vector_width", "elements of one vector", True),
         _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
+        _number("alignment", "bytes of which the parts of a buffer begin at multiples; the device itself is asked"),
+        _number("allocation", "bytes of the largest buffer; the device itself is asked"),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",
@@ -137,6 +139,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("layouts", "word", "how tensors are laid out", choices=("none", "reduction")),
         Key("schedules", "word", "which schedules are admitted", choices=("default", "tuned")),
         Key("memory", "word", "textures and buffers", choices=("buffer", "preferred")),
+        Key("intermediates", "word", "how they share memory", choices=("shared", "in_place")),
     ),
     "layout": (
         _number("scattered_read", "a read whose vector is gathered element by element", True),
