@@ -250,7 +250,7 @@ class _Chains:
 
     def _rounds(self, items: int) -> float:
         """How often the device takes new work-items; a unit that is late keeps the others waiting for half a round."""
-        return -(-items // self.machine.units) + 0.5
+        return -(-items // self.machine.units) + 0.1
 
     # --- results ---
 
