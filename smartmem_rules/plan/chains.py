@@ -249,7 +249,7 @@ class _Chains:
         return self.machine.launch + self._rounds(items) * (work + weights)
 
     def _rounds(self, items: int) -> float:
-        """How often the device takes new work-items; a unit that is late keeps the others waiting for half a round."""
+        """How often the device takes new work-items; a unit that is late keeps the others waiting for a part of one."""
         return -(-items // self.machine.units) + 0.1
 
     # --- results ---
