@@ -59,6 +59,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("global_bandwidth", "GB/s through buffers", True),
         _number("peak_gflops", "arithmetic in single precision, GFLOP/s", True),
         _number("launch_us", "host time of one enqueue, microseconds", True),
+        _number("late_unit", "part of a round of work-items for which a unit that is late keeps the others waiting"),
         _number("vector_width", "elements of one vector", True),
         _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),

@@ -68,6 +68,7 @@ class Profile:
                     float(entries["peak_gflops"][0]),
                     float(entries["global_bandwidth"][0]),
                     float(entries["launch_us"][0]) * 1000,
+                    float(entries.get("late_unit", (0.0,))[0]),
                 ),
                 Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
             )

@@ -75,12 +75,14 @@ class Machine:
         peak: scalar operations a nanosecond of all units (GFLOP/s).
         bandwidth: bytes a nanosecond that one unit reads (GB/s).
         launch: nanoseconds of an enqueue.
+        late_unit: the part of a round of work-items for which a unit that is late keeps the others waiting.
     """
 
     units: int
     peak: float
     bandwidth: float
     launch: float
+    late_unit: float = 0.0
 
 
 @dataclass(frozen=True)
