@@ -208,7 +208,7 @@ class _Chains:
             return m if self._time(source, sizes, m) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
         rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
-        # every block reads all right factors: they have to stay in the cache that the units share
+        # every block reads all right factors; `_time` counts that, the rule may bound it
         if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
             return None
         fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
