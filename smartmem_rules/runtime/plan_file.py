@@ -25,7 +25,7 @@ from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.types import TensorType
 
 FORMAT = "smartmem-plan"
-VERSION = 3
+VERSION = 4
 SLACK = 64
 """Bytes that may be read behind the end of a constant of a loaded plan: vector loads reach over the last element."""
 _DOCUMENT = "plan.json"
@@ -264,7 +264,7 @@ def _stored(data: Mapping[str, Any], constants: _Constants, dimensions: Mapping[
     return Stored(
         data["name"],
         TensorType(data["type"]["dtype"], _shape(data["type"]["shape"], dimensions)),
-        Layout(layout["memory"], tuple(layout["order"]), layout["rows"]),
+        Layout(layout["memory"], tuple(layout["order"]), layout["rows"], layout["inner"]),
         data["role"],
         data["storage"],
         None if packed is None else constants.array(packed),
