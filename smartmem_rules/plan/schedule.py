@@ -12,8 +12,9 @@ from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
-from smartmem_rules.plan.layouts import ImageLimits
+from smartmem_rules.plan.layout_rules import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.plan.row_arrays import row_bytes
 from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors
@@ -30,7 +31,6 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.interpret import evaluate_equations
-from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 ELEMENTWISE = ("pointwise", "reduction")
@@ -312,30 +312,6 @@ class Scheduler:
         packed = pack(values, layout, storage)
         self.tensors[name] = Stored(name, type_, layout, "constant", storage, packed)
         return name
-
-
-LARGEST_HALF = 65504.0
-
-
-def holds(storage: str, values: np.ndarray) -> bool:
-    """Whether no finite value becomes infinite when it is stored."""
-    return storage != "float16" or not np.any(np.isfinite(values) & (np.abs(values) > LARGEST_HALF))
-
-
-def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
-    """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
-    dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
-    if layout.memory == "buffer":
-        return np.ascontiguousarray(values.transpose(layout.order) if values.ndim else values).astype(dtype).reshape(-1)
-    width, height = layout.image_size(values.shape)
-    if layout.order and layout.lane_axis is None:
-        texels = np.zeros((values.size, 4), dtype)
-        texels[:, 0] = values.transpose(layout.order[:-1]).reshape(-1)
-        return texels.reshape(height, width, 4)
-    ordered = values.transpose(layout.order) if values.ndim else values.reshape(1)
-    rest = -ordered.shape[-1] % 4
-    padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
-    return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
 
 
 def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule], local_memory: int) -> set[str]:
