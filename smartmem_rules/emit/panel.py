@@ -139,9 +139,9 @@ class Panel:
                 self.emission.stage(Stage(stage.name, stage.axes, body, stage.dtype))
             here = substitute_variables(a, values)
 
-            def element(at: dict[Var, Index], lane: Var | None) -> None:
+            def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
                 place = add(scale(variable(local), k_count), _position(k, at))
-                value = expressions.value(substitute_variables(here, at), lane)
+                value = expressions.value(substitute_variables(body, at), lane)
                 if lane is None:
                     writer.line(f"{panel}[{expressions.index(place)}] = {value.text};")
                 else:
@@ -214,8 +214,8 @@ class Panel:
         writer.line(f"float {name}[{largest(tiles * k_count) * columns}];")
         b = substitute_variables(factor, self.values(None))
 
-        def element(at: dict[Var, Index], lane: Var | None) -> None:
-            value = expressions.value(substitute_variables(b, at), lane)
+        def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
+            value = expressions.value(substitute_variables(body, at), lane)
             column = at.get(n, variable(n))
             within = add(scale(_position(k, at), columns), column % columns)
             place = add(scale(column // columns, k_count * columns), within)
