@@ -49,6 +49,8 @@ class Panel:
         self.emission = Emission(kernel, target, tensors, 8)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
+        # of the right factor as it is packed
+        self.right_rows = self.k_count
         self.batch = Var("batch", math.prod(v.extent for v in self.contraction.batch))
         self.row = Var("row", self.m_count)
 
@@ -298,7 +300,7 @@ class Columns:
             self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
             return
         parameter = panel.emission.accesses[packed.name].parameter
-        per_tile = panel.k_count * self.columns
+        per_tile = panel.right_rows * self.columns
         batches = self._batch(packed)
         prefix = f"({panel.emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
         start = f"{parameter} + ({prefix}tile) * {per_tile}"

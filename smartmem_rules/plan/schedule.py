@@ -17,6 +17,8 @@ from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, St
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.plan.row_arrays import row_bytes
 from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors
+from smartmem_rules.plan.winograd import transformed_weights
+from smartmem_rules.plan.winograd_sizes import WinogradProblem, WinogradSizes
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -123,7 +125,11 @@ class Scheduler:
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
+            if schedule.template == "winograd":
+                continue
             if schedule.template == "panel":
+                if self._winograd(kernel, c, schedule, constant, choice):
+                    return
                 if self._panel(kernel, c, schedule, constant, choice):
                     return
             elif schedule.template == "group":
@@ -186,7 +192,7 @@ class Scheduler:
         sizes = problem.default()
         if sizes is None:
             return False
-        if choice is not None:
+        if choice is not None and choice.get("outputs", 1) == 1:
             sizes = problem.legal(choice) or sizes
         factors, columns = right_factors(kernel), sizes.columns
         packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
@@ -198,6 +204,55 @@ class Scheduler:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
         return True
+
+    def _winograd(
+        self, kernel: Kernel, c: Contraction, panel: ContractionSchedule, constant: bool, choice: Choice | None
+    ) -> bool:
+        """A convolution by Winograd's filtering where that is cheaper than by the panel template, or was tuned so."""
+        if self.storage != "float32":
+            return False  # transformed weights of few bits would lose too much
+        found = [(problem, sizes) for problem in self._transforms(kernel, c, constant) for sizes in problem.space()]
+        if choice is not None:
+            chosen = [(p, z) for p, _ in found if (z := p.legal(choice)) is not None]
+            if not chosen:
+                return False
+            problem, sizes = chosen[0]
+        else:
+            if not found:
+                return False
+            direct = PanelProblem(kernel, c, panel, constant)
+            default = direct.default()
+            problem, sizes = min(found, key=lambda one: one[0].estimate(one[1], self.units))
+            if default is not None and direct.estimate(default, self.units) <= problem.estimate(sizes, self.units):
+                return False
+        self._transformed(kernel, problem, sizes)
+        return True
+
+    def _transforms(self, kernel: Kernel, c: Contraction, constant: bool) -> list[WinogradProblem]:
+        found = (WinogradProblem.of(kernel, c, s, constant) for s in self.schedules if s.template == "winograd")
+        return [problem for problem in found if problem is not None]
+
+    def _transformed(self, kernel: Kernel, problem: WinogradProblem, sizes: WinogradSizes) -> None:
+        factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
+        packed = [self._pack_transformed(n, b, problem, sizes.columns) for n, b in factors]
+        kernel.schedule = {
+            "template": "winograd", "name": problem.s.name, **sizes.choice(), "tail": problem.tail(sizes),
+            "packed": packed, "windows": windows, "transform": transform,
+        }  # fmt: skip
+        account_reads(kernel, skip_right=True)
+        kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))
+
+    def _pack_transformed(self, n: Var, factor: Expr, problem: WinogradProblem, columns: int) -> PackedPanel:
+        w, transform = problem.windows, problem.transform
+        batch = tuple(v for v in problem.c.batch if v in free_variables(factor))
+        axes = (*batch, n, w.channel, w.ky, w.kx)
+        key = ("winograd", _canonical(factor, axes), columns, transform.outputs)
+        name = self._packed.get(key)
+        if name is None:
+            values = self._evaluate(factor, axes).reshape(count(batch), *(v.extent for v in axes[len(batch) :]))
+            flat = transformed_weights(values, transform, columns).reshape(-1)
+            name = self._keep(factor, key, flat, Layout("buffer", (0,)))
+        return PackedPanel(name, batch)
 
     def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""

@@ -10,6 +10,7 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import Contraction, Kernel
+from smartmem_rules.plan.winograd import Transform, transform_of
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
@@ -37,10 +38,16 @@ class ContractionSchedule:
     column_overhead: float
     most_sums: int
     spaces: Mapping[str, tuple[int, ...]]
+    transform: Transform | None
+    transform_step: float
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
         entries = {e.key: e.values for e in block.entries}
+        rows = {
+            key: [tuple(float(v) for v in e.values) for e in block.entries if e.key == key]
+            for key in ("input", "weights", "weights_over", "output")
+        }
         numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
         return ContractionSchedule(
             block.name,
@@ -61,6 +68,8 @@ class ContractionSchedule:
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),
             {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
+            transform_of(rows),
+            float(entries.get("transform_step", (0.0,))[0]),
         )
 
 
