@@ -110,6 +110,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("weights_over", "the divisor of the rows of `weights`"),
         Key("output", "number", "a row of the output's transform A^T", most=None, repeats=True),
         _number("transform_step", "what an operation of a transform costs, in steps of a vector of sums"),
+        _number("weights_byte", "what a byte of the right factor costs, in the same unit"),
         Key("extents", "word", "`fixed` for a template that cannot take open extents", choices=("any", "fixed")),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),

@@ -20,10 +20,11 @@ from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
 from smartmem_rules.plan.memory import assign_slots, item_bytes
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
+from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, holds, pack, too_large
+from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
@@ -128,6 +129,8 @@ def prepare(
     if memory == "auto":
         memory = profile.prefers if policy.prefers_device_memory else "buffer"
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
+    # transformed weights of few bits would lose too much
+    schedules = tuple(s for s in schedules if s.transform is None or dtype == "float32")
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = _fused(program, policy, schedules, profile)
@@ -256,10 +259,9 @@ def _chained(
 ) -> list[Kernel]:
     """Kernels joined over the rows or batches that they share, where a template gives rows to work-items."""
     rules = (policy.rule("rows", "rows"), policy.rule("batch", "batch"))
-    panel = next((s for s in schedules if s.template == "panel"), None)
-    if panel is None or rules == (None, None):
+    if rules == (None, None) or not any(s.template == "panel" for s in schedules):
         return kernels
-    return chain(kernels, program.types, program.constants, rules, panel, machine)
+    return chain(kernels, program.types, program.constants, rules, schedules, machine)
 
 
 def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Kernel]:

@@ -40,6 +40,7 @@ class ContractionSchedule:
     spaces: Mapping[str, tuple[int, ...]]
     transform: Transform | None
     transform_step: float
+    weights_byte: float
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
@@ -70,6 +71,7 @@ class ContractionSchedule:
             {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
             transform_of(rows),
             float(entries.get("transform_step", (0.0,))[0]),
+            float(entries.get("weights_byte", (0.0,))[0]),
         )
 
 
@@ -91,6 +93,19 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Filter:
+    """What a convolution demands where whole rows of tiles are filtered (`plan.winograd`).
+
+    Attributes:
+        blocks: scalar operations that take as long, by the rows of a work-item's block; others cannot be filtered.
+        right_bytes: bytes of the transformed weights.
+    """
+
+    blocks: Mapping[int, float]
+    right_bytes: int
+
+
+@dataclass(frozen=True)
 class Sizes:
     """The demands of a kernel whose work-items own whole rows.
 
@@ -99,6 +114,7 @@ class Sizes:
         constant: whether all right factors were packed before.
         right_bytes: bytes of the right factors of one batch.
         operations: scalar operations of the whole kernel.
+        filters: other ways to compute it, for certain blocks of rows.
     """
 
     batch: tuple[Var, ...]
@@ -107,6 +123,7 @@ class Sizes:
     constant: bool
     right_bytes: int
     operations: int
+    filters: tuple[Filter, ...] = ()
 
     @property
     def batch_count(self) -> int:

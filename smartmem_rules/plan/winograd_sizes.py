@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from smartmem_rules.plan.model import Contraction, Kernel
-from smartmem_rules.plan.sizing import ContractionSchedule, most, register_rows, right_factors
+from smartmem_rules.plan.panel_sizes import PanelProblem
+from smartmem_rules.plan.sizing import ContractionSchedule, Filter, most, register_rows, right_factors
 from smartmem_rules.plan.winograd import Transform, Windows, match_windows
 from smartmem_rules.tensor.ranges import largest
 
 LANES = 8
+PAYS = 0.9
+"""The part of the direct convolution's modelled time below which filtering is taken."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,8 @@ class WinogradProblem:
             total = self.column_tiles(columns)
             # a block of rows transforms its input once for each share of the columns
             shares = dict.fromkeys(-(-total // share) for share in (1, 2, 4, 8, 16))
-            for strips in range(1, self.strips + 1):
-                if -(-self.strips // strips) == -(-self.strips // max(1, strips - 1)) and strips > 1:
-                    continue
+            # the smallest blocks of each number of blocks
+            for strips in dict.fromkeys(-(-self.strips // blocks) for blocks in range(1, self.strips + 1)):
                 for tiles in shares:
                     sizes = self.sizes(strips, columns, tiles)
                     if sizes is not None:
@@ -100,8 +102,17 @@ class WinogradProblem:
         """Tiles of a block that a register block of their own takes."""
         return self.tiles_of(sizes.block_rows) % sizes.rows
 
+    @property
+    def right_bytes(self) -> int:
+        """Bytes of the transformed weights, without what fills up tiles of columns."""
+        return 4 * self.transform.points**2 * self.k * sum(self.extents) * self.batch
+
+    def best(self, units: int) -> WinogradSizes | None:
+        """The cheapest sizes."""
+        return min(self.space(), key=lambda sizes: self.estimate(sizes, units), default=None)
+
     def estimate(self, sizes: WinogradSizes, units: int) -> float:
-        """Relative time as `PanelProblem.estimate` counts it."""
+        """Relative time as `PanelProblem.estimate` counts it, arithmetic only."""
         s, t, vectors = self.s, self.transform, sizes.columns / LANES
         tiles = self.tiles_of(sizes.block_rows)
         full, tail = divmod(tiles, sizes.rows)
@@ -117,6 +128,56 @@ class WinogradProblem:
         column_items = -(-self.column_tiles(sizes.columns) // sizes.tiles_per_block)
         items = -(-self.m // sizes.block_rows) * self.batch * column_items
         return (item + 300) * max(-(-items // units), items / units)
+
+
+def tuned(
+    problems: Sequence[WinogradProblem], choice: Mapping[str, int]
+) -> tuple[WinogradProblem, WinogradSizes] | None:
+    """The problem and sizes that a tuned choice means; None where it means another template."""
+    legal = ((problem, problem.legal(choice)) for problem in problems)
+    return next(((problem, sizes) for problem, sizes in legal if sizes is not None), None)
+
+
+def paying(
+    problems: Sequence[WinogradProblem], panel: PanelProblem, units: int
+) -> tuple[WinogradProblem, WinogradSizes] | None:
+    """The cheapest filtering where it is clearly cheaper than the panel: it rounds more, and its weights are larger."""
+    default = panel.default()
+    best: tuple[float, WinogradProblem, WinogradSizes] | None = None
+    for problem in problems:
+        sizes = problem.best(units)
+        if sizes is None:
+            continue
+        byte = problem.s.weights_byte
+        direct = float("inf") if default is None else panel.estimate(default, units) + byte * panel.right_bytes
+        time = problem.estimate(sizes, units) + byte * problem.right_bytes
+        if time < PAYS * direct and (best is None or time < best[0]):
+            best = (time, problem, sizes)
+    return best and best[1:]
+
+
+def filters_of(
+    kernel: Kernel, schedules: Sequence[ContractionSchedule], panel: ContractionSchedule, constant: bool
+) -> tuple[Filter, ...]:
+    """How the kernel's convolution could be filtered in blocks of rows; nothing where it is none.
+
+    Args:
+        schedules: those of the level; only Winograd's matter.
+        panel: the schedule whose largest register block reaches the device's peak.
+    """
+    c = kernel.contraction
+    if c is None:
+        return ()
+    rows, columns = max(panel.rows), max(panel.columns)
+    peak = 2 * rows * columns / ((rows + panel.step_overhead) * columns / LANES + 0.25 * rows)
+    found = []
+    for s in (s for s in schedules if s.template == "winograd"):
+        problem = WinogradProblem.of(kernel, c, s, constant)
+        if problem is not None:
+            every = (problem.sizes(strips, max(s.columns), 1 << 30) for strips in range(1, problem.strips + 1))
+            blocks = {z.block_rows: problem.estimate(z, 1) * peak for z in every if z is not None}
+            found.append(Filter(blocks, problem.right_bytes))
+    return tuple(found)
 
 
 def _terms(matrix: tuple[tuple[float, ...], ...]) -> int:

@@ -14,7 +14,7 @@ from smartmem_rules.emit.access import offset, texel
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.layouts import LayoutCosts
 from smartmem_rules.plan.model import Layout, Stored
-from smartmem_rules.plan.schedule import pack
+from smartmem_rules.plan.packing import pack
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.verify.domains import Array, Domain

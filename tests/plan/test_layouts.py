@@ -14,7 +14,7 @@ from smartmem_rules.emit.access import offset, texel
 from smartmem_rules.plan.layout_choice import LayoutProblem
 from smartmem_rules.plan.layouts import ImageLimits, image_layout, with_innermost
 from smartmem_rules.plan.model import Layout, Stored, row_major
-from smartmem_rules.plan.schedule import pack
+from smartmem_rules.plan.packing import pack
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.index import Index
 from tests.plan.models import Node, i64, model, normal
