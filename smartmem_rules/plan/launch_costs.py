@@ -67,5 +67,5 @@ class LaunchCosts:
         return self.machine.launch + self._rounds(items) * (work + weights)
 
     def _rounds(self, items: int) -> float:
-        """How often the device takes new work-items; a unit that is late keeps the others waiting for half a round."""
-        return -(-items // self.machine.units) + 0.5
+        """How often the device takes new work-items, and how long it waits for the last of them."""
+        return -(-items // self.machine.units) + self.machine.late_unit

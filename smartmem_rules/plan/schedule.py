@@ -10,7 +10,7 @@ import numpy as np
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
-from smartmem_rules.plan.group_schedule import Demand, GroupChoice, rank_groups
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, PlanError, Stored, row_major
@@ -150,8 +150,7 @@ class Scheduler:
             found = [sizes.choice() for sizes in ranked(problem, units)]
             found += self._filtered_space(kernel, c, units)
         elif schedule.template == "group":
-            groups = rank_groups(schedule.tiles, schedule.splits, _demand(own, c), units, self.local_memory)
-            found = [choice.sizes() for choice in groups]
+            found = [choice.sizes() for choice in self._groups(schedule, _demand(own, c), units)]
         else:
             return []
         first = {name: own.schedule[name] for name in found[0]} if found else {}
@@ -237,7 +236,7 @@ class Scheduler:
         if kernel.stages or (kernel.parts and not constant) or small:
             return False
         demand = _demand(kernel, c)
-        choices = rank_groups(s.tiles, s.splits, demand, self.units, self.local_memory)
+        choices = self._groups(s, demand, self.units)
         if not choices:
             return False
         choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
@@ -249,6 +248,10 @@ class Scheduler:
         if choice.splits > 1:
             self._split(kernel, choice, demand)
         return True
+
+    def _groups(self, s: ContractionSchedule, demand: Demand, units: int) -> list[GroupChoice]:
+        assert s.times is not None
+        return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
 
     def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
@@ -286,7 +289,7 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule
     found: set[str] = set()
     for kernel in kernels:
         c = kernel.contraction
-        if tiles and c is not None and c.stages and not rank_groups(tiles, (1,), _demand(kernel, c), 1, local_memory):
+        if tiles and c is not None and c.stages and not fitting(tiles, _demand(kernel, c), local_memory):
             found.update(kernel.writes)
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.contraction import is_constant
-from smartmem_rules.plan.group_schedule import GroupTile
+from smartmem_rules.plan.group_schedule import GroupTile, GroupTimes
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.plan.winograd import Transform, transform_of
 from smartmem_rules.tensor.expr import Expr, tensors_read
@@ -34,6 +34,7 @@ class ContractionSchedule:
     smallest_block: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
+    times: GroupTimes | None
     open_extents: bool
     column_overhead: float
     most_sums: int
@@ -65,6 +66,7 @@ class ContractionSchedule:
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
+            GroupTimes.of(block) if entries["template"][0] == "group" else None,
             entries.get("extents", ("any",))[0] != "fixed",
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),
@@ -84,12 +86,14 @@ class Machine:
         peak: scalar operations a nanosecond of all units (GFLOP/s).
         bandwidth: bytes a nanosecond that one unit reads (GB/s).
         launch: nanoseconds of an enqueue.
+        late_unit: the part of a round of work-items for which a unit that is late keeps the others waiting.
     """
 
     units: int
     peak: float
     bandwidth: float
     launch: float
+    late_unit: float = 0.0
 
 
 @dataclass(frozen=True)
