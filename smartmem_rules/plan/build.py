@@ -137,6 +137,8 @@ def prepare(
     policy = policy_of(base.levels[level], base.tables, base.fuses)
     memory, kinds = _memory(memory, policy, profile)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
+    # transformed weights of few bits would lose too much
+    schedules = tuple(s for s in schedules if s.transform is None or dtype == "float32")
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = _fused(program, policy, schedules, profile)
@@ -323,10 +325,9 @@ def _chained(
 ) -> list[Kernel]:
     """Kernels joined over the rows or batches that they share, where a template gives rows to work-items."""
     rules = (policy.rule("rows", "rows"), policy.rule("batch", "batch"))
-    panel = next((s for s in schedules if s.template == "panel"), None)
-    if panel is None or rules == (None, None):
+    if rules == (None, None) or not any(s.template == "panel" for s in schedules):
         return kernels
-    return chain(kernels, program.types, program.constants, rules, panel, machine)
+    return chain(kernels, program.types, program.constants, rules, schedules, machine)
 
 
 def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Kernel]:
