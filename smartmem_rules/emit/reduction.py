@@ -67,7 +67,7 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
     if size > 1:
         emission.shared.append(f"float across[{size * teams}]")
-        expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams)
+        expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})")
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
 

@@ -23,6 +23,7 @@ from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, r
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
+from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, holds, pack, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -44,6 +45,7 @@ class Profile:
     local_memory: int
     matrix: str
     machine: Machine
+    roofs: Roofs | None = None
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -64,6 +66,7 @@ class Profile:
                     float(entries["global_bandwidth"][0]),
                     float(entries["launch_us"][0]) * 1000,
                 ),
+                Roofs.of(entries),
             )
         except (KeyError, ValueError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -90,13 +93,14 @@ class Planning:
     limits: ImageLimits | None
     target: Target
     layouts: Mapping[str, Any]
+    wide: Collection[str] = ()
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
         profile = self.profile
         return Scheduler(
             self.schedules, self.program.constants, tensors, self.dtype, self.limits,
-            profile.local_memory, profile.machine.units, choices, self.elementwise,
+            profile.local_memory, profile.machine.units, choices, self.elementwise, profile.roofs, self.wide,
         )  # fmt: skip
 
 
@@ -146,7 +150,19 @@ def prepare(
     )
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
-        graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts
+        graph,
+        profile,
+        level,
+        dtype,
+        program,
+        tuple(kernels),
+        tensors,
+        schedules,
+        shares,
+        limits,
+        target,
+        layouts,
+        frozenset(wide),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 PADDING_LEFT = 4
@@ -11,6 +11,9 @@ PADDING_RIGHT = 8
 PADDING_SUMS = 4
 """Floats behind each row of a tile in local memory, so that neighbouring work-items meet different banks."""
 SUBGROUP = 32
+SMALLEST_TEAM = 4
+TEAM = 8
+"""Work-items that read a row together: eight texels of halves fill a line."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class GroupTile:
         slices: parts of a step that different sub-groups sum.
         warp_rows, warp_columns: sums of a sub-group of 32 work-items.
         buffers: 2 where the next step is written beside the present one, 1 where it takes its place.
+        left_type, right_type: of the factors' elements in local memory.
     """
 
     rows: int
@@ -32,6 +36,13 @@ class GroupTile:
     warp_rows: int
     warp_columns: int
     buffers: int
+    left_type: str = "float"
+    right_type: str = "float"
+
+    @property
+    def direct(self) -> bool:
+        """Whether sums stay in registers: nothing has to meet."""
+        return self.slices == 1
 
     @property
     def warps(self) -> int:
@@ -62,7 +73,26 @@ class GroupTile:
     @property
     def memory(self) -> int:
         """Floats of local memory: the tiles, later the sums of all slices."""
+        if self.direct:
+            left, right = self.element_bytes
+            return -(-self.buffers * (self.rows * self.left_stride * left + self.step * self.right_stride * right) // 4)
         return max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride)
+
+    @property
+    def element_bytes(self) -> tuple[int, int]:
+        """Of the left and the right factor in local memory."""
+        left, right = (2 if kind == "half" else 4 for kind in (self.left_type, self.right_type))
+        return left, right
+
+    @property
+    def team(self) -> int:
+        """Work-items that make what one row needs; with few for each row, teams take several rows in turn."""
+        each = self.threads // self.rows
+        return each if each >= SMALLEST_TEAM or not self.direct else min(TEAM, self.threads)
+
+    def sum(self, number: int) -> str:
+        """C text of a work-item's vector of sums."""
+        return f"c[{number}]" if self.direct else f"c{number}"
 
     @property
     def sums(self) -> int:
@@ -78,6 +108,7 @@ class Demand:
         columns: the extents of all right factors.
         row_bytes: local memory that a row of a tile takes besides the tiles.
         inner: places of the reduction of the scores times their columns, 0 without scores.
+        element: bytes of a stored element.
     """
 
     batch: int
@@ -86,6 +117,7 @@ class Demand:
     k: int
     row_bytes: int = 0
     inner: int = 0
+    element: int = 4
 
 
 @dataclass(frozen=True)
@@ -97,7 +129,8 @@ class GroupChoice:
 
     def sizes(self) -> dict[str, int]:
         """As schedules and the database of tuned sizes hold them."""
-        return {**asdict(self.tile), "splits": self.splits}
+        sizes = {k: v for k, v in asdict(self.tile).items() if isinstance(v, int)}
+        return {**sizes, "splits": self.splits}
 
 
 def choose_group(
@@ -108,16 +141,19 @@ def choose_group(
 
 
 def rank_groups(
-    tiles: Sequence[GroupTile], splits: Sequence[int], demand: Demand, units: int, local_memory: int
-) -> list[GroupChoice]:
-    """All choices that fit the local memory, the fastest by `group_cost` first."""
+    tiles: Sequence[GroupTile], splits: Sequence[int], demand: Demand, units: int, local_memory: int,
+    time: Callable[[GroupTile, Demand], float] | None = None,
+) -> list[GroupChoice]:  # fmt: skip
+    """All choices that fit the local memory, the fastest first: by `time` where given, else by `group_cost`."""
     fitting = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
     if demand.row_bytes:
         # a team of work-items finishes each row
-        fitting = [t for t in fitting if t.threads > t.rows]
+        fitting = [t for t in fitting if t.team > 1]
     choices = [
         GroupChoice(t, s) for t in fitting for s in splits if s == 1 or (not demand.inner and s * t.step < demand.k)
     ]
+    if time is not None:
+        return sorted(choices, key=lambda c: time(c.tile, demand))
     return sorted(choices, key=lambda c: group_cost(c, demand, units))
 
 

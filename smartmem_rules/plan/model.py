@@ -127,6 +127,9 @@ class Contraction:
     """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read.
 
     With `scores`, the first stage reads its row of them as `INNER`.
+
+    Attributes:
+        fed: the tensors that the rows of `a` would be if they were stored.
     """
 
     batch: tuple[Var, ...]
@@ -137,6 +140,7 @@ class Contraction:
     b: Expr
     stages: tuple[Stage, ...] = ()
     scores: Scores | None = None
+    fed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
