@@ -39,6 +39,12 @@ class GroupTile:
     left_type: str = "float"
     right_type: str = "float"
 
+    @staticmethod
+    def of(sizes: Sequence[int]) -> GroupTile:
+        """The tile of a schedule block's entry."""
+        rows, columns, step, slices, warp_rows, warp_columns, buffers = sizes
+        return GroupTile(rows, columns, step, slices, warp_rows, warp_columns, buffers)
+
     @property
     def direct(self) -> bool:
         """Whether sums stay in registers: nothing has to meet."""

@@ -56,7 +56,7 @@ class ContractionSchedule:
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
-            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
+            tuple(GroupTile.of([int(v) for v in e.values]) for e in block.entries if e.key == "tile"),
             entries.get("extents", ("any",))[0] != "fixed",
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),
