@@ -43,7 +43,6 @@ def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str
     """Plan a model and say what is known of the plan."""
     from smartmem_rules.pipeline import Request, make_plan
     from smartmem_rules.plan import build
-    from smartmem_rules.plan.memory import memory_use
 
     watch = Stopwatch()
     emit = build.emit
@@ -59,13 +58,12 @@ def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str
     plan, _ = make_plan(Request(model, (), device, level, "float32", memory, (), {}), watch)
     build.emit = emit
     watch.seconds["plan"] -= watch.seconds["emit"]
-    use = memory_use(plan.tensors, plan.kernels, plan.slots)
     return {
         "kernels": len(plan.kernels),
         "moves": [k.name for k in plan.kernels if k.moves_only],
         "operators": plan.statistics["operators"],
         "seconds": watch.seconds,
-        "memory": {"reused": use.reused, "separate": use.separate, "bound": use.bound},
+        "memory": {**plan.statistics["intermediate_bytes"], "model": plan.statistics["tensor_bytes"]},
         "extraction": plan.statistics["extraction"],
     }
 

@@ -25,8 +25,8 @@ from smartmem_rules.graph.loading import DEFAULT_DOMAIN
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import Operator
+from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import COMPLEXITY, Classes, classify
-from smartmem_rules.tensor.instantiate import operand_name
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 

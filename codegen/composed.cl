@@ -11,7 +11,7 @@
 {% if rows %}
     const int first_row = item / {{ rows.row_blocks }} * {{ rows.m }} + item % {{ rows.row_blocks }} * {{ rows.block_rows }};
 {% for size in rows.sizes %}
-    float rows{{ loop.index0 }}[{{ size }}];
+    float rows{{ loop.index0 }}[{{ size }}] __attribute__((aligned(64)));
 {% endfor %}
 {% endif %}
 {% for call in calls %}

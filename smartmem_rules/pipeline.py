@@ -22,6 +22,7 @@ from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Gathered, Index
+from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target
         source = request.source
         imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
     graph, choice = _choose(imported, base, level, request, target, clock)
-    return graph, base, target, {**_facts(imported), **choice}
+    facts = {**_facts(imported), "tensor_bytes": tensor_bytes(imported, request.dtype)}
+    return graph, base, target, {**facts, **choice}
 
 
 @contextmanager
@@ -269,6 +271,15 @@ def _facts(graph: Graph) -> dict[str, Any]:
         "input_bounds": input_bounds(graph),
         "nodes": {origin: node.operator for node in graph.nodes for origin in (node.origin or (node.name,))},
     }
+
+
+def tensor_bytes(graph: Graph, dtype: str) -> int:
+    """The bytes of all tensors between a model's operators, each in a buffer of its own; floats stored as `dtype`."""
+    from smartmem_rules.plan.memory import item_bytes
+
+    types = [graph.types[name] for node in graph.nodes for name in node.outputs if name not in graph.outputs]
+    stored = {"float32": dtype, "float16": dtype}
+    return sum(largest(t.elements) * item_bytes(stored.get(t.dtype, device_dtype(t.dtype))) for t in types)
 
 
 def _bytes(graph: Graph, node: Node) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.diagnostics import did_you_mean
-from smartmem_rules.plan.memory import memory_use
 from smartmem_rules.plan.model import Kernel, Plan
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.reference import Check
@@ -17,7 +16,6 @@ from smartmem_rules.runtime.reference import Check
 def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[str, Any]:
     """Everything about a plan as JSON data; `device` is None if it is not here, `check` if none was made."""
     statistics = plan.statistics
-    memory = memory_use(plan.tensors, plan.kernels, plan.slots)
     return {
         "model": plan.model,
         "device": plan.device if device is None else device.name,
@@ -37,7 +35,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "seconds": statistics.get("seconds", {}),
         "bytes_moved": sum(kernel.bytes_moved for kernel in plan.kernels),
         "bytes_moved_before": statistics.get("bytes_moved_before", 0),
-        "intermediate_bytes": {"reused": memory.reused, "separate": memory.separate, "bound": memory.bound},
+        "intermediate_bytes": {**statistics.get("intermediate_bytes", {}), "model": statistics.get("tensor_bytes", 0)},
         "check": None if check is None else check.data(),
         "extraction": statistics.get("extraction", {"status": "skipped", "gap": 0.0}),
         "layouts": statistics.get("layouts", {"status": "skipped", "gap": 0.0}),

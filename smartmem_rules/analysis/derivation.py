@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from smartmem_rules.analysis.probes import Probe, nodes, tried
 from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import COMPLEXITY, classify, depends_on_data, moves_only, reduces
 from smartmem_rules.tensor.expr import Equation, TensorType
-from smartmem_rules.tensor.instantiate import Definitions, operand_name
+from smartmem_rules.tensor.instantiate import Definitions
 
 PROBES = 4
 _LAYOUTS = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")

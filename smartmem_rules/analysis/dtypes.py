@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.analysis.probes import allowed_dtypes
 from smartmem_rules.language import syntax as s
-from smartmem_rules.tensor.instantiate import DTYPE_CLASSES
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 
 ALL = frozenset(DTYPE_CLASSES["any"])
 _NUMBERS = frozenset(DTYPE_CLASSES["number"])

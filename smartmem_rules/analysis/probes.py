@@ -12,9 +12,10 @@ from functools import lru_cache
 from random import Random
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.instantiate import DTYPE_CLASSES, Definitions, Instance, instantiate_overload
+from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 from smartmem_rules.tensor.values import Scope, evaluate
 
 EXTENTS = (2, 3, 4, 6)

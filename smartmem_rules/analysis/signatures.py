@@ -11,8 +11,9 @@ from smartmem_rules.analysis.shapes import Atom, Dim, Shape, dim
 from smartmem_rules.analysis.symbolic_lists import Symbolic
 from smartmem_rules.analysis.symbolic_values import Evaluator, Names, Type
 from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
-from smartmem_rules.tensor.instantiate import DTYPE_CLASSES, names_in
+from smartmem_rules.tensor.instantiate import names_in
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from smartmem_rules.analysis.signatures import Signatures
 from smartmem_rules.analysis.symbolic_lists import Symbolic
 from smartmem_rules.analysis.symbolic_values import Evaluator, Names, Type
 from smartmem_rules.language import syntax as s
-from smartmem_rules.tensor.instantiate import DTYPE_CLASSES, Definitions
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
+from smartmem_rules.tensor.instantiate import Definitions
 
 MOST_WAYS = 256
 """Ways to choose overloads; beyond that nothing is claimed."""

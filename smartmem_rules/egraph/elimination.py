@@ -10,8 +10,8 @@ from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.matching import Refused, queries, shown_values, source_text
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
-from smartmem_rules.tensor.instantiate import operand_name, output_name
 from smartmem_rules.tensor.values import Scope, TensorName, truth
 from smartmem_rules.tensor.views import map_of_equation
 

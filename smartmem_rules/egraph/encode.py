@@ -15,9 +15,9 @@ from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, Meta
 from smartmem_rules.egraph.patterns import NO_ATTRIBUTES, Counts, constructor
 from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import rename_reads
-from smartmem_rules.tensor.instantiate import operand_name, output_name
 from smartmem_rules.tensor.views import IndexMap
 
 ABSENT_NUMBER = 0

@@ -75,12 +75,14 @@ class Access:
         """The address space of a pointer to its elements: scratch memory has none of its own."""
         return "" if self.stored.layout.memory == "scratch" else "__global "
 
-    def declaration(self, access: str) -> str:
+    def declaration(self, access: str, alone: bool = True) -> str:
+        """The kernel's parameter; `alone`: nothing else of the kernel lies in the tensor's memory."""
         where = f"/* {self.stored.layout} of [{', '.join(map(str, self.stored.type.shape))}] */"
         if self.is_image:
             return f"{access}_only image2d_t {self.parameter} {where}"
         constant = "const " if access == "read" else ""
-        return f"{self.space}{constant}{C_TYPES[self.stored.storage]}* restrict {self.parameter} {where}"
+        pointer = "* restrict" if alone else "*"
+        return f"{self.space}{constant}{C_TYPES[self.stored.storage]}{pointer} {self.parameter} {where}"
 
     # --- reads ---
 

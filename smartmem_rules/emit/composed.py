@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.access import Access
-from smartmem_rules.emit.kernel import Target, extent_parameters, program, render
+from smartmem_rules.emit.kernel import Target, declarations, extent_parameters, program, render
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stored
 
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
@@ -55,7 +55,7 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     names = [name for name in every if name not in kept]
     written = {a.tensor for step in steps for a in step.arguments if a.access == "write"}
     accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
-    parameters = ",\n    ".join(a.declaration("write" if n in written else "read") for n, a in accesses.items())
+    parameters = declarations(kernel, accesses, written)
     rows = _KeptRows.of(kernel) if kept else None
     passed = {name: access.parameter for name, access in accesses.items()}
     # a step counts rows from the first of all

@@ -81,6 +81,13 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
     return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
 
 
+def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
+    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`."""
+    shared = {*kernel.in_place, *kernel.in_place.values()}
+    declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
+    return ",\n    ".join(declared)
+
+
 @dataclass(frozen=True)
 class RowArray:
     """An array in local memory that holds `size` elements for each row of a work-group."""
@@ -121,9 +128,7 @@ class Emission:
             self.expressions.table_name = "smr_part_table"
 
     def parameters(self) -> str:
-        written = set(self.kernel.writes)
-        declared = (a.declaration("write" if n in written else "read") for n, a in self.accesses.items())
-        return ",\n    ".join(declared)
+        return declarations(self.kernel, self.accesses, set(self.kernel.writes))
 
     def source(
         self, template: str, global_size: tuple[int, ...], local_size: tuple[int, ...] | None, **values: Any

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from smartmem_rules.egraph.model import IMPORTED, INPUT, OUT, ENode, Saturation
 from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, rename_reads
-from smartmem_rules.tensor.instantiate import operand_name, output_name
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, identity
 

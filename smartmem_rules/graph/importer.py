@@ -30,10 +30,11 @@ from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
 from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
-from smartmem_rules.tensor.instantiate import Definitions, Instance, operand_name, output_name
+from smartmem_rules.tensor.instantiate import Definitions, Instance
 from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2

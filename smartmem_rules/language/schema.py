@@ -62,6 +62,8 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("vector_width", "elements of one vector", True),
         _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
+        _number("alignment", "bytes of which the parts of a buffer begin at multiples; the device itself is asked"),
+        _number("allocation", "bytes of the largest buffer; the device itself is asked"),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",
@@ -123,6 +125,13 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             most=7,
             repeats=True,
         ),
+        _number("turn_cycles", "cycles of a step at least, from the request of a tile's elements to their use"),
+        _number("shared_turn_cycles", "cycles that a step of a resident work-group takes from the others"),
+        _number("group_cycles", "cycles of a work-group besides its steps"),
+        _number("sums_per_cycle", "products that a multiprocessor adds in a cycle"),
+        _number("loads_per_cycle", "elements that a multiprocessor loads in a cycle"),
+        _number("meetings_per_cycle", "sums that a work-group adds in a cycle to those of the others through memory"),
+        _number("resident_subgroups", "sub-groups that a multiprocessor keeps busy"),
     ),
     "level": (
         Key("rulesets", "word", "rule sets in the order in which they run", True, 0, None, refers="ruleset"),
@@ -132,6 +141,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("layouts", "word", "how tensors are laid out", choices=("none", "reduction")),
         Key("schedules", "word", "which schedules are admitted", choices=("default", "tuned")),
         Key("memory", "word", "textures and buffers", choices=("buffer", "preferred")),
+        Key("intermediates", "word", "how they share memory", choices=("shared", "in_place")),
     ),
     "layout": (
         _number("scattered_read", "a read whose vector is gathered element by element", True),

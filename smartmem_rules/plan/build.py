@@ -15,10 +15,12 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.beside import side_by_side
-from smartmem_rules.plan.chains import chain, keep_rows
+from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
+from smartmem_rules.plan.in_place import written_in_place
+from smartmem_rules.plan.kept_rows import keep_rows
 from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
-from smartmem_rules.plan.memory import assign_slots, item_bytes
+from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
@@ -31,6 +33,8 @@ from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest
 
 LAYOUT = "reduction_contiguous"
+ALIGNMENT = 512
+"""Bytes; no device is known that asks for more of the parts of a buffer."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Profile:
     local_memory: int
     matrix: str
     machine: Machine
+    room: Room
     roofs: Roofs | None = None
 
     @staticmethod
@@ -66,6 +71,7 @@ class Profile:
                     float(entries["global_bandwidth"][0]),
                     float(entries["launch_us"][0]) * 1000,
                 ),
+                Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
                 Roofs.of(entries),
             )
         except (KeyError, ValueError) as error:
@@ -93,6 +99,7 @@ class Planning:
     limits: ImageLimits | None
     target: Target
     layouts: Mapping[str, Any]
+    in_place: bool
     wide: Collection[str] = ()
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
@@ -150,20 +157,9 @@ def prepare(
     )
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
-        graph,
-        profile,
-        level,
-        dtype,
-        program,
-        tuple(kernels),
-        tensors,
-        schedules,
-        shares,
-        limits,
-        target,
-        layouts,
-        frozenset(wide),
-    )
+        graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
+        policy.writes_in_place, frozenset(wide),
+    )  # fmt: skip
 
 
 def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False) -> Plan:
@@ -186,19 +182,25 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         kernel.note_borders()
     _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
+    pairs = None
+    if planning.in_place:
+        pairs = {n: p for k in kernels for n, p in written_in_place(k, tensors, planning.target.is_cpu).items()}
+    memory = plan_memory(tensors, kernels, pairs, planning.profile.room)
+    kernels = memory.kernels
     sources = []
     for kernel in kernels:
+        _note_in_place(kernel, memory.in_place)
         with _for_ranges(kernel):
             sources.append(emit(kernel, planning.target, tensors))
     _drop_unused(tensors, kernels, program)
     for kernel in kernels:
         kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
-    slots, placement = assign_slots(tensors, kernels)
     plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
-        tensors, kernels, sources, slots, placement, graph.sizes, graph.dimensions,
+        tensors, kernels, sources, memory.slots, memory.placement, graph.sizes, graph.dimensions,
     )  # fmt: skip
     plan.statistics["layouts"] = dict(planning.layouts)
+    plan.statistics["intermediate_bytes"] = memory.memory.data()
     return plan
 
 
@@ -211,6 +213,13 @@ def _for_ranges(kernel: Kernel) -> Iterator[None]:
         raise PlanError(f"the kernel of {', '.join(kernel.origin)} cannot take a range of extents: {error}") from error
 
 
+def _note_in_place(kernel: Kernel, in_place: Mapping[str, str]) -> None:
+    """Note which tensors a launch writes into the memory of others, in each of its kernels."""
+    found = {new: old for new, old in in_place.items() if new in kernel.writes}
+    for one in (kernel, *kernel.steps, *kernel.leaves):
+        one.in_place = found
+
+
 def _copied(kernel: Kernel) -> Kernel:
     """A kernel that may be sized without the planning seeing it."""
     return replace(kernel, schedule=dict(kernel.schedule), steps=tuple(_copied(step) for step in kernel.steps))
@@ -218,10 +227,16 @@ def _copied(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class Variant:
-    """One kernel with certain sizes: its text, and the tensors that it takes."""
+    """One kernel with certain sizes.
+
+    Attributes:
+        tensors: all that it takes.
+        results: those that every variant writes; others are working memory of this one.
+    """
 
     source: Source
     tensors: Mapping[str, Stored]
+    results: tuple[str, ...]
 
 
 def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
@@ -231,7 +246,7 @@ def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None)
     planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule(own)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
-    return Variant(emit(own, planning.target, used), used)
+    return Variant(emit(own, planning.target, used), used, kernel.writes)
 
 
 def build(

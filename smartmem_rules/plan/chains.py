@@ -13,27 +13,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.plan.accounting import expressions
-from smartmem_rules.plan.model import Kernel, Stage, Store, Stored
+from smartmem_rules.plan.model import Kernel, Stage, Store
+from smartmem_rules.plan.places import Written, written
 from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, register_rows, sizes_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.tensor.ranges import largest
-from smartmem_rules.tensor.substitution import ravel, substitute
-from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
-
-
-@dataclass(frozen=True)
-class Written:
-    """How the rows of a chain lie in a tensor that it writes.
-
-    Attributes:
-        axes: the tensor's axes that say which row an element belongs to.
-        backward: from the places along those axes to the values of the chain's keys.
-    """
-
-    axes: tuple[int, ...]
-    backward: IndexMap
+from smartmem_rules.tensor.substitution import substitute
+from smartmem_rules.tensor.views import axis_variables, index_map
 
 
 @dataclass(eq=False)
@@ -118,9 +106,9 @@ class _Chains:
 
     def _note_writes(self, chain_: Chain, kernel: Kernel) -> None:
         for store in kernel.stores:
-            written = _written(store, chain_.keys, self.types[store.tensor].shape)
-            if written is not None:
-                chain_.written[store.tensor] = written
+            found = written(store, chain_.keys, self.types[store.tensor].shape)
+            if found is not None:
+                chain_.written[store.tensor] = found
 
     # --- growth ---
 
@@ -220,7 +208,7 @@ class _Chains:
             return m if self._time(source, sizes, m) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
         rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
-        # every block reads all right factors: they have to stay in the cache that the units share
+        # every block reads all right factors; `_time` counts that, the rule may bound it
         if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
             return None
         fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
@@ -296,43 +284,6 @@ class _Chains:
         return found
 
 
-def keep_rows(kernels: Sequence[Kernel], tensors: dict[str, Stored], fixed: Collection[str]) -> None:
-    """Let what only a chain itself reads lie in the scratch memory of its work-items, a block of rows at a time.
-
-    The schedule of the chain gets `kept`: the elements of a row of each such tensor.
-    """
-    readers: dict[str, set[int]] = {}
-    chains = [k for one in kernels for k in (one, *one.steps) if k.form == "chain" and k.axes]
-    home = {id(leaf): number for number, one in enumerate(chains) for leaf in one.leaves}
-    for one in kernels:
-        for leaf in one.leaves:
-            for name in leaf.reads:
-                readers.setdefault(name, set()).add(home.get(id(leaf), -1))
-    for number, one in enumerate(chains):
-        kept = {}
-        for store in (s for leaf in one.leaves for s in leaf.stores):
-            stored = tensors[store.tensor]
-            elements = _row_elements(one, store, stored)
-            if elements and readers.get(store.tensor) == {number} and store.tensor not in fixed:
-                kept[store.tensor] = elements
-                tensors[store.tensor] = replace(stored, layout=replace(stored.layout, memory="scratch"))
-        one.schedule["kept"] = kept
-
-
-def _row_elements(chain_: Kernel, store: Store, stored: Stored) -> int:
-    """How many elements of a tensor belong to one row, 0 where the rows do not lie one after the other."""
-    extents = tuple(v.extent for v in chain_.axes)
-    if stored.layout.memory != "buffer" or stored.role != "intermediate" or stored.storage != "float32":
-        return 0
-    elements = stored.type.elements // math.prod(extents)
-    position = Index(0)
-    for index, stride in zip(store.indices, stored.layout.strides(stored.type.shape), strict=True):
-        position = add(position, scale(index, stride))
-    rest = add(position, scale(ravel(tuple(map(variable, chain_.axes)), extents), -elements))
-    low, high = rest.interval
-    return elements if low >= 0 and high < elements and not rest.variables & set(chain_.axes) else 0
-
-
 def compose(form: str, steps: tuple[Kernel, ...]) -> Kernel:
     """One launch of several kernels."""
     found = Kernel(
@@ -359,27 +310,9 @@ def _gathers(kernel: Kernel, tensors: Collection[str]) -> bool:
     return any(index.gathered & set(tensors) for node in nodes for index in own_indices(node))
 
 
-def _written(store: Store, keys: tuple[Var, ...], shape: tuple[int, ...]) -> Written | None:
-    """None where the rows cannot be told from an element's place."""
-    own = set(keys)
-    axes = tuple(a for a, index in enumerate(store.indices) if index.variables & own)
-    if any(store.indices[a].variables - own or store.indices[a].gathered for a in axes):
-        return None
-    names = axis_variables(tuple(v.extent for v in keys))
-    renamed = {v: variable(n) for v, n in zip(keys, names, strict=True)}
-    forward = index_map(
-        tuple(v.extent for v in keys),
-        tuple(shape[a] for a in axes),
-        tuple(substitute(store.indices[a], renamed) for a in axes),
-    )
-    backward = forward.inverse
-    return None if backward is None else Written(axes, backward)
-
-
 def _row_of(source: Chain, read: Read) -> tuple[Index, ...]:
     """The values of the chain's keys for which it made the element that is read."""
-    written = source.written[read.tensor]
-    return written.backward.apply(tuple(read.indices[a] for a in written.axes))
+    return source.written[read.tensor].row(read.indices)
 
 
 def _keeps_batch(values: Mapping[Var, Index], batch: tuple[Var, ...], source: Chain) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from smartmem_rules.language.syntax import Block
+from smartmem_rules.plan.model import PlanError
 
 PADDING_LEFT = 4
 PADDING_RIGHT = 8
@@ -127,6 +130,44 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class GroupTimes:
+    """Cycles of a GPU's multiprocessor, as the schedule block gives them; a turn is one step of the reduction.
+
+    Attributes:
+        turn_cycles: of a turn at least, from the request of a tile's elements to their use.
+        shared_turn_cycles: that a turn of a resident work-group takes from the others.
+        group_cycles: of a work-group besides its turns, for the first loads and the epilogue.
+        sums_per_cycle: products that are added.
+        loads_per_cycle: elements that are loaded.
+        meetings_per_cycle: sums that a work-group adds to those of the others through memory.
+        resident_subgroups: sub-groups that are kept busy.
+    """
+
+    turn_cycles: float
+    shared_turn_cycles: float
+    group_cycles: float
+    sums_per_cycle: float
+    loads_per_cycle: float
+    meetings_per_cycle: float
+    resident_subgroups: float
+
+    @staticmethod
+    def of(block: Block) -> GroupTimes | None:
+        """The entries of a schedule block; None where it has none, for devices whose profile has roofs.
+
+        Raises:
+            PlanError: some are missing.
+        """
+        entries = {e.key: float(e.values[0]) for e in block.entries if e.key in GroupTimes.__dataclass_fields__}
+        missing = [f.name for f in fields(GroupTimes) if f.name not in entries]
+        if len(missing) == len(fields(GroupTimes)):
+            return None
+        if missing:
+            raise PlanError(f"the schedule {block.name} of work-groups lacks {', '.join(missing)}")
+        return GroupTimes(**entries)
+
+
+@dataclass(frozen=True)
 class GroupChoice:
     """A tile, and over how many work-groups each reduction is split."""
 
@@ -139,58 +180,41 @@ class GroupChoice:
         return {**sizes, "splits": self.splits}
 
 
-def choose_group(
-    tiles: Sequence[GroupTile], splits: Sequence[int], demand: Demand, units: int, local_memory: int
-) -> GroupChoice | None:
-    """The fastest choice by `group_cost`; None where no tile fits the local memory."""
-    return next(iter(rank_groups(tiles, splits, demand, units, local_memory)), None)
+def fitting(tiles: Sequence[GroupTile], demand: Demand, local_memory: int) -> list[GroupTile]:
+    """The tiles that local memory has room for, beside what their rows need."""
+    found = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
+    # a team of work-items finishes each row
+    return [t for t in found if t.team > 1] if demand.row_bytes else found
 
 
 def rank_groups(
-    tiles: Sequence[GroupTile], splits: Sequence[int], demand: Demand, units: int, local_memory: int,
-    time: Callable[[GroupTile, Demand], float] | None = None,
-) -> list[GroupChoice]:  # fmt: skip
-    """All choices that fit the local memory, the fastest first: by `time` where given, else by `group_cost`."""
-    fitting = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
-    if demand.row_bytes:
-        # a team of work-items finishes each row
-        fitting = [t for t in fitting if t.team > 1]
+    tiles: Sequence[GroupTile],
+    splits: Sequence[int],
+    times: GroupTimes,
+    demand: Demand,
+    units: int,
+    local_memory: int,
+) -> list[GroupChoice]:
+    """All choices that fit the local memory, the fastest by `group_cost` first."""
     choices = [
-        GroupChoice(t, s) for t in fitting for s in splits if s == 1 or (not demand.inner and s * t.step < demand.k)
+        GroupChoice(t, s)
+        for t in fitting(tiles, demand, local_memory)
+        for s in splits
+        if s == 1 or (not demand.inner and s * t.step < demand.k)
     ]
-    if time is not None:
-        return sorted(choices, key=lambda c: time(c.tile, demand))
-    return sorted(choices, key=lambda c: group_cost(c, demand, units))
+    return sorted(choices, key=lambda c: group_cost(c, times, demand, units))
 
 
-# Fitted to an H200: 13 products of the models' shapes, nine tiles, one to eight splits; predictions are within 10 %,
-# and the choices are on average within 1 % of the fastest.
-LATENCY = 766
-"""Cycles of a turn at least: from the request of a tile's elements to their use."""
-SUMS = 101
-"""Products that a multiprocessor adds in a cycle."""
-LOADS = 6.1
-"""Elements that a multiprocessor loads in a cycle."""
-SHARE = 28
-"""Cycles that a turn of a resident work-group takes from the others."""
-START = 361
-"""Cycles of a work-group besides its turns: the first loads and the epilogue."""
-MEETING = 8
-"""Sums that a work-group adds in a cycle to those of the others through memory."""
-RESIDENT = 12
-"""Sub-groups that a multiprocessor keeps busy."""
-
-
-def group_cost(choice: GroupChoice, demand: Demand, units: int) -> float:
+def group_cost(choice: GroupChoice, times: GroupTimes, demand: Demand, units: int) -> float:
     """Cycles of a contraction: waves of work-groups, each bound by its sums, its loads or their latency."""
     tile, splits = choice.tile, choice.splits
     tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
     groups = tiles * splits
-    resident = min(max(1, RESIDENT // (tile.warps * tile.slices)), math.ceil(groups / units))
+    resident = min(max(1.0, times.resident_subgroups // (tile.warps * tile.slices)), math.ceil(groups / units))
     steps = math.ceil(demand.k / tile.step)
     turns = math.ceil(steps / splits) + math.ceil(demand.inner / (tile.step * tile.columns))
-    sums = tile.rows * tile.columns * tile.step / SUMS
-    loads = (tile.rows + tile.columns) * tile.step / LOADS
-    turn = max(resident * sums, resident * loads, LATENCY) + SHARE * resident
-    meeting = splits * tile.rows * tile.columns / MEETING if splits > 1 else 0
-    return math.ceil(groups / (units * resident)) * (turns * turn + START + meeting)
+    sums = tile.rows * tile.columns * tile.step / times.sums_per_cycle
+    loads = (tile.rows + tile.columns) * tile.step / times.loads_per_cycle
+    turn = max(resident * sums, resident * loads, times.turn_cycles) + times.shared_turn_cycles * resident
+    meeting = splits * tile.rows * tile.columns / times.meetings_per_cycle if splits > 1 else 0
+    return math.ceil(groups / (units * resident)) * (turns * turn + times.group_cycles + meeting)

@@ -1,31 +1,81 @@
-"""Memory planning: which intermediates share a piece of device memory."""
+"""Memory planning: which intermediates share device memory, and in which order kernels need the least of it.
+
+All buffers lie in one piece of memory (or a few, where the device allocates no such piece), each at an offset
+(`plan.arena`). A kernel may write into the memory of a tensor that ends with it (`plan.in_place`). Images lie in pieces
+of their own, which images of one size share.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from smartmem_rules.plan.model import Kernel, PlanError, Slot, Stored
+from smartmem_rules.plan.arena import Block, height, peak, place
+from smartmem_rules.plan.model import Kernel, Place, PlanError, Slot, Stored
+from smartmem_rules.plan.order import Pairs, ordered
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 TEXEL_LANES = 4
+LARGEST = 1 << 62
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of device memory for intermediates.
+    """Bytes of device memory for intermediates, each filled up to the device's alignment.
 
     Attributes:
-        reused: with the slots.
+        reused: with sharing.
         separate: with one buffer or image for each tensor.
-        bound: no plan of this kernel order needs less: the largest sum of bytes that are live at once.
+        bound: no placement of this kernel order needs less: the largest sum of bytes that are live at once.
+        optimal: whether no order of the kernels needs less either.
     """
 
     reused: int
     separate: int
     bound: int
+    optimal: bool
+
+    def data(self) -> dict[str, int | str]:
+        """The content for JSON."""
+        status = "optimal" if self.optimal and self.reused <= self.bound else "feasible"
+        return {"reused": self.reused, "separate": self.separate, "bound": self.bound, "status": status}
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a device asks of pieces of memory.
+
+    Attributes:
+        alignment: bytes of which offsets are multiples.
+        largest: bytes of one piece.
+    """
+
+    alignment: int = 128
+    largest: int = LARGEST
+
+    def whole(self, size: int) -> int:
+        """A size filled up to the alignment."""
+        return max(1, -(-size // self.alignment)) * self.alignment
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where intermediates lie.
+
+    Attributes:
+        kernels: in the order for which this holds.
+        slots: the pieces of memory.
+        placement: for each intermediate its piece and the offset in it.
+        in_place: for tensors that are written into another one's memory, which one's.
+    """
+
+    kernels: list[Kernel]
+    slots: list[Slot]
+    placement: dict[str, Place]
+    in_place: dict[str, str]
+    memory: Memory
 
 
 @dataclass(frozen=True)
@@ -39,6 +89,12 @@ class _Need:
     storage: str
     first: int
     last: int
+
+
+@dataclass
+class _ImageSlot:
+    slot: Slot
+    members: list[_Need] = field(default_factory=list)
 
 
 def item_bytes(storage: str) -> int:
@@ -55,50 +111,123 @@ def stored_bytes(tensor: Stored) -> int:
     return largest(tensor.type.elements) * item_bytes(tensor.storage)
 
 
-def assign_slots(tensors: Mapping[str, Stored], kernels: Sequence[Kernel]) -> tuple[list[Slot], dict[str, int]]:
-    """The slots of all intermediates and the number of each one's slot.
+def plan_memory(
+    tensors: Mapping[str, Stored], kernels: Sequence[Kernel], pairs: Pairs | None = None, room: Room | None = None
+) -> MemoryPlan:
+    """Places for all intermediates.
 
-    Tensors whose lives touch never share a slot, so that no kernel writes what it reads.  The largest are placed
-    first, each in the smallest slot that is free for its whole life; an image shares only with images of its size
-    and storage.
+    Tensors whose lives touch never overlap, but for one that is written in place.
+
+    Args:
+        kernels: in an order in which each finds what it reads.
+        pairs: for tensors that may be written into the memory of another one: of which, and the kernels may take the
+            order that needs the least memory; with None they stay in theirs and nothing is written in place.
+        room: what the device asks.
 
     Raises:
         PlanError: a kernel reads an intermediate that no kernel before it writes.
     """
-    slots: list[Slot] = []
-    members: list[list[_Need]] = []
-    placement: dict[str, int] = {}
-    for need in sorted(_needs(tensors, kernels), key=lambda n: (-n.bytes, n.first, n.tensor)):
-        free = [n for n, slot in enumerate(slots) if _fits(need, slot) and not _meets(need, members[n])]
-        if free:
-            place = min(free, key=lambda n: slots[n].bytes)
-        else:
-            place = len(slots)
-            slots.append(Slot(need.memory, need.bytes, need.size, need.storage))
-            members.append([])
-        members[place].append(need)
-        placement[need.tensor] = place
-    return slots, placement
+    room = room or Room()
+    own, best = list(kernels), False
+    if pairs is not None:
+        _needs(tensors, kernels, room)  # refuses a wrong order
+        sizes = {n: room.whole(stored_bytes(t)) for n, t in tensors.items() if t.role == "intermediate"}
+        found = ordered(kernels, sizes, pairs)
+        own, best = found.kernels, found.best
+    needs = _needs(tensors, own, room)
+    apart = _placed(needs, {}, room)
+    chosen, in_place = apart, dict[str, str]()
+    if pairs:
+        merged = _taken(needs, own, pairs)
+        together = _placed(needs, merged, room)
+        if together.total <= apart.total:
+            chosen, in_place = together, merged
+    separate = sum(need.bytes for need in needs)
+    memory = Memory(chosen.total, separate, peak(_blocks(needs, in_place)), best)
+    return MemoryPlan(own, chosen.slots, chosen.placement, in_place, memory)
 
 
-def memory_use(tensors: Mapping[str, Stored], kernels: Sequence[Kernel], slots: Iterable[Slot]) -> Memory:
-    """What the slots save."""
-    needs = _needs(tensors, kernels)
-    live = [0] * (len(kernels) + 1)
+def _taken(needs: Sequence[_Need], kernels: Sequence[Kernel], pairs: Pairs) -> dict[str, str]:
+    """For each tensor that is written in place the one that ends there; each memory is taken once."""
+    ends = {need.tensor: need.last for need in needs}
+    begins = {need.tensor: need.first for need in needs}
+    found: dict[str, str] = {}
+    for number, kernel in enumerate(kernels):
+        for new in kernel.writes:
+            free = (old for old in pairs.get(new, ()) if old not in found.values())
+            old = next((old for old in free if ends.get(old) == number == begins.get(new)), None)
+            if old is not None:
+                found[new] = old
+    return found
+
+
+@dataclass(frozen=True)
+class _Placed:
+    slots: list[Slot]
+    placement: dict[str, Place]
+
+    @property
+    def total(self) -> int:
+        return sum(slot.bytes for slot in self.slots)
+
+
+def _root(tensor: str, in_place: Mapping[str, str]) -> str:
+    while tensor in in_place:
+        tensor = in_place[tensor]
+    return tensor
+
+
+def _groups(needs: Sequence[_Need], in_place: Mapping[str, str]) -> dict[str, list[_Need]]:
+    """The tensors that lie at one place, one after the other, by the first of them."""
+    groups: dict[str, list[_Need]] = {}
     for need in needs:
-        live[need.first] += need.bytes
-        live[need.last + 1] -= need.bytes
-    total = peak = 0
-    for change in live:
-        total += change
-        peak = max(peak, total)
-    return Memory(sum(slot.bytes for slot in slots), sum(need.bytes for need in needs), peak)
+        groups.setdefault(_root(need.tensor, in_place), []).append(need)
+    return groups
 
 
-def _needs(tensors: Mapping[str, Stored], kernels: Sequence[Kernel]) -> list[_Need]:
+def _block(group: Sequence[_Need]) -> Block:
+    return Block(max(n.bytes for n in group), min(n.first for n in group), max(n.last for n in group))
+
+
+def _blocks(needs: Sequence[_Need], in_place: Mapping[str, str]) -> list[Block]:
+    return [_block(group) for group in _groups(needs, in_place).values()]
+
+
+def _placed(needs: Sequence[_Need], in_place: Mapping[str, str], room: Room) -> _Placed:
+    slots: list[Slot] = []
+    placement: dict[str, Place] = {}
+    rest = {root: group for root, group in _groups(needs, in_place).items() if group[0].memory == "buffer"}
+    while rest:
+        blocks = {root: _block(group) for root, group in rest.items()}
+        offsets = dict(zip(blocks, place(list(blocks.values())), strict=True))
+        ends = {root: offset + blocks[root].bytes for root, offset in offsets.items()}
+        # what lies too high goes into another piece; what is too large by itself is the device's to refuse
+        low = [root for root, end in ends.items() if end <= room.largest] or [min(ends, key=lambda root: ends[root])]
+        size = height([blocks[root] for root in low], [offsets[root] for root in low])
+        for root in low:
+            placement.update((need.tensor, Place(len(slots), offsets[root])) for need in rest.pop(root))
+        slots.append(Slot("buffer", size, (0, 0), ""))
+    images: list[_ImageSlot] = []
+    for need in sorted((n for n in needs if n.memory == "image"), key=lambda n: (-n.bytes, n.first, n.tensor)):
+        own = next((n for n, image in enumerate(images) if _fits(need, image)), len(images))
+        if own == len(images):
+            images.append(_ImageSlot(Slot("image", need.bytes, need.size, need.storage)))
+        images[own].members.append(need)
+        placement[need.tensor] = Place(len(slots) + own, 0)
+    return _Placed(slots + [image.slot for image in images], placement)
+
+
+def _fits(need: _Need, image: _ImageSlot) -> bool:
+    """Whether an image is like the slot's, and needed when no other one is."""
+    if (need.size, need.storage) != (image.slot.size, image.slot.storage):
+        return False
+    return not any(need.first <= other.last and other.first <= need.last for other in image.members)
+
+
+def _needs(tensors: Mapping[str, Stored], kernels: Sequence[Kernel], room: Room) -> list[_Need]:
     first: dict[str, int] = {}
     last: dict[str, int] = {}
-    for place, kernel in enumerate(kernels):
+    for number, kernel in enumerate(kernels):
         for name in kernel.reads:
             if tensors[name].role != "intermediate":
                 continue
@@ -106,26 +235,19 @@ def _needs(tensors: Mapping[str, Stored], kernels: Sequence[Kernel]) -> list[_Ne
                 continue
             if name not in first:
                 raise PlanError(f"the kernel {kernel.name} reads {name!r}, which no kernel before it writes")
-            last[name] = place
+            last[name] = number
         for name in kernel.writes:
             if tensors[name].role == "intermediate":
-                first.setdefault(name, place)
-                last[name] = place
-    return [_need(tensors[name], first[name], last[name]) for name in first]
+                first.setdefault(name, number)
+                last[name] = number
+    return [_need(tensors[name], first[name], last[name], room) for name in first]
 
 
-def _need(tensor: Stored, first: int, last: int) -> _Need:
+def _need(tensor: Stored, first: int, last: int, room: Room) -> _Need:
     image = tensor.layout.memory == "image"
-    width, height = tensor.layout.image_size(tensor.type.shape) if image else (0, 0)
-    size = largest(width), largest(height)
+    width, height_ = tensor.layout.image_size(tensor.type.shape) if image else (0, 0)
+    size = largest(width), largest(height_)
+    own = stored_bytes(tensor)
     # bytes are untyped: buffers of different element types share
     storage = tensor.storage if image else ""
-    return _Need(tensor.name, tensor.layout.memory, stored_bytes(tensor), size, storage, first, last)
-
-
-def _fits(need: _Need, slot: Slot) -> bool:
-    return (need.memory, need.size, need.storage) == (slot.memory, slot.size, slot.storage) and need.bytes <= slot.bytes
-
-
-def _meets(need: _Need, members: Iterable[_Need]) -> bool:
-    return any(need.first <= other.last and other.first <= need.last for other in members)
+    return _Need(tensor.name, tensor.layout.memory, own if image else room.whole(own), size, storage, first, last)

@@ -162,6 +162,7 @@ class Kernel:
         parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
+        in_place: for tensors that it writes into the memory of one that it reads, which one.
         steps: the kernels that one launch runs, one after the other (form `chain`) or side by side (`beside`).
     """
 
@@ -180,6 +181,7 @@ class Kernel:
     bytes_moved: int = 0
     operations: int = 0
     steps: tuple[Kernel, ...] = ()
+    in_place: dict[str, str] = field(default_factory=dict)
 
     @property
     def leaves(self) -> tuple[Kernel, ...]:
@@ -222,11 +224,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Slot:
-    """A piece of device memory that several intermediates use one after the other.
+    """A piece of device memory that several intermediates share.
 
     Attributes:
         memory: `buffer` or `image`.
-        bytes: the size of a buffer.
+        bytes: its size.
         size: width and height of an image in texels.
         storage: the element type of an image.
     """
@@ -235,6 +237,14 @@ class Slot:
     bytes: int
     size: tuple[int, int]
     storage: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an intermediate lies: the number of the piece of memory, and in a buffer the bytes before it."""
+
+    slot: int
+    offset: int
 
 
 @dataclass
@@ -246,7 +256,7 @@ class Plan:
         kernels, sources: in the order of execution, one source for each kernel.
         sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
             these scalars are no outputs of the model.
-        slots, placement: the device memory of the intermediates and which slot each one uses.
+        slots, placement: the device memory of the intermediates and where each one lies in it.
         dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
     """
@@ -261,7 +271,7 @@ class Plan:
     kernels: list[Kernel]
     sources: list[Source]
     slots: list[Slot]
-    placement: dict[str, int]
+    placement: dict[str, Place]
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     dimensions: tuple[Dimension, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)

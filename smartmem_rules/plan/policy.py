@@ -49,6 +49,7 @@ class Policy:
     chooses_layouts: bool
     tuned: bool
     prefers_device_memory: bool
+    writes_in_place: bool
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""
@@ -108,6 +109,7 @@ def policy_of(level: Block, tables: Mapping[str, Table], fuse: Mapping[str, Bloc
         entries.get("layouts", ("none",))[0] == "reduction",
         entries.get("schedules", ("default",))[0] == "tuned",
         entries.get("memory", ("buffer",))[0] == "preferred",
+        entries.get("intermediates", ("shared",))[0] == "in_place",
     )
 
 

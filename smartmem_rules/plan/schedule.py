@@ -10,7 +10,7 @@ import numpy as np
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
-from smartmem_rules.plan.group_schedule import Demand, GroupChoice, rank_groups
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layouts import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
@@ -18,12 +18,11 @@ from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.row_arrays import row_bytes
 from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors
+from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.tensor.expr import (
-    Const,
     Equation,
     Expr,
     Read,
-    Select,
     TensorType,
     free_variables,
     substitute_variables,
@@ -114,8 +113,7 @@ class Scheduler:
         self.units = units
         self.choices = choices or {}
         self.elementwise = elementwise or {}
-        self.roofs = roofs
-        self.wide = frozenset(wide)
+        self.texture = None if roofs is None else TextureTiles(roofs, storage, constants, frozenset(wide))
         self._packed: dict[tuple[object, ...], str] = {}
 
     def schedule(self, kernel: Kernel) -> None:
@@ -165,8 +163,7 @@ class Scheduler:
             problem = PanelProblem(replace(own, schedule={}), c, schedule, own.schedule["packed"] != [None])
             found = [sizes.choice() for sizes in ranked(problem, units)]
         elif schedule.template == "group":
-            groups = self._groups(own, c, schedule, self._demand(own, c), units)
-            found = [choice.sizes() for choice in groups]
+            found = [choice.sizes() for choice in self._groups(own, schedule, self._demand(own, c), units)]
         else:
             return []
         first = {name: own.schedule[name] for name in found[0]} if found else {}
@@ -233,11 +230,15 @@ class Scheduler:
         if kernel.stages or (kernel.parts and not constant) or small:
             return False
         demand = self._demand(kernel, c)
-        choices = self._groups(kernel, c, s, demand, self.units)
-        if not choices or self._faster_in_registers(kernel, c, choices[0], demand):
+        choices = self._groups(kernel, s, demand, self.units)
+        if not choices:
+            return False
+        if self.texture is not None and self.texture.faster_in_registers(self.schedules, kernel, choices[0], demand):
             return False
         choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
         packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
+            choice = replace(choice, tile=replace(choice.tile, right_type="float"))
         kernel.schedule = {"template": "group", "name": s.name, **asdict(choice.tile), "splits": choice.splits}
         kernel.schedule["packed"] = packed
         if packed is not None:
@@ -247,45 +248,12 @@ class Scheduler:
             self._split(kernel, choice, demand)
         return True
 
-    def _groups(
-        self, kernel: Kernel, c: Contraction, s: ContractionSchedule, demand: Demand, units: int
-    ) -> list[GroupChoice]:
-        """The choices of a schedule's tiles, the fastest first."""
-        if self.roofs is None:
-            return rank_groups(s.tiles, s.splits, demand, units, self.local_memory)
-        left, right = self._tile_types(kernel, c)
-        tiles = [replace(t, left_type=left, right_type=right) if t.direct else t for t in s.tiles]
-        return rank_groups(tiles, s.splits, demand, units, self.local_memory, self.roofs.group)
-
-    def _tile_types(self, kernel: Kernel, c: Contraction) -> tuple[str, str]:
-        """The elements of both factors in local memory: halves where they are, or would be, halves in memory."""
-        inner = () if c.scores is None else (c.scores,)
-        # rows that are made on chip are as they would be if they were stored
-        rows = self.storage == "float16" and not self.wide.intersection(c.fed) if c.fed else self._is_half(c.a)
-        left = rows and all(self._is_half(s.a) for s in inner)
-        right = all(self._is_half(factor) for factor in (c.b, *(p.b for p in kernel.parts), *(s.b for s in inner)))
-        return "half" if left else "float", "half" if right else "float"
-
-    def _is_half(self, factor: Expr) -> bool:
-        if is_constant(factor, self.constants) and tensors_read(factor):
-            return self.storage == "float16" and holds(self.storage, self._evaluate(factor, _variables(factor)))
-        match factor:
-            case Read():
-                return factor.tensor in self.tensors and self.tensors[factor.tensor].storage == "float16"
-            case Select():
-                return self._is_half(factor.then) and self._is_half(factor.otherwise)
-            case Const():
-                return factor.value == 0
-            case _:
-                return False
-
-    def _faster_in_registers(self, kernel: Kernel, c: Contraction, choice: GroupChoice, demand: Demand) -> bool:
-        """Whether the roofs of a texture GPU favour its register tiles, for what these can do."""
-        tile = next((s for s in self.schedules if s.template == "tile"), None)
-        if self.roofs is None or tile is None or c.stages or kernel.parts:
-            return False
-        in_registers = self.roofs.registers(tile.rows[0], tile.columns[0], demand)
-        return in_registers < FAVOUR * self.roofs.group(choice.tile, demand)
+    def _groups(self, kernel: Kernel, s: ContractionSchedule, demand: Demand, units: int) -> list[GroupChoice]:
+        if self.texture is not None:
+            return self.texture.ranked(s, kernel, self.tensors, demand, self.local_memory)
+        if s.times is None:
+            raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
+        return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
 
     def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
         return replace(_demand(kernel, c), element=storage_dtype(self.storage).itemsize)
@@ -364,8 +332,6 @@ class Scheduler:
         return name
 
 
-FAVOUR = 0.8
-"""What register tiles have to reach of the time of shared tiles, which ask less of what all units share."""
 LARGEST_HALF = 65504.0
 
 
@@ -396,7 +362,7 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule
     found: set[str] = set()
     for kernel in kernels:
         c = kernel.contraction
-        if tiles and c is not None and c.stages and not rank_groups(tiles, (1,), _demand(kernel, c), 1, local_memory):
+        if tiles and c is not None and c.stages and not fitting(tiles, _demand(kernel, c), local_memory):
             found.update(kernel.writes)
     return found
 
@@ -411,7 +377,3 @@ def _demand(kernel: Kernel, c: Contraction) -> Demand:
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
     """The expression with its axes renamed, so that equal factors are packed once."""
     return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})
-
-
-def _variables(expr: Expr) -> tuple[Var, ...]:
-    return tuple(sorted(free_variables(expr), key=lambda v: v.name))

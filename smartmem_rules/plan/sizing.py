@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.contraction import is_constant
-from smartmem_rules.plan.group_schedule import GroupTile
+from smartmem_rules.plan.group_schedule import GroupTile, GroupTimes
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
@@ -33,6 +33,7 @@ class ContractionSchedule:
     smallest_block: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
+    times: GroupTimes | None
     open_extents: bool
     column_overhead: float
     most_sums: int
@@ -57,6 +58,7 @@ class ContractionSchedule:
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile.of([int(v) for v in e.values]) for e in block.entries if e.key == "tile"),
+            GroupTimes.of(block),
             entries.get("extents", ("any",))[0] != "fixed",
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),

@@ -34,6 +34,7 @@ class Device:
         kind: gpu | cpu | accelerator | custom.
         image_width, image_height: the largest image2d_t in texels, 0 without images.
         local_memory, global_memory, largest_allocation: bytes.
+        alignment: bytes of which the parts of a buffer begin at multiples.
         host_memory: whether the device computes in the host's memory (a CPU).
         capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
@@ -52,6 +53,7 @@ class Device:
     compute_units: int
     global_memory: int
     largest_allocation: int
+    alignment: int
     work_group: int
     half: bool
     host_memory: bool
@@ -116,6 +118,7 @@ def _describe(place: str, platform: Any, handle: Any) -> Device:
         compute_units=handle.max_compute_units,
         global_memory=handle.global_mem_size,
         largest_allocation=handle.max_mem_alloc_size,
+        alignment=max(1, handle.mem_base_addr_align // 8),
         work_group=handle.max_work_group_size,
         half="cl_khr_fp16" in extensions,
         host_memory=_kind(handle.type) == "cpu",

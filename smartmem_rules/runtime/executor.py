@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.plan.memory import item_bytes, stored_bytes
+from smartmem_rules.plan.memory import stored_bytes
 from smartmem_rules.plan.model import Plan, Slot, Source, Stored
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
@@ -89,7 +89,7 @@ class Executor:
     @property
     def device_bytes(self) -> int:
         """The device memory that the plan needs."""
-        placed = sum(slot_bytes(slot) for slot in self.plan.slots)
+        placed = sum(slot.bytes for slot in self.plan.slots)
         return placed + sum(stored_bytes(t) for t in self.plan.tensors.values() if t.name not in self.plan.placement)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
@@ -158,6 +158,18 @@ class Executor:
             cl.enqueue_copy(self._queue, host, self._memory[tensor], is_blocking=True)
         return host
 
+    def poison(self) -> None:
+        """Fill the memory of all intermediates with NaN, which a kernel that reads what none wrote hands on."""
+        import pyopencl as cl
+
+        for slot, memory in zip(self.plan.slots, self._slots, strict=True):
+            if slot.memory == "image":
+                color = np.full(4, np.nan, np.float32)
+                cl.enqueue_fill_image(self._queue, memory, color, (0, 0, 0), (*slot.size, 1))
+            else:
+                cl.enqueue_fill_buffer(self._queue, memory, np.array([0xFF], np.uint8), 0, slot.bytes + SLACK)
+        self._queue.finish()
+
     def magnitudes(self, feeds: Mapping[str, Any]) -> dict[str, float]:
         """The largest magnitude in each buffer of float32 that a kernel writes, looked at after every kernel."""
         arrays = check_feeds(self.input_types, feeds)
@@ -205,10 +217,11 @@ class Executor:
         return np.asarray(array)
 
     def _allocate(self) -> None:
-        slots = [self._slot(slot) for slot in self.plan.slots]
+        slots = self._slots = [self._slot(slot) for slot in self.plan.slots]
         for tensor in self.plan.tensors.values():
             if tensor.name in self.plan.placement:
-                self._memory[tensor.name] = slots[self.plan.placement[tensor.name]]
+                place = self.plan.placement[tensor.name]
+                self._memory[tensor.name] = self._part(slots[place.slot], place.offset, tensor)
             elif (shared := self._shared(tensor)) is not None:
                 self._memory[tensor.name] = shared
                 continue
@@ -238,6 +251,26 @@ class Executor:
 
     def _slot(self, slot: Slot) -> Any:
         return self._image(slot.size, slot.storage) if slot.memory == "image" else self._buffer(slot.bytes)
+
+    def _part(self, memory: Any, offset: int, tensor: Stored) -> Any:
+        """An intermediate's part of a piece of memory."""
+        import pyopencl as cl
+
+        if tensor.layout.memory == "image":
+            return memory
+        if offset % self.device.alignment:
+            raise RunError(
+                f"the tensor {tensor.name!r} lies {offset} bytes behind the beginning of a buffer, and "
+                f"{self.device.name} takes multiples of {self.device.alignment}; "
+                "optimize the model again on this device"
+            )
+        try:
+            # vector loads reach past the end
+            return memory.get_sub_region(offset, stored_bytes(tensor) + SLACK)
+        except cl.Error as error:
+            raise RunError(
+                f"{self.device.name} gives no part of a buffer to the tensor {tensor.name!r}: {error}"
+            ) from error
 
     def _buffer(self, size: int) -> Any:
         import pyopencl as cl
@@ -369,11 +402,6 @@ def input_types(plan: Plan) -> dict[str, TensorType]:
 def buffer_dtype(storage: str) -> np.dtype[Any]:
     """The numpy dtype of a buffer's elements: truth values are bytes."""
     return np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
-
-
-def slot_bytes(slot: Slot) -> int:
-    """The bytes of a slot."""
-    return slot.size[0] * slot.size[1] * 4 * item_bytes(slot.storage) if slot.memory == "image" else slot.bytes
 
 
 __all__ = ["BuildError", "DeviceError", "Executor", "RunError", "buffer_dtype", "input_types", "summary"]

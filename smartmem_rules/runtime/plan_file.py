@@ -19,13 +19,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from smartmem_rules.plan.model import Argument, Kernel, Layout, Plan, Slot, Source, Stored
+from smartmem_rules.plan.model import Argument, Kernel, Layout, Place, Plan, Slot, Source, Stored
 from smartmem_rules.tensor.extents import Dimension, extent_data, extent_of, is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.types import TensorType
 
 FORMAT = "smartmem-plan"
-VERSION = 3
+VERSION = 4
 SLACK = 64
 """Bytes that may be read behind the end of a constant of a loaded plan: vector loads reach over the last element."""
 _DOCUMENT = "plan.json"
@@ -131,7 +131,7 @@ def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
         "kernels": [_kernel_data(kernel) for kernel in plan.kernels],
         **_sources_data(plan.sources),
         "slots": [asdict(slot) for slot in plan.slots],
-        "placement": plan.placement,
+        "placement": {name: [place.slot, place.offset] for name, place in plan.placement.items()},
         "sizes": plan.sizes,
         "dimensions": [asdict(dimension) for dimension in plan.dimensions],
         "statistics": plan.statistics,
@@ -242,7 +242,7 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
         [_kernel(one) for one in data["kernels"]],
         [_source(one, data["texts"], dimensions) for one in data["sources"]],
         [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
-        dict(data["placement"]),
+        {name: Place(slot, offset) for name, (slot, offset) in data["placement"].items()},
         {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
         tuple(dimensions.values()),
         dict(data["statistics"]),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, choose, devices, matches, numbers, profile_of
+from smartmem_rules.runtime.devices import (
+    AUTO,
+    Device,
+    DeviceError,
+    choose,
+    devices,
+    matches,
+    numbers,
+    profile_of,
+)
+from smartmem_rules.runtime.plan_file import SLACK
 
 if TYPE_CHECKING:
     from smartmem_rules.language import syntax as s
@@ -46,7 +56,7 @@ MATRIX_CAPABILITY = (8, 0)
 
 
 def _within_limits(profile: s.Block, device: Device) -> s.Block:
-    """The profile with its limits lowered to those of the device that runs the plan, its units, and what it can do."""
+    """The profile with the limits of the device that runs the plan, its units, and what it can do."""
     limits = {"image2d": (device.image_width, device.image_height), "local_memory": (device.local_memory,)}
     entries: list[s.Entry] = []
     for entry in profile.entries:
@@ -59,6 +69,9 @@ def _within_limits(profile: s.Block, device: Device) -> s.Block:
         elif entry.key == "units" and matches(profile, device):
             entry = replace(entry, values=(device.compute_units,))
         entries.append(entry)
+    rooms = {"alignment": device.alignment, "allocation": device.largest_allocation - SLACK}
+    entries = [entry for entry in entries if entry.key not in rooms]
+    entries += [replace(profile.entries[0], key=key, values=(value,)) for key, value in rooms.items()]
     return replace(profile, entries=tuple(entries))
 
 

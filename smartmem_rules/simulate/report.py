@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from smartmem_rules.plan.memory import stored_bytes
 from smartmem_rules.plan.model import Kernel, Plan
 from smartmem_rules.simulate.launch import Launch
 from smartmem_rules.simulate.memory import Device
@@ -156,6 +158,7 @@ def simulate(plan: Plan, device: Device, effort: Effort | None = None, progress:
     effort = effort or Effort()
     report = PlanReport(plan.level, plan.dtype)
     shared = _Shared(device.l2.lines)
+    ranges = _ranges(plan)
     known: dict[tuple[Any, ...], Estimate] = {}
     for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True)):
         places = [a.tensor for a in source.arguments]
@@ -165,7 +168,7 @@ def simulate(plan: Plan, device: Device, effort: Effort | None = None, progress:
                 known[key] = _positional(estimate(Launch.of(source, plan.tensors, device), device, effort), places)
             except SimulationError as error:
                 raise SimulationError(f"kernel {kernel.name} of {plan.model}, level {plan.level}: {error}") from None
-        report.kernels.append(_kernel(kernel, plan, places, known[key], shared, device))
+        report.kernels.append(_kernel(kernel, ranges, places, known[key], shared, device))
         if progress is not None:
             progress(f"simulate {plan.level}", number + 1, len(plan.kernels))
     return report
@@ -178,21 +181,44 @@ def _positional(found: Estimate, places: list[str]) -> Estimate:
     return found
 
 
+def _ranges(plan: Plan) -> dict[str, dict[str, float]]:
+    """For each intermediate the stretches of memory between the ends of any of them that it takes, and their shares."""
+    ends: dict[int, set[int]] = {}
+    spans = {}
+    for name, place in plan.placement.items():
+        first = place.offset
+        last = first + max(1, stored_bytes(plan.tensors[name]))
+        spans[name] = (place.slot, first, last)
+        ends.setdefault(place.slot, set()).update((first, last))
+    found = {}
+    for name, (slot, first, last) in spans.items():
+        cuts = sorted(end for end in ends[slot] if first <= end <= last)
+        found[name] = {f"slot {slot} {a}": (b - a) / (last - first) for a, b in itertools.pairwise(cuts)}
+    return found
+
+
 def _kernel(
-    kernel: Kernel, plan: Plan, places: list[str], found: Estimate, shared: _Shared, device: Device
+    kernel: Kernel,
+    ranges: dict[str, dict[str, float]],
+    places: list[str],
+    found: Estimate,
+    shared: _Shared,
+    device: Device,
 ) -> KernelReport:
-    where: dict[str, str] = {}
+    where: dict[str, dict[str, float]] = {}
     for place in found.footprints:
         name = places[int(place)] if place.isdecimal() else f"{place} {kernel.name}"
-        # what lies in one slot of memory lies in one place of the cache
-        where[place] = f"slot {plan.placement[name]}" if name in plan.placement else name
+        # what lies in one place of memory lies in one place of the cache
+        where[place] = ranges.get(name, {name: 1.0})
     together: dict[str, float] = {}
     for place, footprint in found.footprints.items():
-        together[where[place]] = together.get(where[place], 0.0) + footprint.lines
+        for part, share in where[place].items():
+            # two tensors of a kernel meet only where one is written in the other's place
+            together[part] = max(together.get(part, 0.0), share * footprint.lines)
     missed = shared.missed(together)
     l2_misses = found.repeated_misses + sum(missed.values())
     written = sum(f.lines for f in found.footprints.values() if f.written)
-    read = sum(missed[where[p]] for p, f in found.footprints.items() if not f.written)
+    read = sum(missed[part] for part in {q for p, f in found.footprints.items() if not f.written for q in where[p]})
     moved = (found.repeated_misses + read + written) * device.line
     times = {
         "arithmetic": kernel.operations / device.peak_gflops,

@@ -11,26 +11,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, as_list, integers
+from smartmem_rules.tensor.binding import bind, output_name
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.elements import Elements
-from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, Equation, FreshNames, TensorType, needed
+from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.ranges import smallest
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
-
-FLOATS = ("float32", "float16", "float64", "bfloat16")
-INTEGERS = tuple(d for d in DTYPES if d.startswith(("int", "uint")))
-DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
-    "float": FLOATS,
-    "int": INTEGERS,
-    "number": FLOATS + INTEGERS,
-    "bool": ("bool",),
-    "any": DTYPES,
-    "narrow": NARROW,
-    **{d: (d,) for d in ALL_DTYPES if d != "bool"},
-}
-
 
 COUNT = TensorType("int64", ())
 """What holds an extent that depends on data."""
@@ -75,14 +63,6 @@ class Instance:
     def declared(self) -> int:
         """How many of the outputs the operator has by its signature."""
         return min((size.count for size in self.sizes), default=len(self.outputs))
-
-
-def operand_name(position: int) -> str:
-    return f"${position}"
-
-
-def output_name(position: int) -> str:
-    return f"%{position}"
 
 
 def instantiate(
@@ -149,13 +129,12 @@ class _Instantiation:
         self.attributes = attributes
         self.wanted = outputs
         self.scope = Scope(functions=base.functions)
-        self.dtypes: dict[str, str] = {}
+        self.dtypes: Mapping[str, str] = {}
         self.counted: list[tuple[str, int, str]] = []
         """The output, the axis and the local scalar of each extent that depends on data."""
 
     def run(self, types_only: bool) -> Instance:
-        self._bind_operands()
-        self._bind_attributes()
+        self.dtypes = bind(self.operator, self.operands, self.attributes, self.scope)
         for output in self.operator.outputs:
             if output.index is not None:
                 unknown = TensorName("", TensorType("float32", ()))
@@ -181,124 +160,6 @@ class _Instantiation:
     def _require(self, requirement: ast.Expression) -> None:
         if not truth(requirement, self.scope):
             raise Unsupported(f"a requirement of {self.operator.name} does not hold ({requirement.span})")
-
-    # --- operands ---
-
-    def _bind_operands(self) -> None:
-        formals = [i for i in self.operator.inputs if i.constant is None]
-        position = 0
-        for formal in formals:
-            if formal.variadic:
-                members = []
-                for place in range(position, len(self.operands)):
-                    actual = self.operands[place]
-                    if actual is None:
-                        raise Unsupported(f"operand {place} of {self.operator.name} is absent")
-                    self._bind(formal, actual)
-                    members.append(TensorName(operand_name(place), actual))
-                self.scope.tensors[formal.name] = TensorList(tuple(members))
-                position = len(self.operands)
-                continue
-            operand = self.operands[position] if position < len(self.operands) else None
-            if operand is None:
-                if not formal.optional:
-                    raise Unsupported(f"{self.operator.name} needs the operand {formal.name} at run time")
-                self.scope.tensors[formal.name] = None
-            else:
-                self._bind(formal, operand)
-                self.scope.tensors[formal.name] = TensorName(operand_name(position), operand)
-            position += 1
-        for formal in (formal for formal in formals if self.scope.tensors.get(formal.name) is None):
-            self._bind_variadic_shape(formal, ())
-        if any(o is not None for o in self.operands[position:]):
-            raise Unsupported(f"{self.operator.name} takes {len(formals)} run-time operands, not {len(self.operands)}")
-
-    def _bind(self, formal: ast.Input, actual: TensorType) -> None:
-        assert formal.type is not None
-        self._bind_dtype(formal.type.dtype, actual.dtype, formal.name)
-        if not formal.variadic:
-            self._bind_shape(formal, actual.shape)
-        else:
-            self._bind_variadic_shape(formal, actual.shape)
-
-    def _bind_variadic_shape(self, formal: ast.Input, shape: tuple[int, ...]) -> None:
-        assert formal.type is not None
-        for item in formal.type.shape:
-            if isinstance(item, ast.Splat) and isinstance(item.operand, ast.Name):
-                self.scope.values.setdefault(item.operand.id, shape)
-
-    def _bind_dtype(self, name: str, actual: str, operand: str) -> None:
-        variables = {v.name: v.classes for v in self.operator.dtypes}
-        if name in variables or name not in DTYPE_CLASSES:
-            classes = variables.get(name, ("number",))
-            allowed = {d for c in classes for d in DTYPE_CLASSES[c]}
-            bound = self.dtypes.setdefault(name, actual)
-            if bound != actual:
-                raise Unsupported(f"operand {operand} of {self.operator.name} is {actual}, another one {bound}")
-        else:
-            allowed = set(DTYPE_CLASSES[name])
-        if actual not in allowed:
-            raise Unsupported(f"operand {operand} of {self.operator.name} is {actual}")
-
-    def _bind_shape(self, formal: ast.Input, shape: tuple[int, ...]) -> None:
-        assert formal.type is not None
-        items = formal.type.shape
-        splats = [i for i, item in enumerate(items) if isinstance(item, ast.Splat)]
-        fixed = len(items) - len(splats)
-        if len(shape) < fixed or (not splats and len(shape) != fixed):
-            wanted = f"{fixed} or more" if splats else str(fixed)
-            raise Unsupported(f"operand {formal.name} of {self.operator.name} has rank {len(shape)}, not {wanted}")
-        width = len(shape) - fixed
-        axis = 0
-        for item in items:
-            if isinstance(item, ast.Splat):
-                self._bind_extents(item.operand, shape[axis : axis + width], formal)
-                axis += width
-            else:
-                self._bind_extents(item, shape[axis], formal)
-                axis += 1
-
-    def _bind_extents(self, pattern: ast.Expression, actual: Value, formal: ast.Input) -> None:
-        if isinstance(pattern, ast.Name) and pattern.id not in self.scope.values:
-            self.scope.values[pattern.id] = actual
-            return
-        expected = evaluate(pattern, self.scope)
-        if expected != actual:
-            raise Unsupported(
-                f"operand {formal.name} of {self.operator.name}: extent {actual} where {expected} is needed"
-            )
-
-    # --- attributes and compile-time operands ---
-
-    def _bind_attributes(self) -> None:
-        known = {a.name for a in self.operator.attributes}
-        known |= {i.name for i in self.operator.inputs if i.constant is not None}
-        unknown = sorted(set(self.attributes) - known)
-        if unknown:
-            raise Unsupported(f"{self.operator.name} has no attribute {', '.join(unknown)}")
-        for formal in self.operator.inputs:
-            if formal.constant is not None:
-                required = formal.default is None and not formal.optional
-                self._bind_attribute(formal.name, formal.constant, formal.default, required)
-        for attribute in self.operator.attributes:
-            self._bind_attribute(attribute.name, attribute.kind, attribute.default, attribute.required)
-
-    def _bind_attribute(self, name: str, kind: str, default: ast.Expression | None, required: bool) -> None:
-        value = self.attributes.get(name)
-        if value is None:
-            if required:
-                raise Unsupported(f"{self.operator.name} needs {name} as a constant")
-            self.scope.values[name] = None if default is None else evaluate(default, self.scope)
-        elif kind == "bool":
-            self.scope.values[name] = bool(value)
-        elif kind in ("ints", "floats", "strings"):
-            self.scope.values[name] = as_list(value)
-        elif kind in ("int", "float") and isinstance(value, tuple):
-            if len(value) != 1:
-                raise Unsupported(f"{name} of {self.operator.name} has {len(value)} values, not one")
-            self.scope.values[name] = value[0]
-        else:
-            self.scope.values[name] = value
 
     # --- outputs ---
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smartmem_rules.tensor import primitives
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -28,7 +29,7 @@ from smartmem_rules.tensor.expr import (
     own_indices,
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var
-from smartmem_rules.tensor.instantiate import Instance, operand_name, output_name
+from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.split import split_variables
 from smartmem_rules.tensor.strided import padded_view, strided_view

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -139,7 +138,7 @@ def _values(stored: Stored, seed: int) -> np.ndarray[Any, np.dtype[Any]]:
 
 def _same(incumbent: Executor, candidate: Executor, job: Job) -> bool:
     """Whether both kernels write the same."""
-    results = [_results(executor, job.incumbent.tensors) for executor in (incumbent, candidate)]
+    results = [_results(executor, job.incumbent) for executor in (incumbent, candidate)]
     for one, other in zip(*results, strict=True):
         scale = float(np.abs(one).max(initial=0.0)) or 1.0
         if not np.allclose(one, other, rtol=0, atol=_TOLERANCE * scale, equal_nan=True):
@@ -147,7 +146,7 @@ def _same(incumbent: Executor, candidate: Executor, job: Job) -> bool:
     return True
 
 
-def _results(executor: Executor, tensors: Mapping[str, Stored]) -> list[np.ndarray[Any, np.dtype[Any]]]:
+def _results(executor: Executor, variant: Variant) -> list[np.ndarray[Any, np.dtype[Any]]]:
     executor.run({})
-    written = [a.tensor for a in executor.plan.sources[0].arguments if a.access == "write"]
-    return [executor.fetch(name).astype(np.float64) for name in written if tensors[name].layout.memory == "buffer"]
+    read_back = [name for name in variant.results if variant.tensors[name].layout.memory == "buffer"]
+    return [executor.fetch(name).astype(np.float64) for name in read_back]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.instantiate import FLOATS
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.values import Scope
 from smartmem_rules.verify.terms import Term
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.instantiate import FLOATS
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verify.case import Case, Choices
 from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.domains import Array, Bounded, Domain, PrimeField, Rationals, Undefined

@@ -13,8 +13,8 @@ from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.parser import parse_text
 from smartmem_rules.language.rulebase import RuleBase
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.expr import TensorType, rename_reads
-from smartmem_rules.tensor.instantiate import operand_name, output_name
 from smartmem_rules.verify.enumerate_terms import Enumerator
 from smartmem_rules.verify.rewrites import Budget, test_rewrite
 from smartmem_rules.verify.terms import Application, Leaf, Term, leaves, subterms

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.tensor import primitives
-from smartmem_rules.tensor.instantiate import FLOATS
+from smartmem_rules.tensor.binding import FLOATS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Value = tuple[Array, ...]

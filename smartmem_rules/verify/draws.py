@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.instantiate import DTYPE_CLASSES
 from smartmem_rules.tensor.values import Scope, evaluate
 from smartmem_rules.verify.roles import AXES, BOUND, PERMUTATION, Role, nodes
 

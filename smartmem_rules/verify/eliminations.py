@@ -9,10 +9,10 @@ import numpy as np
 
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, own_indices, walk
 from smartmem_rules.tensor.index import Index
-from smartmem_rules.tensor.instantiate import operand_name, output_name
 from smartmem_rules.tensor.values import Scope, TensorName, truth
 from smartmem_rules.tensor.views import IndexMap, map_of_equation
 from smartmem_rules.verify.domains import Array, Domain

@@ -14,10 +14,10 @@ from typing import Any
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.patterns import is_absent, run_time_arguments
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, TensorType, reads, walk
 from smartmem_rules.tensor.index import variable
-from smartmem_rules.tensor.instantiate import FLOATS
 from smartmem_rules.verify.terms import Application, Leaf, Term
 
 _NEAR = 2e-4

@@ -17,8 +17,9 @@ import numpy as np
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
-from smartmem_rules.tensor.instantiate import Definitions, operand_name, output_name
+from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.domains import Domain
 from smartmem_rules.verify.eliminations import positions

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from smartmem_rules.tensor.instantiate import FLOATS
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verify.case import Case
 from smartmem_rules.verify.domains import Array, Bounded, Domain, PrimeField, Rationals, Value, exact_quotient
 from smartmem_rules.verify.terms import Leaf, leaves

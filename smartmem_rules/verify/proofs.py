@@ -15,9 +15,9 @@ from typing import Any
 
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.instantiate import FLOATS
 from smartmem_rules.verify.case import Case
 from smartmem_rules.verify.cases import Search
 from smartmem_rules.verify.formulas import Formulas, Unprovable

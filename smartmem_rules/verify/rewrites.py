@@ -11,8 +11,8 @@ import numpy as np
 
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.expr import Apply, walk
-from smartmem_rules.tensor.instantiate import FLOATS
 from smartmem_rules.verify.case import Case
 from smartmem_rules.verify.cases import HARD, Search
 from smartmem_rules.verify.domains import (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.patterns import is_absent, right_outputs, run_time_arguments
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -22,7 +23,7 @@ from smartmem_rules.tensor.expr import (
     rename_reads,
     walk,
 )
-from smartmem_rules.tensor.instantiate import Instance, operand_name, output_name
+from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.values import Scope, evaluate
 from smartmem_rules.verify.domains import Domain
 from smartmem_rules.verify.domains import Value as Elements

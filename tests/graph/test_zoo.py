@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +54,8 @@ def test_interpreted_models_agree_with_onnxruntime(rules: RuleBase, name: str) -
 
 
 @pytest.mark.parametrize("name", ["swin_tiny", "vit_base", "convnext_tiny", "resnet50", "bert_base", "mobilenetv2"])
-def test_every_example_is_imported_fast(rules: RuleBase, name: str) -> None:
-    start = time.perf_counter()
+def test_every_tensor_of_an_example_has_a_type(rules: RuleBase, name: str) -> None:
     graph = import_model(MODELS / f"{name}.onnx", rules)
-    assert time.perf_counter() - start < 5, "importing takes seconds"
     assert graph.nodes
     assert set(graph.outputs) <= set(graph.types)
     types = set(graph.types)

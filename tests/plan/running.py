@@ -42,6 +42,7 @@ def prepare(model: onnx.ModelProto, mode: Mode) -> tuple[Plan, Executor]:
 
 
 def run(model: onnx.ModelProto, mode: Mode, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs for the feeds that are still inputs of the plan."""
+    """The outputs for the feeds that are still inputs of the plan; the memory between them held NaN before."""
     plan, executor = prepare(model, mode)
+    executor.poison()
     return executor.run({name: feeds[name] for name in plan.inputs})

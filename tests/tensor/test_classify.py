@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from smartmem_rules.language.rulebase import load_rules
+from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import Classes, classify
 from smartmem_rules.tensor.expr import TensorType, walk
-from smartmem_rules.tensor.instantiate import instantiate, operand_name
+from smartmem_rules.tensor.instantiate import instantiate
 
 SHAPE = tuple[int, ...]
 

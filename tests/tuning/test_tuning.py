@@ -7,6 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner
 
@@ -21,12 +23,13 @@ from smartmem_rules.tuning.search import Evolution
 from smartmem_rules.tuning.tuner import Tuner
 from smartmem_rules.tuning.workers import LocalWorker
 from tests.cli import models
+from tests.plan.models import model
 
 PLACE = Place("a device", "1.0", "no_such_profile")
 
 
-def planning_of(path: Path) -> Planning:
-    request = Request(path, (), "pocl", "smartmem", "float32", "auto", (), {})
+def planning_of(path: Path, device: str = "pocl") -> Planning:
+    request = Request(path, (), device, "smartmem", "float32", "auto", (), {})
     return make_planning(request)[0]
 
 
@@ -40,8 +43,6 @@ def contraction(planning: Planning) -> Any:
 
 
 def test_the_key_follows_structure_and_shapes_not_names(tmp_path: Path, planning: Planning) -> None:
-    import onnx
-
     renamed = onnx.load(models.chain(tmp_path / "b.onnx", rows=64))
     for node in renamed.graph.node:
         node.input[:] = [f"{name}_" if name not in ("x", "w") else name for name in node.input]
@@ -76,6 +77,21 @@ def test_every_choice_computes_the_same(planning: Planning) -> None:
     for choice in random.Random(seed).sample(space, 6):
         job = Job(default, variant(planning, kernel, key, choice), choose().name, 0)
         assert measure(job).reason == "", f"{choice} (seed {seed})"
+
+
+def test_work_groups_that_share_a_reduction_compute_the_same_as_those_that_do_not(tmp_path: Path) -> None:
+    weight = np.random.default_rng(0).standard_normal((512, 40)).astype(np.float32)
+    x = np.zeros((24, 512), np.float32)
+    onnx.save(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": weight}), tmp_path / "product.onnx")
+    planning = planning_of(tmp_path / "product.onnx", "nvidia")
+    kernel = contraction(planning)
+    key = kernel_key(kernel, planning.tensors)
+    space = planning.scheduler(dict(planning.tensors), None).space(kernel, 132)
+    by_splits = {choice["splits"]: choice for choice in space}
+    assert len(by_splits) > 1
+    first, *others = (variant(planning, kernel, key, choice) for choice in by_splits.values())
+    for other in others:
+        assert measure(Job(first, other, choose().name, 0)).reason == ""
 
 
 def test_choices_of_the_database_reach_the_plan(planning: Planning) -> None:
@@ -188,13 +204,15 @@ def test_a_session_can_be_stopped_and_resumed(tmp_path: Path, planning: Planning
     assert report.interrupted
     assert len(shown) == 3
     assert all(best > 0 for best in shown)
-    key = report.targets[0].key
-    first = {tuple(choice.items()) for choice, _ in database.trials(tuner.place, key)}
-    assert len(first) == 3
-    again = Tuner(planning, choose(), database, _Interrupted(3), 60.0)
-    again.run()
-    second = {tuple(choice.items()) for choice, _ in database.trials(again.place, key)}
-    assert len(second) == 6  # what was measured is not measured again
+
+    def measured() -> set[tuple[object, ...]]:
+        # which kernel comes first depends on the times of the day
+        keys = [target.key for target in report.targets]
+        return {(key, *choice.items()) for key in keys for choice, _ in database.trials(tuner.place, key)}
+
+    assert len(measured()) == 3
+    Tuner(planning, choose(), database, _Interrupted(3), 60.0).run()
+    assert len(measured()) == 6  # what was measured is not measured again
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +229,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert data["cost_model"]["mean_ratio"] >= 1.0
     gained = [one["kernel"] for one in data["kernels"] if one["best_ms"] and one["best_ms"] < one["default_ms"]]
     exported = json.loads((tmp_path / "found.json").read_text())
-    assert [one["kernel"] for one in exported["kernels"]] == gained
+    assert {one["kernel"] for one in exported["kernels"]} == set(gained)
     for arguments, message in (
         (["--budget", "soon"], "no time such as"),
         (["--budget", "0m"], "no time such as"),

@@ -1,0 +1,188 @@
+"""Which tensors a kernel may write into the memory of a tensor that it reads, and that nobody needs afterwards.
+
+That is right if no work-item reads an element of the old tensor after one was written in its place. Two facts about the
+kernels' index maps show it:
+
+- an element is read only where the element at the same place is written (a residual addition, a pointwise epilogue);
+- or the elements that a work-item reads are those of its own rows, and it has read them all before it writes any: the
+  statistics of a normalisation, the staged rows of a contraction, and what the earlier kernels of a chain read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.plan.accounting import expressions
+from smartmem_rules.plan.model import Kernel, Store, Stored
+from smartmem_rules.plan.places import position, written
+from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
+from smartmem_rules.tensor.extents import SymbolicExtentError
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.substitution import unravel
+
+
+def written_in_place(kernel: Kernel, tensors: Mapping[str, Stored], cpu: bool) -> dict[str, tuple[str, ...]]:
+    """For each tensor that the kernel writes, those that it reads and whose memory it may take.
+
+    Args:
+        cpu: whether a work-item owns whole rows, as in the templates for CPUs; else work-items share them.
+    """
+    found = {}
+    for new in kernel.writes:
+        fitting = (old for old in kernel.reads if old not in kernel.writes and _alike(tensors[old], tensors[new]))
+        places = tuple(old for old in fitting if _may(kernel, old, new, tensors, cpu))
+        if places:
+            found[new] = places
+    return found
+
+
+def _alike(old: Stored, new: Stored) -> bool:
+    return (
+        old.role == new.role == "intermediate"
+        and old.layout.memory == new.layout.memory == "buffer"
+        and old.storage == new.storage
+        and largest(old.type.elements) == largest(new.type.elements) > 0
+    )
+
+
+def _may(kernel: Kernel, old: str, new: str, tensors: Mapping[str, Stored], cpu: bool) -> bool:
+    makers = [n for n, step in enumerate(kernel.steps) if new in step.writes]
+    users = [n for n, step in enumerate(kernel.steps) if old in step.reads]
+    try:
+        if kernel.form == "beside":
+            return makers == users and len(makers) == 1 and _may(kernel.steps[makers[0]], old, new, tensors, cpu)
+        if kernel.form != "chain":
+            return _Leaf.of(kernel, old, new, tensors).may(cpu)
+        if len(makers) != 1 or users[-1] > makers[0]:
+            return False
+        leaf = _Leaf.of(kernel.steps[makers[0]], old, new, tensors)
+        before = [kernel.steps[n] for n in users if n < makers[0]]
+        if before and not (kernel.axes and all(leaf.by_rows(expressions(k), kernel.axes) for k in before)):
+            return False
+        return leaf.may(cpu)
+    except SymbolicExtentError:  # what depends on an open extent is not shown
+        return False
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """The kernel that writes the tensor, and the store that does."""
+
+    kernel: Kernel
+    old: Stored
+    new: Stored
+    stores: tuple[Store, ...]
+
+    @staticmethod
+    def of(kernel: Kernel, old: str, new: str, tensors: Mapping[str, Stored]) -> _Leaf:
+        stores = tuple(store for store in kernel.stores if store.tensor == new)
+        return _Leaf(kernel, tensors[old], tensors[new], stores)
+
+    def may(self, cpu: bool) -> bool:
+        """Whether the store may write over the old tensor."""
+        kernel, name = self.kernel, self.old.name
+        if len(self.stores) != 1 or kernel.form == "scan" or not self._each_once():
+            return False
+        (store,) = self.stores
+        if any(_mentions(s.value, name) for s in kernel.stores if s is not store):
+            return False
+        if not self._at_its_place(store):
+            return False
+        touching = [e for e in _early(kernel) if _mentions(e, name)]
+        if kernel.contraction is None and not touching:
+            # teams of work-items repeat the last row
+            return cpu or kernel.form == "pointwise"
+        if kernel.contraction is not None and any(_mentions(e, name) for e in _shared(kernel)):
+            return False
+        if not touching:
+            return True
+        # what is written before the rows were read would be read again
+        return cpu and store is kernel.stores[-1] and self._reads_first() and self.by_rows(touching, self._rows)
+
+    @property
+    def _rows(self) -> tuple[Var, ...]:
+        c = self.kernel.contraction
+        return self.kernel.axes if c is None else (*c.batch, *c.m)
+
+    def _each_once(self) -> bool:
+        """Whether every element is written by one iteration, at a place that no data decide."""
+        (store,) = self.stores
+        if any(index.gathered for index in store.indices):
+            return False
+        loops = {v for index in store.indices for v in index.variables}
+        return math.prod(v.extent for v in loops) == self.new.type.elements
+
+    def _at_its_place(self, store: Store) -> bool:
+        """Whether the store reads the old tensor only where it writes."""
+        place = position(self.new, store.indices)
+        reads = _reads([store.value], self.old.name)
+        return reads is not None and all(position(self.old, read.indices) == place for read in reads)
+
+    def _reads_first(self) -> bool:
+        """Whether a work-item has read its rows before it writes any of them, and no other one reads them."""
+        kernel = self.kernel
+        c = kernel.contraction
+        if c is None:
+            return kernel.form == "reduction"
+        if kernel.schedule.get("template") == "rows":
+            return True
+        if kernel.schedule.get("template") != "panel" or not c.stages:
+            return False
+        columns = kernel.schedule["columns"]
+        tiles = sum(-(-n.extent // columns) for n in (c.n, *(part.n for part in kernel.parts)))
+        return bool(tiles <= kernel.schedule["tiles_per_block"])
+
+    def by_rows(self, those: Iterable[Expr], keys: tuple[Var, ...]) -> bool:
+        """Whether expressions over some rows read only what lies where those rows of the new tensor lie."""
+        (store,) = self.stores
+        rows = written(store, keys, self.new.type.shape)
+        reads = _reads(those, self.old.name)
+        if rows is None or reads is None:
+            return False
+        return all(rows.row(self._in_new(read)) == tuple(map(variable, keys)) for read in reads)
+
+    def _in_new(self, read: Read) -> tuple[Index, ...]:
+        """The indices by which the new tensor has its element where the old one is read."""
+        shape, order = self.new.type.shape, self.new.layout.order
+        if shape == self.old.type.shape and order == self.old.layout.order:
+            return read.indices
+        places = unravel(position(self.old, read.indices), tuple(shape[a] for a in order))
+        by_axis = dict(zip(order, places, strict=True))
+        return tuple(by_axis[a] for a in range(len(shape)))
+
+
+def _early(kernel: Kernel) -> Iterable[Expr]:
+    """What a work-item computes before it writes."""
+    yield from (stage.body for stage in kernel.stages)
+    if kernel.contraction is not None:
+        yield from (stage.body for stage in kernel.contraction.stages)
+        yield kernel.contraction.a
+        if kernel.contraction.scores is not None:
+            yield kernel.contraction.scores.a
+
+
+def _shared(kernel: Kernel) -> Iterable[Expr]:
+    """What work-items of several rows read: the right factors."""
+    assert kernel.contraction is not None
+    yield kernel.contraction.b
+    yield from (part.b for part in kernel.parts)
+    if kernel.contraction.scores is not None:
+        yield kernel.contraction.scores.b
+
+
+def _mentions(expr: Expr, tensor: str) -> bool:
+    nodes = list(walk(expr))
+    if any(isinstance(node, Read) and node.tensor == tensor for node in nodes):
+        return True
+    return any(tensor in index.gathered for node in nodes for index in own_indices(node))
+
+
+def _reads(those: Iterable[Expr], tensor: str) -> list[Read] | None:
+    """The reads of a tensor; None where it serves as an index."""
+    nodes = [node for expr in those for node in walk(expr)]
+    if any(tensor in index.gathered for node in nodes for index in own_indices(node)):
+        return None
+    return [node for node in nodes if isinstance(node, Read) and node.tensor == tensor]
