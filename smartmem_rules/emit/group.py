@@ -10,12 +10,13 @@ from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.expressions import Internal, Team, Value
 from smartmem_rules.emit.group_tiles import Side, captured, loading
 from smartmem_rules.emit.kernel import Emission, Target, render
+from smartmem_rules.emit.reduction import write_row
 from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
 from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Read, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.substitution import unravel
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,18 @@ class _Group:
         for number, stage in enumerate(s for s in c.stages if not s.axes):
             value = expressions.internal[stage.name](Read(stage.name, (), stage.dtype), None)
             emission.writer.line(f"if (thread % {size} == 0) statistic{number}[team_row] = {value.text};")
+        if self._kept:
+            first = "column_tile == 0 && split == 0" if self.splits > 1 else "column_tile == 0"
+            with expressions.scope(f"if ({first})"):
+                for store in self._kept:
+                    indices = tuple(substitute(i, values) for i in store.indices)
+                    value = substitute_variables(store.value, values)
+                    write_row(emission, Store(store.tensor, indices, value, store.local))
+
+    @property
+    def _kept(self) -> tuple[Store, ...]:
+        """Rows that are stored besides the sums, because others read them too."""
+        return tuple(store for store in self.kernel.stores if store.local)
 
     def _scores(self, scores: Scores, padded: int) -> None:
         """The rows of the inner contraction, tile by tile of its columns."""
@@ -182,7 +195,7 @@ class _Group:
 
     def _parts(self) -> list[FinishedPart]:
         kernel = self.kernel
-        own = len(kernel.stores) - sum(len(p.stores) for p in kernel.parts)
+        own = len(kernel.stores) - len(self._kept) - sum(len(p.stores) for p in kernel.parts)
         found: list[FinishedPart] = []
         first = 0
         for n, stores in [(self.contraction.n, kernel.stores[:own]), *((p.n, p.stores) for p in kernel.parts)]:

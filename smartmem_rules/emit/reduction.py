@@ -105,10 +105,11 @@ def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> No
             substitute_variables(store.value, values),
             store.local,
         )
-        _write_row(emission, placed)
+        write_row(emission, placed)
 
 
-def _write_row(emission: Emission, store: Store) -> None:
+def write_row(emission: Emission, store: Store) -> None:
+    """What is stored of a row along its local axes; the members of a team share the elements."""
     axes = tuple(v for v in store.local if several(v.extent))
     access = emission.accesses[store.tensor]
     if access.is_image:

@@ -159,7 +159,8 @@ class Kernel:
     Attributes:
         form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
-        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
+        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own. Stores
+            with local axes stand last: rows of the left factor that others read as well.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
         in_place: for tensors that it writes into the memory of one that it reads, which one.

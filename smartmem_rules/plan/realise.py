@@ -125,6 +125,7 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     factors = Expander(program, fused.inlined, {})
     stages: list[Stage] = []
     fed: list[str] = []
+    kept: list[Store] = []
     scores = None
     for feeding in group.feeding:
         handlers: dict[str, Handler] = {}
@@ -135,13 +136,15 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
         made = Rows(program, fused.inlined, feeding, row_values(feeding, group), handlers)
         factors.handlers[rows.tensor] = made.read
         stages.extend(made.stages())
+        if rows.tensor in fused.stored:
+            kept.extend(made.stores([rows.tensor]))
     a, b = factors.expand(matched.a), factors.expand(matched.b)
     stores = _epilogue(program, fused, group, outputs, {})
     parts = tuple(_part(program, fused, group, sibling) for sibling in group.siblings)
     contraction = Contraction(
         matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores, tuple(fed)
     )
-    every = (*stores, *(s for part in parts for s in part.stores))
+    every = (*stores, *(s for part in parts for s in part.stores), *kept)
     return Kernel("", "contraction", group.space, every, (), contraction, parts)
 
 

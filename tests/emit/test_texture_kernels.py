@@ -94,3 +94,15 @@ def test_siblings_are_columns_of_one_product(dtype: str) -> None:
     nodes = [*(("MatMul", f"x w{i}", f"p{i}") for i in range(3)), ("Concat", "p0 p1 p2", "y", {"axis": 1})]
     kernels = _run(nodes, {"x": normal(45, 64)}, weights, dtype)
     assert len(kernels[0].parts) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rows_that_others_read_too_are_stored_by_the_product(dtype: str) -> None:
+    constants = {"g": normal(96), "b": normal(96), "w": normal(96, 200), "v": normal(200, 96)}
+    nodes = [
+        ("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "p"), ("Relu", "p", "r"),
+        ("MatMul", "r v", "q"), ("Add", "q h", "y"),
+    ]  # fmt: skip
+    first, second = _run(nodes, {"x": normal(50, 96)}, constants, dtype)
+    assert len(first.writes) == 2
+    assert set(first.writes) == set(second.reads) - {t for t in second.reads if "@" in t}
