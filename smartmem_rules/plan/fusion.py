@@ -207,7 +207,7 @@ class _Fusion:
                 admitted = all(self.policy.may(first, use, reader.form) for use in uses)
             if not admitted:
                 return
-            computed += max(evaluations(u.equation, tensor, reader) for u in uses)
+            computed += max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
             allowance.append(rule.recompute)
         cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
         if not readers or cost * max(0, computed - elements) > min(allowance) * elements:
