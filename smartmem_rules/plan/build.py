@@ -27,6 +27,7 @@ from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
+from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -51,6 +52,7 @@ class Profile:
     matrix: str
     machine: Machine
     room: Room
+    roofs: Roofs | None = None
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -72,6 +74,7 @@ class Profile:
                     float(entries.get("late_unit", (0.0,))[0]),
                 ),
                 Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
+                Roofs.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -99,13 +102,14 @@ class Planning:
     target: Target
     layouts: LayoutChoice | None
     in_place: bool
+    wide: Collection[str] = ()
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
         profile = self.profile
         return Scheduler(
             self.schedules, self.program.constants, tensors, self.dtype, self.limits,
-            profile.local_memory, profile.machine.units, choices, self.elementwise,
+            profile.local_memory, profile.machine.units, choices, self.elementwise, profile.roofs, self.wide,
         )  # fmt: skip
 
 
@@ -164,7 +168,7 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        policy.writes_in_place,
+        policy.writes_in_place, frozenset(wide),
     )  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def writable_lane(kernel: Kernel, store: Store, axis: int) -> bool:
     if rest.terms and var.extent % 4:
         return False
     if kernel.contraction is not None:
-        return var == kernel.contraction.n
+        return var in (kernel.contraction.n, *(part.n for part in kernel.parts), *store.local)
     if kernel.form == "reduction":
         return index == variable(var) and (var in store.local or not any(s.local for s in kernel.stores))
     return var in kernel.axes

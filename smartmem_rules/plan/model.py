@@ -132,6 +132,9 @@ class Contraction:
     """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read.
 
     With `scores`, the first stage reads its row of them as `INNER`.
+
+    Attributes:
+        fed: the tensors that the rows of `a` would be if they were stored.
     """
 
     batch: tuple[Var, ...]
@@ -142,6 +145,7 @@ class Contraction:
     b: Expr
     stages: tuple[Stage, ...] = ()
     scores: Scores | None = None
+    fed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,8 @@ class Kernel:
     Attributes:
         form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
-        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
+        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own. Stores
+            with local axes stand last: rows of the left factor that others read as well.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
         in_place: for tensors that it writes into the memory of one that it reads, which one.

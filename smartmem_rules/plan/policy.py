@@ -25,6 +25,7 @@ class FusionRule:
         tolerance: percent of the modelled time that one launch fewer may cost.
         template: the template of contractions that it needs, empty where any will do.
         launches: the time of a small kernel on one unit of the device, in launches.
+        keeps: whether what is fed may be stored too, for others that read it later.
     """
 
     name: str
@@ -36,6 +37,7 @@ class FusionRule:
     tolerance: int
     template: str
     launches: int
+    keeps: bool
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("tolerance", (0,))[0]),
             str(entries.get("template", ("",))[0]),
             int(entries.get("launches", (0,))[0]),
+            entries.get("keeps", ("no",))[0] in ("yes", True),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing
