@@ -129,7 +129,7 @@ class Contraction:
     With `scores`, the first stage reads its row of them as `INNER`.
 
     Attributes:
-        fed: the tensors that the rows of `a` would be if they were stored.
+        fed: the tensors whose elements `a` is, computed or stored; none where it is an expression of several.
     """
 
     batch: tuple[Var, ...]
