@@ -131,8 +131,8 @@ class _Group:
             with expressions.scope(f"if ({first})"):
                 for store in self._kept:
                     indices = tuple(substitute(i, values) for i in store.indices)
-                    value = substitute_variables(store.value, values)
-                    write_row(emission, Store(store.tensor, indices, value, store.local))
+                    body = substitute_variables(store.value, values)
+                    write_row(emission, Store(store.tensor, indices, body, store.local))
 
     @property
     def _kept(self) -> tuple[Store, ...]:

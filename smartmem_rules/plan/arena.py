@@ -16,10 +16,10 @@ from typing import Any
 import highspy
 import numpy as np
 
-ROUNDS = 200
-EXACT = 40
+ROUNDS = 30
+EXACT = 30
 """Blocks up to which the integer program is asked."""
-SECONDS = 2.0
+SECONDS = 1.0
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class _Leaf:
     def by_rows(self, those: Iterable[Expr], keys: tuple[Var, ...]) -> bool:
         """Whether expressions over some rows read only what lies where those rows of the new tensor lie."""
         (store,) = self.stores
-        rows = written(store, keys, self.new.type.shape)
+        rows = written(store, keys, self.new.type.shape, parted=True)
         reads = _reads(those, self.old.name)
         if rows is None or reads is None:
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartmem_rules.plan.arena import Block, height, peak, place
 from smartmem_rules.plan.model import Kernel, Place, PlanError, Slot, Stored
@@ -29,7 +29,7 @@ class Memory:
         reused: with sharing.
         separate: with one buffer or image for each tensor.
         bound: no placement of this kernel order needs less: the largest sum of bytes that are live at once.
-        optimal: whether no order of the kernels needs less either.
+        optimal: whether no order and no placement needs less.
     """
 
     reused: int
@@ -39,7 +39,7 @@ class Memory:
 
     def data(self) -> dict[str, int | str]:
         """The content for JSON."""
-        status = "optimal" if self.optimal and self.reused <= self.bound else "feasible"
+        status = "optimal" if self.optimal else "feasible"
         return {"reused": self.reused, "separate": self.separate, "bound": self.bound, "status": status}
 
 
@@ -128,23 +128,26 @@ def plan_memory(
         PlanError: a kernel reads an intermediate that no kernel before it writes.
     """
     room = room or Room()
-    own, best = list(kernels), False
-    if pairs is not None:
-        _needs(tensors, kernels, room)  # refuses a wrong order
-        sizes = {n: room.whole(stored_bytes(t)) for n, t in tensors.items() if t.role == "intermediate"}
-        found = ordered(kernels, sizes, pairs)
-        own, best = found.kernels, found.best
-    needs = _needs(tensors, own, room)
-    apart = _placed(needs, {}, room)
-    chosen, in_place = apart, dict[str, str]()
-    if pairs:
-        merged = _taken(needs, own, pairs)
-        together = _placed(needs, merged, room)
-        if together.total <= apart.total:
-            chosen, in_place = together, merged
+    given = _arranged(tensors, list(kernels), {}, room)
+    if pairs is None:
+        return given
+    sizes = {n: room.whole(stored_bytes(t)) for n, t in tensors.items() if t.role == "intermediate"}
+    found = ordered(kernels, sizes, pairs)
+    choices = [_arranged(tensors, own, pairs, room) for own in (list(kernels), found.kernels)]
+    # images share less than the order counts with, and what lies in place leaves fewer choices to the rest
+    best = min([choices[0], given, choices[1]], key=lambda choice: choice.memory.reused)
+    optimal = found.best and best.memory.reused <= found.peak
+    return replace(best, memory=replace(best.memory, optimal=optimal))
+
+
+def _arranged(tensors: Mapping[str, Stored], kernels: list[Kernel], pairs: Pairs, room: Room) -> MemoryPlan:
+    """The kernels in this order, with all in place that can be."""
+    needs = _needs(tensors, kernels, room)
+    in_place = _taken(needs, kernels, pairs)
+    placed = _placed(needs, in_place, room)
     separate = sum(need.bytes for need in needs)
-    memory = Memory(chosen.total, separate, peak(_blocks(needs, in_place)), best)
-    return MemoryPlan(own, chosen.slots, chosen.placement, in_place, memory)
+    memory = Memory(placed.total, separate, peak(_blocks(needs, in_place)), False)
+    return MemoryPlan(kernels, placed.slots, placed.placement, in_place, memory)
 
 
 def _taken(needs: Sequence[_Need], kernels: Sequence[Kernel], pairs: Pairs) -> dict[str, str]:

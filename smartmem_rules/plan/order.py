@@ -16,7 +16,7 @@ from smartmem_rules.plan.model import Kernel
 Pairs = Mapping[str, tuple[str, ...]]
 """For tensors that may be written into the memory of another one: of which, if no later kernel needs it."""
 
-STATES = 20000
+STATES = 4000
 
 
 @dataclass(frozen=True)

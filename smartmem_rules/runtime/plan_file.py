@@ -160,7 +160,7 @@ def _tensor_data(tensor: Stored, entry: str | None) -> dict[str, Any]:
 
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:
     kept = ("name", "form", "origin", "moves_only", "reads", "writes", "schedule", "bytes_moved", "operations")
-    return {key: getattr(kernel, key) for key in kept}
+    return {key: getattr(kernel, key) for key in (*kept, "in_place")}
 
 
 def _sources_data(sources: list[Source]) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def _stored(data: Mapping[str, Any], constants: _Constants, dimensions: Mapping[
     return Stored(
         data["name"],
         TensorType(data["type"]["dtype"], _shape(data["type"]["shape"], dimensions)),
-        Layout(layout["memory"], tuple(layout["order"]), layout["rows"]),
+        Layout(layout["memory"], tuple(layout["order"]), layout["rows"], layout["inner"]),
         data["role"],
         data["storage"],
         None if packed is None else constants.array(packed),
@@ -285,6 +285,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         schedule=dict(data["schedule"]),
         bytes_moved=data["bytes_moved"],
         operations=data["operations"],
+        in_place=dict(data["in_place"]),
     )
 
 

@@ -152,8 +152,10 @@ class Tuner:
         times = [min(row[place][1] for row in rows) for place in range(len(rows[0]))]
         found: dict[str, Target] = {}
         scheduler = self.planning.scheduler(dict(self.planning.tensors), None)
-        sources = zip(self.planning.kernels, plan.sources, strict=True)
-        launched = [kernel for kernel, source in sources if all(source.global_size)]
+        # the plan may run them in another order
+        prepared = {kernel.name: kernel for kernel in self.planning.kernels}
+        sources = zip(plan.kernels, plan.sources, strict=True)
+        launched = [prepared[kernel.name] for kernel, source in sources if all(source.global_size)]
         for kernel, milliseconds in zip(launched, times, strict=True):
             ranked = scheduler.space(kernel, self.device.compute_units)
             if len(ranked) < 2:

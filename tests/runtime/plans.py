@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smartmem_rules.plan.memory import assign_slots
+from smartmem_rules.plan.memory import plan_memory
 from smartmem_rules.plan.model import Argument, Kernel, Layout, Plan, Source, Stored, row_major
 from smartmem_rules.tensor.expr import TensorType
 
@@ -75,7 +75,7 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         Source("add", texts[0], _arguments("x c", "t"), (6, columns), None),
         Source("twice", texts[1], _arguments("t", "y"), (6, 10), (1, 1)),
     ]
-    slots, placement = assign_slots(tensors, kernels)
+    memory = plan_memory(tensors, kernels)
     return Plan(
         "tiny",
         "pocl",
@@ -86,8 +86,8 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         tensors,
         kernels,
         sources,
-        slots,
-        placement,
+        memory.slots,
+        memory.placement,
         {"seconds": {}},
     )
 
