@@ -145,7 +145,7 @@ class Contraction:
     b: Expr
     stages: tuple[Stage, ...] = ()
     scores: Scores | None = None
-    fed: tuple[str, ...] = ()
+    fed: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
