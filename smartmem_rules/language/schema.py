@@ -171,6 +171,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
         ),
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
+        _number("width", "columns of a product for which what is fed is computed once"),
         Key("keeps", "word", "whether what is fed may be stored for others too", choices=("yes", "no")),
         _number("launches", "the time of a small kernel on one unit of the device, in launches"),
     ),

@@ -184,8 +184,10 @@ def _memory(memory: str, policy: Policy, profile: Profile) -> tuple[str, tuple[s
 
 
 def _register_block(schedules: tuple[ContractionSchedule, ...]) -> tuple[int, int] | None:
-    """Rows and columns of the contractions' register block, where their operands come from memory at each step."""
+    """Rows and columns for which a contraction on textures reads its operands once, by its first schedule."""
     first = schedules[0]
+    if first.kind == "texture_gpu" and first.tiles:
+        return first.tiles[0].rows, first.tiles[0].columns
     return (first.rows[0], first.columns[0]) if first.template == "tile" else None
 
 

@@ -207,7 +207,8 @@ class _Fusion:
                 admitted = all(self.policy.may(first, use, reader.form) for use in uses)
             if not admitted:
                 return
-            computed += max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
+            read = max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
+            computed += read * _times(reader, rule)
             allowance.append(rule.recompute)
         cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
         if not readers or cost * max(0, computed - elements) > min(allowance) * elements:
@@ -416,3 +417,8 @@ class _Fusion:
                     stack.pop()
                     done.setdefault(group)
         return list(done)
+
+
+def _times(reader: Group, rule: FusionRule) -> int:
+    """How often a reader computes what it takes in: a contraction once for so many columns."""
+    return 1 if reader.contraction is None else -(-largest(reader.contraction.n.extent) // rule.width)

@@ -118,6 +118,7 @@ class Demand:
         row_bytes: local memory that a row of a tile takes besides the tiles.
         inner: places of the reduction of the scores times their columns, 0 without scores.
         element: bytes of a stored element.
+        taps: elements that an element of the left factor is computed from.
     """
 
     batch: int
@@ -127,6 +128,7 @@ class Demand:
     row_bytes: int = 0
     inner: int = 0
     element: int = 4
+    taps: int = 1
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,11 @@ def _unled(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | N
     lanes = frozenset(own if c is None or kernel.stages else {c.n, *(part.n for part in kernel.parts)})
     for store in kernel.stores:
         items = count(kernel.axes) * count(store.local)
+        if c is not None and store.local and not kernel.stages:  # rows of the left factor that others read too
+            items = count((*c.batch, *c.m)) * count(store.local)
+            row = frozenset(store.local)
+            yield Use(store.tensor, store.indices, items, row, False, frozenset(), row | rows, True)
+            continue
         yield Use(store.tensor, store.indices, items, lanes, False, frozenset(), lanes | rows, True)
         for read, loops in _reads(store.value):
             around = loops & {v for i in read.indices for v in i.variables}

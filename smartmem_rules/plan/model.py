@@ -134,7 +134,7 @@ class Contraction:
     With `scores`, the first stage reads its row of them as `INNER`.
 
     Attributes:
-        fed: the tensors that the rows of `a` would be if they were stored.
+        fed: the tensors whose elements `a` is, computed or stored; none where it is an expression of several.
     """
 
     batch: tuple[Var, ...]
@@ -145,7 +145,7 @@ class Contraction:
     b: Expr
     stages: tuple[Stage, ...] = ()
     scores: Scores | None = None
-    fed: tuple[str, ...] = ()
+    fed: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from smartmem_rules.plan.reading import reads_of
 from smartmem_rules.plan.rows import Rows
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
+    Const,
     Equation,
     Expr,
     Read,
+    Select,
     inline,
     substitute_reads,
     substitute_variables,
@@ -124,7 +126,6 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     assert matched is not None
     factors = Expander(program, fused.inlined, {})
     stages: list[Stage] = []
-    fed: list[str] = []
     kept: list[Store] = []
     scores = None
     for feeding in group.feeding:
@@ -132,7 +133,6 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
         if group.scores is not None:
             scores = _scores(program, fused, group, feeding, stages, handlers)
         rows = _feed(feeding, group)
-        fed.append(rows.tensor)
         made = Rows(program, fused.inlined, feeding, row_values(feeding, group), handlers)
         factors.handlers[rows.tensor] = made.read
         stages.extend(made.stages())
@@ -142,8 +142,9 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     stores = _epilogue(program, fused, group, outputs, {})
     parts = tuple(_part(program, fused, group, sibling) for sibling in group.siblings)
     contraction = Contraction(
-        matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores, tuple(fed)
-    )
+        matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores,
+        _elements_of(matched.a),
+    )  # fmt: skip
     every = (*stores, *(s for part in parts for s in part.stores), *kept)
     return Kernel("", "contraction", group.space, every, (), contraction, parts)
 
@@ -214,6 +215,17 @@ def _part(program: Program, fused: Fused, group: Group, sibling: Group) -> Part:
     outputs = [m.tensor for m in sibling.members if m.tensor in fused.stored and m.tensor in sibling.coordinates]
     b = Expander(program, fused.inlined, {}).expand(other.b)
     return Part(other.n, substitute_variables(b, renamed), _epilogue(program, fused, sibling, outputs, renamed))
+
+
+def _elements_of(factor: Expr) -> tuple[str, ...]:
+    """The tensors whose elements a factor is, none where it computes something of its own."""
+    match factor:
+        case Read(tensor=tensor):
+            return (tensor,)
+        case Select(then=then, otherwise=Const()):
+            return _elements_of(then)
+        case _:
+            return ()
 
 
 def _feed(rows: Group, reader: Group) -> Read:

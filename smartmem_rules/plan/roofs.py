@@ -62,7 +62,7 @@ class Roofs:
             / (tile.warp_rows * tile.warp_columns)
         )
         stored = groups * (depth + inner) * (tile.rows * left + tile.columns * right)
-        read = groups * (depth + inner) * (tile.rows + tile.columns) * demand.element
+        read = groups * (depth + inner) * (tile.rows * demand.taps + tile.columns) * demand.element
         if demand.row_bytes and not demand.inner:
             read += groups * tile.rows * depth * demand.element  # statistics of the rows
         # the last round of work-groups leaves units idle

@@ -23,6 +23,7 @@ from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.plan.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.tensor.expr import (
     Read,
+    Reduce,
     TensorType,
     free_variables,
     tensors_read,
@@ -270,7 +271,8 @@ class Scheduler:
         return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
 
     def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
-        return replace(_demand(kernel, c), element=storage_dtype(self.storage).itemsize)
+        taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
+        return replace(_demand(kernel, c), element=storage_dtype(self.storage).itemsize, taps=taps)
 
     def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""

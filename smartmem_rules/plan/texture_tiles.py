@@ -49,18 +49,25 @@ class TextureTiles:
         tile = next((s for s in schedules if s.template == "tile"), None)
         if tile is None or kernel.parts or (kernel.contraction is not None and kernel.contraction.stages):
             return False
+        if demand.taps > 1:
+            return False
         in_registers = self.roofs.registers(tile.rows[0], tile.columns[0], demand)
         return in_registers < FAVOUR * self.roofs.group(choice.tile, demand)
 
     def _types(self, kernel: Kernel, c: Contraction, tensors: Mapping[str, Stored]) -> tuple[str, str]:
         """The elements of both factors in local memory: halves where they are, or would be, halves in memory."""
         inner = () if c.scores is None else (c.scores,)
-        # rows that are made on chip are as they would be if they were stored
-        rows = self.storage == "float16" and not self.wide.intersection(c.fed) if c.fed else self._half(c.a, tensors)
-        left = rows and all(self._half(s.a, tensors) for s in inner)
+        # what is computed on chip is as it would be if it were stored
+        made = bool(c.fed) and all(self._as_half(name, tensors) for name in c.fed)
+        left = (made or self._half(c.a, tensors)) and all(self._half(s.a, tensors) for s in inner)
         factors = (c.b, *(p.b for p in kernel.parts), *(s.b for s in inner))
         right = all(self._half(factor, tensors) for factor in factors)
         return "half" if left else "float", "half" if right else "float"
+
+    def _as_half(self, tensor: str, tensors: Mapping[str, Stored]) -> bool:
+        if tensor in tensors:
+            return tensors[tensor].storage == "float16"
+        return self.storage == "float16" and tensor not in self.wide
 
     def _half(self, factor: Expr, tensors: Mapping[str, Stored]) -> bool:
         read = tensors_read(factor)
