@@ -78,7 +78,7 @@ MARGIN = 4
 def _exceeding(graph: Graph, base: RuleBase, profile: Profile, request: Request, target: Target) -> set[str]:
     """Tensors whose values halves would not hold: seen in one run in single precision, where there is a device."""
     from smartmem_rules.plan.build import finish, prepare
-    from smartmem_rules.plan.schedule import LARGEST_HALF
+    from smartmem_rules.plan.packing import LARGEST_HALF
     from smartmem_rules.runtime.executor import Executor
     from smartmem_rules.runtime.feeds import random_feeds
 

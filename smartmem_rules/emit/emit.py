@@ -13,10 +13,17 @@ from smartmem_rules.emit.reduction import emit_reduction
 from smartmem_rules.emit.rows import emit_rows
 from smartmem_rules.emit.scan import emit_scan
 from smartmem_rules.emit.tile import emit_tile
+from smartmem_rules.emit.winograd import emit_winograd
 from smartmem_rules.plan.model import Kernel, Source, Stored
 
 FORMS = {"pointwise": emit_pointwise, "reduction": emit_reduction, "scan": emit_scan}
-CONTRACTIONS = {"panel": emit_panel, "rows": emit_rows, "tile": emit_tile, "group": emit_group}
+CONTRACTIONS = {
+    "panel": emit_panel,
+    "rows": emit_rows,
+    "winograd": emit_winograd,
+    "tile": emit_tile,
+    "group": emit_group,
+}
 
 
 def emit(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from smartmem_rules.emit.access import Access
+from smartmem_rules.emit.interior import interior
 from smartmem_rules.emit.primitives import apply, combine, compute_type, identity, is_float, literal, narrowed
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.tensor.expr import (
@@ -84,7 +85,7 @@ class Team:
 
 
 WINDOW = 7
-"""Turns of a loop that GPUs take at once: its loads are then under way together."""
+"""Turns of a loop that are written out: on GPUs, whose loads are then under way together, and inside of images."""
 
 
 def shared_loop(extents: list[int], size: int) -> int:
@@ -109,6 +110,8 @@ class Expressions:
         self.tables: dict[tuple[int, ...], str] = {}
         self.team: Team | None = None
         self.unrolls = False
+        self.splits_borders = False
+        self._is_interior = False
         self.table_name = "table"
         self._names: dict[Var, str] = {}
         self._temporaries = 0
@@ -139,6 +142,8 @@ class Expressions:
     @contextmanager
     def loop(self, var: Var, head: str | None = None) -> Iterator[None]:
         name = self.name(var)
+        if head is None and self._is_interior and surely_at_most(var.extent, WINDOW):
+            self.writer.line("#pragma unroll")
         with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
             yield
 
@@ -300,6 +305,24 @@ class Expressions:
                 self.writer.line(f"{name} = {self.spread(value, expr.dtype, width) if width > 1 else value.text};")
         return Value(name, width)
 
+    def border_and_interior(self, expr: Expr, inner: tuple[Var, ...]) -> Iterator[Expr]:
+        """The expression in a C block for windows inside what they read, then in one for those at a border.
+
+        Where there is no such difference, the expression alone. What the caller writes between two turns of the
+        iteration stands inside the block.
+        """
+        found = interior(expr, inner) if self.splits_borders else None
+        if found is None:
+            yield expr
+            return
+        self.splits_borders, self._is_interior = False, True
+        with self.scope(f"if ({self.condition(found.test)})"):
+            yield found.body
+        self._is_interior = False
+        with self.scope("else"):
+            yield expr
+        self.splits_borders = True
+
     # --- reductions ---
 
     @contextmanager
@@ -327,7 +350,8 @@ class Expressions:
     def _plain_reduce(self, expr: Reduce, lane: Var | None) -> Value:
         width = 1 if lane is None else lane.extent
         name = self._accumulator(expr, width)
-        self._loops(expr.variables, lambda: self._step(expr, name, expr.body, lane, width))
+        for body in self.border_and_interior(expr.body, expr.variables if lane is None else (*expr.variables, lane)):
+            self._loops(expr.variables, lambda body=body: self._step(expr, name, body, lane, width))  # type: ignore[misc]
         return Value(self._across_team(expr, name), width)
 
     def _loops(self, variables: tuple[Var, ...], body: Callable[[], None]) -> None:
@@ -368,6 +392,12 @@ class Expressions:
         return name
 
     def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
+        if expr.kind == "sum" and expr.dtype == "float32" and isinstance(body, Apply) and body.function == "mul":
+            # in one expression, which OpenCL lets the compiler contract
+            factors = [self.value(a, lane) for a in body.arguments]
+            texts = [self.spread(f, expr.dtype, width) if width > 1 else f.text for f in factors]
+            self.writer.line(f"{name} += {' * '.join(texts)};")
+            return
         value = self.value(body, lane)
         text = self.spread(value, expr.dtype, width) if width > 1 else value.text
         self.writer.line(f"{name} = {narrowed(combine(expr.kind, name, text, expr.dtype, width), expr.dtype)};")

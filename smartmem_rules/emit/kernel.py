@@ -124,6 +124,7 @@ class Emission:
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width)
         self.expressions.unrolls = not self.target.is_cpu
+        self.expressions.splits_borders = self.target.is_cpu
         if self.target.inside:
             self.expressions.table_name = "smr_part_table"
 
@@ -202,8 +203,8 @@ class Emission:
         return read
 
     def _fill(self, stage: Stage, name: str, space: str) -> None:
-        def element(values: dict[Var, Index], lane: Var | None) -> None:
-            value = self.expressions.value(substitute_variables(stage.body, values), lane)
+        def element(body: Expr, values: dict[Var, Index], lane: Var | None) -> None:
+            value = self.expressions.value(substitute_variables(body, values), lane)
             position = Index(0)
             for var in stage.axes:
                 position = add(scale(position, var.extent), values.get(var, variable(var)))
@@ -221,8 +222,16 @@ class Emission:
     def over(self, axes: tuple[Var, ...], body: Expr, element: Any) -> None:
         """Loops over the axes, the last in vectors where the elements lie side by side and the rest one by one.
 
-        The members of a team divide one of the loops.
+        The members of a team divide one of the loops. Where no element has to ask for the border of what it reads,
+        CPUs take loops of their own.
+
+        Args:
+            element: called with the body, the values of the axes, and the lane if the elements are those of a vector.
         """
+        for place in self.expressions.border_and_interior(body, axes):
+            self._over(axes, place, lambda values, lane, place=place: element(place, values, lane))
+
+    def _over(self, axes: tuple[Var, ...], body: Expr, element: Any) -> None:
         team = self.expressions.team
         if not axes:
             self.once(lambda: element({}, None))
@@ -277,7 +286,9 @@ class Emission:
             return
         whole, rest = divmod(axis.extent, self.width)
         lane, block = Var("lane", self.width), Var(f"{axis.name}_block", whole)
-        with loop(block):
+        name = self.expressions.name(block)
+        turns = team.head(name, whole) if team else f"for (int {name} = 0; {name} < {whole}; ++{name})"
+        with self.expressions.loop(block, turns):
             element({axis: add(scale(whole_index(block), self.width), variable(lane))}, lane)
         if rest:
             tail = Var(f"{axis.name}_tail", rest)

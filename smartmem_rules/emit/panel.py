@@ -10,8 +10,8 @@ from smartmem_rules.emit.access import consecutive, offset
 from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
+from smartmem_rules.plan.factors import PackedPanel
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
-from smartmem_rules.plan.schedule import PackedPanel
 from smartmem_rules.plan.sizing import INNER_COLUMNS
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
@@ -49,6 +49,8 @@ class Panel:
         self.emission = Emission(kernel, target, tensors, 8)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
+        # of the right factor as it is packed
+        self.right_rows = self.k_count
         self.batch = Var("batch", math.prod(v.extent for v in self.contraction.batch))
         self.row = Var("row", self.m_count)
 
@@ -139,9 +141,9 @@ class Panel:
                 self.emission.stage(Stage(stage.name, stage.axes, body, stage.dtype))
             here = substitute_variables(a, values)
 
-            def element(at: dict[Var, Index], lane: Var | None) -> None:
+            def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
                 place = add(scale(variable(local), k_count), _position(k, at))
-                value = expressions.value(substitute_variables(here, at), lane)
+                value = expressions.value(substitute_variables(body, at), lane)
                 if lane is None:
                     writer.line(f"{panel}[{expressions.index(place)}] = {value.text};")
                 else:
@@ -214,8 +216,8 @@ class Panel:
         writer.line(f"float {name}[{largest(tiles * k_count) * columns}];")
         b = substitute_variables(factor, self.values(None))
 
-        def element(at: dict[Var, Index], lane: Var | None) -> None:
-            value = expressions.value(substitute_variables(b, at), lane)
+        def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
+            value = expressions.value(substitute_variables(body, at), lane)
             column = at.get(n, variable(n))
             within = add(scale(_position(k, at), columns), column % columns)
             place = add(scale(column // columns, k_count * columns), within)
@@ -298,7 +300,7 @@ class Columns:
             self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
             return
         parameter = panel.emission.accesses[packed.name].parameter
-        per_tile = panel.k_count * self.columns
+        per_tile = panel.right_rows * self.columns
         batches = self._batch(packed)
         prefix = f"({panel.emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
         start = f"{parameter} + ({prefix}tile) * {per_tile}"

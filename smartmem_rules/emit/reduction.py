@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
@@ -114,7 +115,9 @@ def _write_row(emission: Emission, store: Store) -> None:
     if access.is_image:
         _write_texels(emission, store, axes)
     else:
-        emission.over(axes, store.value, lambda values, lane: emission.store(store, values, lane))
+        emission.over(
+            axes, store.value, lambda body, values, lane: emission.store(replace(store, value=body), values, lane)
+        )
 
 
 def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
@@ -44,7 +45,11 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
 
 def _alone(emission: Emission, store: Store) -> None:
     with emission.expressions.scope(""):
-        emission.over(store.local, store.value, lambda values, lane: emission.store(store, values, lane))
+        emission.over(
+            store.local,
+            store.value,
+            lambda body, values, lane: emission.store(replace(store, value=body), values, lane),
+        )
 
 
 def _together(emission: Emission, store: Store) -> None:

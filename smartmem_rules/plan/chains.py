@@ -13,10 +13,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.plan.accounting import expressions
+from smartmem_rules.plan.launch_costs import LaunchCosts
 from smartmem_rules.plan.model import Kernel, Stage, Store
 from smartmem_rules.plan.places import Written, written
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, register_rows, sizes_of
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, sizes_of
+from smartmem_rules.plan.winograd_sizes import filters_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.tensor.ranges import largest
@@ -51,15 +53,16 @@ def chain(
     types: Mapping[str, TensorType],
     constants: Collection[str],
     rules: tuple[FusionRule | None, FusionRule | None],
-    schedule: ContractionSchedule,
+    schedules: Sequence[ContractionSchedule],
     machine: Machine,
 ) -> list[Kernel]:
     """Join kernels into chains where that is legal and costs no time; the rest stays as it is.
 
     Args:
+        schedules: those of the level, one of the panel template among them.
         rules: of chains over rows and of chains over whole batches; None where the level has none.
     """
-    return _Chains(kernels, types, constants, rules, schedule, machine).run()
+    return _Chains(kernels, types, constants, rules, schedules, machine).run()
 
 
 class _Chains:
@@ -69,15 +72,17 @@ class _Chains:
         types: Mapping[str, TensorType],
         constants: Collection[str],
         rules: tuple[FusionRule | None, FusionRule | None],
-        schedule: ContractionSchedule,
+        schedules: Sequence[ContractionSchedule],
         machine: Machine,
     ) -> None:
         self.kernels = kernels
         self.types = types
         self.constants = constants
         self.rules = rules
-        self.schedule = schedule
+        self.schedules = schedules
+        self.schedule = next(s for s in schedules if s.template == "panel")
         self.machine = machine
+        self.costs = LaunchCosts(self.schedule, machine)
         self.owner: dict[str, Chain] = {}
         self.users: dict[str, list[Kernel]] = {}
         for kernel in kernels:
@@ -100,6 +105,8 @@ class _Chains:
         sizes = sizes_of(kernel, self.schedule, self.constants)
         if sizes is None:
             return Chain([kernel])
+        filters = filters_of(kernel, self.schedules, self.schedule, sizes.constant)
+        sizes = replace(sizes, filters=filters)
         found = Chain([kernel], sizes.batch, sizes.m, not sizes.constant, [sizes])
         self._note_writes(found, kernel)
         return found
@@ -199,21 +206,22 @@ class _Chains:
         made = {t for k in source.kernels for t in k.writes} & set(last.reads)
         written = sum(4 * largest(self.types[t].elements) for t in made)
         saved = written / (self.machine.bandwidth * self.machine.units)
-        apart = self._time(source, source.sizes, source.block_rows) + self._alone(sizes[-1]) + saved
+        apart = self.costs.together(source.sizes, source.block_rows, source.whole) + self.costs.alone(sizes[-1]) + saved
         allowed = apart * (1 + rule.tolerance / 100)
         if source.whole:
             # a work-item has the scratch memory of one kernel after the other
             if any(s.most < s.m_count for s in sizes) or batches < self.machine.units:
                 return None
-            return m if self._time(source, sizes, m) <= allowed else None
+            return m if self.costs.together(sizes, m, True) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
         rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
-        # every block reads all right factors; `_time` counts that, the rule may bound it
+        # every block reads all right factors; `LaunchCosts` counts that, the rule may bound it
         if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
             return None
         fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
         counts = range(fewest, max(fewest, finest) + 1)
-        together, block = min((self._time(source, sizes, -(-m // n)), -(-m // n)) for n in counts)
+        blocks = {-(-m // n) for n in counts} | {b for s in sizes for f in s.filters for b in f.blocks if b <= rows}
+        together, block = min((self.costs.together(sizes, b, False), b) for b in blocks)
         return block if together <= allowed else None
 
     def _inner_row_bytes(self, kernels: list[Kernel], rows: int) -> int:
@@ -221,36 +229,6 @@ class _Chains:
         made = {t for k in kernels for t in k.writes}
         read = {t for k in kernels for t in k.reads}
         return sum(4 * -(-largest(self.types[t].elements) // rows) for t in made & read)
-
-    def _time(self, source: Chain, sizes: list[Sizes], block: int) -> float:
-        """Nanoseconds of a launch of all kernels in blocks of so many rows."""
-        if len(sizes) == 1:
-            return self._alone(sizes[0])
-        if source.whole:
-            items = sizes[0].batch_count
-            work = sum(s.operations / s.batch_count for s in sizes)
-        else:
-            m = sizes[0].m_count
-            items = sizes[0].batch_count * -(-m // block)
-            # the peak was measured with the largest register block
-            largest = max(self.schedule.rows)
-            rows = register_rows(self.schedule, block)[2] * largest / (largest + self.schedule.step_overhead)
-            work = sum(s.operations / (s.batch_count * s.m_count) for s in sizes) * rows
-        weights = sum(s.right_bytes for s in sizes) / self.machine.bandwidth
-        return self.machine.launch + self._rounds(items) * (work * self.machine.units / self.machine.peak + weights)
-
-    def _alone(self, sizes: Sizes) -> float:
-        """Nanoseconds of a kernel by itself, its work balanced over the device."""
-        block = max(1, min(sizes.most, sizes.m_count, self.schedule.smallest_block))
-        blocks = -(-sizes.m_count // block) * sizes.batch_count
-        items = max(blocks, self.schedule.items)
-        work = sizes.operations / items * self.machine.units / self.machine.peak
-        weights = blocks / items * sizes.right_bytes / self.machine.bandwidth
-        return self.machine.launch + self._rounds(items) * (work + weights)
-
-    def _rounds(self, items: int) -> float:
-        """How often the device takes new work-items; a unit that is late keeps the others waiting for half a round."""
-        return -(-items // self.machine.units) + 0.5
 
     # --- results ---
 

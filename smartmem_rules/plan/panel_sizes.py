@@ -23,6 +23,8 @@ class PanelSizes:
     columns: int
     block_rows: int
     tiles_per_block: int
+    outputs: int = 1
+    """Of a tile along each axis; more than one is another template's (`plan.winograd_sizes`)."""
 
     def choice(self) -> dict[str, int]:
         """As the database of tuned sizes holds them."""
@@ -120,6 +122,11 @@ class PanelProblem:
             if sizes is not None and sizes.rows * sizes.columns <= self.s.most_sums:
                 found.setdefault(sizes)
         return list(found)
+
+    @property
+    def right_bytes(self) -> int:
+        """Bytes of the right factors."""
+        return 4 * self.k * sum(self.extents) * self.batch
 
     def estimate(self, sizes: PanelSizes, units: int = 2) -> float:
         """Relative time: staging and register blocks of one work-item, times the turns that the cores take.

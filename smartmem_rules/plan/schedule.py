@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.factors import Packer
 from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
-from smartmem_rules.plan.layouts import ImageLimits
-from smartmem_rules.plan.model import Contraction, Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.layout_rules import ImageLimits
+from smartmem_rules.plan.model import Contraction, Kernel, PlanError, Stored, row_major
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.plan.row_arrays import row_bytes
 from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors
+from smartmem_rules.plan.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.tensor.expr import (
-    Equation,
-    Expr,
     Read,
     TensorType,
     free_variables,
-    substitute_variables,
     tensors_read,
     walk,
 )
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.interpret import evaluate_equations
-from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 ELEMENTWISE = ("pointwise", "reduction")
@@ -66,14 +63,6 @@ def element_schedules(schedules: Mapping[str, Block], kind: str, memory: str) ->
     return chosen
 
 
-@dataclass(frozen=True)
-class PackedPanel:
-    """A packed constant factor: the tensor that holds it and the batch variables that it depends on."""
-
-    name: str
-    batch: tuple[Var, ...]
-
-
 class Scheduler:
     """Gives every contraction its schedule and packs the constant factors.
 
@@ -102,12 +91,11 @@ class Scheduler:
         self.constants = constants
         self.tensors = tensors
         self.storage = storage
-        self.limits = limits
         self.local_memory = local_memory
         self.units = units
         self.choices = choices or {}
         self.elementwise = elementwise or {}
-        self._packed: dict[tuple[object, ...], str] = {}
+        self.packer = Packer(constants, tensors, storage, limits)
 
     def schedule(self, kernel: Kernel) -> None:
         c = kernel.contraction
@@ -123,7 +111,11 @@ class Scheduler:
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
         for schedule in self.schedules:
+            if schedule.template == "winograd":
+                continue
             if schedule.template == "panel":
+                if self._winograd(kernel, c, schedule, constant, choice):
+                    return
                 if self._panel(kernel, c, schedule, constant, choice):
                     return
             elif schedule.template == "group":
@@ -152,15 +144,23 @@ class Scheduler:
             return [{"items": n} for n in (own_items, *(v for v in values if v != own_items))] if values else []
         if c is None or schedule is None:
             return []
-        if schedule.template == "panel":
+        if schedule.template in ("panel", "winograd"):
+            schedule = next(s for s in self.schedules if s.template == "panel")
             problem = PanelProblem(replace(own, schedule={}), c, schedule, own.schedule["packed"] != [None])
             found = [sizes.choice() for sizes in ranked(problem, units)]
+            found += self._filtered_space(kernel, c, units)
         elif schedule.template == "group":
             found = [choice.sizes() for choice in self._groups(schedule, _demand(own, c), units)]
         else:
             return []
         first = {name: own.schedule[name] for name in found[0]} if found else {}
         return [first, *(choice for choice in found if choice != first)] if found else []
+
+    def _filtered_space(self, kernel: Kernel, c: Contraction, units: int) -> list[dict[str, int]]:
+        constant = is_constant(c.b, self.constants)
+        problems = self._transforms(kernel, c, constant)
+        found = [(problem.estimate(z, units), z.choice()) for problem in problems for z in problem.space()]
+        return [choice for _, choice in sorted(found, key=lambda one: one[0])]
 
     # --- order of the reduction ---
 
@@ -185,10 +185,10 @@ class Scheduler:
         sizes = problem.default()
         if sizes is None:
             return False
-        if choice is not None:
+        if choice is not None and choice.get("outputs", 1) == 1:
             sizes = problem.legal(choice) or sizes
         factors, columns = right_factors(kernel), sizes.columns
-        packed = [self._pack_panel(n, b, c, columns) for n, b in factors] if constant else [None]
+        packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
             "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
             "tail": problem.tail(sizes), "packed": packed,
@@ -198,20 +198,33 @@ class Scheduler:
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
         return True
 
-    def _pack_panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
-        """The constant factor as tiles of columns, the reduction running inside a tile."""
-        batch = tuple(v for v in c.batch if v in free_variables(factor))
-        tiles = -(-n.extent // columns)
-        key = ("panel", _canonical(factor, (*batch, *c.k, n)), columns)
-        name = self._packed.get(key)
-        if name is None:
-            values = self._evaluate(factor, (*batch, n, *c.k))
-            flat = values.reshape(count(batch), n.extent, count(c.k))
-            padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
-            padded[:, : n.extent] = flat
-            packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
-            name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
-        return PackedPanel(name, batch)
+    def _winograd(
+        self, kernel: Kernel, c: Contraction, panel: ContractionSchedule, constant: bool, choice: Choice | None
+    ) -> bool:
+        """A convolution by Winograd's filtering where that is cheaper than by the panel template, or was tuned so."""
+        problems = self._transforms(kernel, c, constant)
+        if choice is not None:
+            found = tuned(problems, choice)
+        else:
+            found = paying(problems, PanelProblem(kernel, c, panel, constant), self.units)
+        if found is None:
+            return False
+        self._transformed(kernel, *found)
+        return True
+
+    def _transforms(self, kernel: Kernel, c: Contraction, constant: bool) -> list[WinogradProblem]:
+        found = (WinogradProblem.of(kernel, c, s, constant) for s in self.schedules if s.template == "winograd")
+        return [problem for problem in found if problem is not None]
+
+    def _transformed(self, kernel: Kernel, problem: WinogradProblem, sizes: WinogradSizes) -> None:
+        factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
+        packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
+        kernel.schedule = {
+            "template": "winograd", "name": problem.s.name, **sizes.choice(), "tail": problem.tail(sizes),
+            "packed": packed, "windows": windows, "transform": transform,
+        }  # fmt: skip
+        account_reads(kernel, skip_right=True)
+        kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))
 
     # --- the template of work-groups ---
 
@@ -227,7 +240,7 @@ class Scheduler:
         if not choices:
             return False
         choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
-        packed = self._pack_columns(kernel, c, choice.tile.columns) if constant else None
+        packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
         kernel.schedule = {"template": "group", "name": s.name, **choice.sizes(), "packed": packed}
         if packed is not None:
             account_reads(kernel, skip_right=True)
@@ -253,21 +266,6 @@ class Scheduler:
         kernel.schedule |= {"partials": partials, "arrivals": arrivals}
         kernel.writes = (*kernel.writes, partials, arrivals)
 
-    def _pack_columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
-        """The constant factors side by side, one row for each step of the reduction, each filled up to whole tiles."""
-        factors = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
-        batch = tuple(v for v in c.batch if any(v in free_variables(b) for _, b in factors))
-        key = ("columns", tuple(_canonical(b, (*batch, *c.k, n)) for n, b in factors), width)
-        name = self._packed.get(key)
-        if name is None:
-            blocks = []
-            for n, b in factors:
-                values = self._evaluate(b, (*batch, *c.k, n)).reshape(-1, n.extent)
-                blocks.append(np.pad(values.astype(np.float32), ((0, 0), (0, -n.extent % width))))
-            flat = np.concatenate(blocks, axis=1)
-            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
-        return PackedPanel(name, batch)
-
     # --- the tile template ---
 
     def _tile(self, kernel: Kernel, c: Contraction, s: ContractionSchedule, constant: bool) -> None:
@@ -277,65 +275,12 @@ class Scheduler:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
         axes = (*batch, *c.k, c.n)
-        key = ("tile", _canonical(c.b, axes))
-        name = self._packed.get(key)
-        if name is None:
-            values = self._evaluate(c.b, axes)
-            flat = values.reshape(count((*batch, *c.k)), c.n.extent)
-            name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
+        name = self.packer.matrix(c.b, axes)
         position = Index(0)
         for var in axes[:-1]:
             position = add(scale(position, var.extent), variable(var))
         kernel.contraction = replace(c, b=Read(name, (position, variable(c.n)), "float32"))
         account_reads(kernel)
-
-    def _weight_layout(self, b: Expr, shape: tuple[int, ...]) -> Layout:
-        if self.limits is not None and any(self.tensors[t].layout.memory == "image" for t in tensors_read(b)):
-            layout = Layout("image", (0, 1), 1)
-            width, height = layout.image_size(shape)
-            if width <= self.limits.width and height <= self.limits.height:
-                return layout
-        return row_major(2)
-
-    # --- constants ---
-
-    def _evaluate(self, expr: Expr, axes: tuple[Var, ...]) -> np.ndarray:
-        type_ = TensorType(expr.dtype, tuple(v.extent for v in axes))
-        needed = {t: self.constants[t] for t in tensors_read(expr)}
-        return evaluate_equations([Equation("packed", axes, expr, type_)], needed)["packed"]
-
-    def _keep(self, factor: Expr, key: tuple[object, ...], values: np.ndarray, layout: Layout) -> str:
-        name = f"{tensors_read(factor)[0]}@{len(self._packed)}"
-        self._packed[key] = name
-        type_ = TensorType("float32", values.shape)
-        storage = self.storage if holds(self.storage, values) else "float32"
-        packed = pack(values, layout, storage)
-        self.tensors[name] = Stored(name, type_, layout, "constant", storage, packed)
-        return name
-
-
-LARGEST_HALF = 65504.0
-
-
-def holds(storage: str, values: np.ndarray) -> bool:
-    """Whether no finite value becomes infinite when it is stored."""
-    return storage != "float16" or not np.any(np.isfinite(values) & (np.abs(values) > LARGEST_HALF))
-
-
-def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
-    """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
-    dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
-    if layout.memory == "buffer":
-        return np.ascontiguousarray(values.transpose(layout.order) if values.ndim else values).astype(dtype).reshape(-1)
-    width, height = layout.image_size(values.shape)
-    if layout.order and layout.lane_axis is None:
-        texels = np.zeros((values.size, 4), dtype)
-        texels[:, 0] = values.transpose(layout.order[:-1]).reshape(-1)
-        return texels.reshape(height, width, 4)
-    ordered = values.transpose(layout.order) if values.ndim else values.reshape(1)
-    rest = -ordered.shape[-1] % 4
-    padded = np.pad(ordered, [(0, 0)] * (ordered.ndim - 1) + [(0, rest)])
-    return np.ascontiguousarray(padded).astype(dtype).reshape(height, width, 4)
 
 
 def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule], local_memory: int) -> set[str]:
@@ -354,8 +299,3 @@ def _demand(kernel: Kernel, c: Contraction) -> Demand:
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
-
-
-def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:
-    """The expression with its axes renamed, so that equal factors are packed once."""
-    return substitute_variables(expr, {v: variable(Var(f"axis{i}", v.extent)) for i, v in enumerate(axes)})

@@ -10,6 +10,7 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import GroupTile, GroupTimes
 from smartmem_rules.plan.model import Contraction, Kernel
+from smartmem_rules.plan.winograd import Transform, transform_of
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
@@ -38,10 +39,17 @@ class ContractionSchedule:
     column_overhead: float
     most_sums: int
     spaces: Mapping[str, tuple[int, ...]]
+    transform: Transform | None
+    transform_step: float
+    weights_byte: float
 
     @staticmethod
     def of(block: Block) -> ContractionSchedule:
         entries = {e.key: e.values for e in block.entries}
+        rows = {
+            key: [tuple(float(v) for v in e.values) for e in block.entries if e.key == key]
+            for key in ("input", "weights", "weights_over", "output")
+        }
         numbers = {k: int(v[0]) for k, v in entries.items() if v and isinstance(v[0], int)}
         return ContractionSchedule(
             block.name,
@@ -63,6 +71,9 @@ class ContractionSchedule:
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),
             {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
+            transform_of(rows),
+            float(entries.get("transform_step", (0.0,))[0]),
+            float(entries.get("weights_byte", (0.0,))[0]),
         )
 
 
@@ -75,12 +86,27 @@ class Machine:
         peak: scalar operations a nanosecond of all units (GFLOP/s).
         bandwidth: bytes a nanosecond that one unit reads (GB/s).
         launch: nanoseconds of an enqueue.
+        late_unit: the part of a round of work-items for which a unit that is late keeps the others waiting.
     """
 
     units: int
     peak: float
     bandwidth: float
     launch: float
+    late_unit: float = 0.0
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a convolution demands where whole rows of tiles are filtered (`plan.winograd`).
+
+    Attributes:
+        blocks: scalar operations that take as long, by the rows of a work-item's block; others cannot be filtered.
+        right_bytes: bytes of the transformed weights.
+    """
+
+    blocks: Mapping[int, float]
+    right_bytes: int
 
 
 @dataclass(frozen=True)
@@ -92,6 +118,7 @@ class Sizes:
         constant: whether all right factors were packed before.
         right_bytes: bytes of the right factors of one batch.
         operations: scalar operations of the whole kernel.
+        filters: other ways to compute it, for certain blocks of rows.
     """
 
     batch: tuple[Var, ...]
@@ -100,6 +127,7 @@ class Sizes:
     constant: bool
     right_bytes: int
     operations: int
+    filters: tuple[Filter, ...] = ()
 
     @property
     def batch_count(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from smartmem_rules.plan.build import Variant
 from smartmem_rules.plan.model import Kernel, Plan, Stored
-from smartmem_rules.plan.schedule import pack
+from smartmem_rules.plan.packing import pack
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError

@@ -1,0 +1,78 @@
+{% from "entry.cl" import entry %}
+{% from "register_block.cl" import accumulate %}
+{% from "winograd_transform.cl" import transform %}
+{% macro products(first, last, rows, right_space) %}
+            for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
+{{ accumulate(rows, columns, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), right_space) }}
+{% for i in range(rows) %}
+                if (r + {{ i }} < row_count) {
+{% for j in range(columns // 8) %}
+                    *(smr_float8*)(sums + (point * {{ most_tiles }} + r + {{ i }}) * {{ columns }} + {{ j * 8 }}) = c{{ i }}_{{ j }};
+{% endfor %}
+                }
+{% endfor %}
+            }
+{% endmacro %}
+// Convolutions with windows of {{ taps }} x {{ taps }} and stride 1 by Winograd's minimal filtering, for CPUs:
+// {{ points * points }} products for each channel make a tile of {{ outputs }} x {{ outputs }} outputs. A work-item owns whole rows of tiles
+// and a range of columns.
+//   1. tiles of the left factor are transformed (B^T d B), eight channels at a time;
+//   2. the right factor was transformed when the plan was made; at each of the {{ points * points }} points the tiles are the rows
+//      of a product with register blocks of {{ rows }} x {{ columns }};
+//   3. the sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
+
+{{ entry(inside, parameters, tables, shared) }}
+    const int column_block = item % {{ column_blocks }};
+    const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
+    const int {{ batch }} = item / {{ column_blocks * row_blocks }};
+    const int first_row = row_block * {{ block_rows }};
+    const int first_strip = first_row / {{ outputs * width }};
+    const int row_count = (min({{ block_rows }}, {{ m }} - first_row) + {{ outputs * width - 1 }}) / {{ outputs * width }} * {{ across }};
+    float transformed[{{ points * points * most_tiles * k }}];
+    for (int t = 0; t < row_count; ++t) {
+        const int {{ strip }} = first_strip + t / {{ across }};
+        const int {{ place }} = t % {{ across }};
+{{ body }}
+    }
+    const int first_tile = column_block * {{ tiles_per_block }};
+    const int last_tile = first_tile + {{ tiles_per_block }};
+    float sums[{{ points * points * most_tiles * columns }}];
+{% for part in parts %}
+    for (int tile = max(first_tile - {{ part.first }}, 0); tile < min(last_tile - {{ part.first }}, {{ part.tiles }}); ++tile) {
+        {{ part.pointer.replace("right =", "weights =") }}
+        for (int point = 0; point < {{ points * points }}; ++point) {
+            {{ part.space }}const float* right = weights + point * {{ k * columns }};
+{{ products(0, "row_count" if not tail else "min(row_count, %d)" % (most_tiles - tail), rows, part.space) -}}
+{% if tail %}
+{{ products(most_tiles - tail, "row_count", tail, part.space) -}}
+{% endif %}
+        }
+        for (int t = 0; t < row_count; ++t) {
+            float8 result[{{ outputs * outputs * columns // 8 }}];
+            for (int j = 0; j < {{ columns // 8 }}; ++j) {
+                float8 half_done[{{ outputs * points }}];
+                const float* sum = sums + t * {{ columns }} + j * 8;
+                for (int v = 0; v < {{ points }}; ++v) {
+{% for u in range(points) %}
+                    const float8 m{{ u }} = *(const smr_float8*)(sum + ({{ u * points }} + v) * {{ most_tiles * columns }});
+{% endfor %}
+                    {{ transform(output, "m", "half_done[ROW * %d + v]"|format(points))|indent(20) }}
+                }
+                for (int i = 0; i < {{ outputs }}; ++i) {
+{% for v in range(points) %}
+                    const float8 m{{ v }} = half_done[i * {{ points }} + {{ v }}];
+{% endfor %}
+                    {{ transform(output, "m", "result[(i * %d + ROW) * %d + j]"|format(outputs, columns // 8))|indent(20) }}
+                }
+            }
+            const int y = (first_strip + t / {{ across }}) * {{ outputs }}, x = t % {{ across }} * {{ outputs }};
+            for (int i = 0; i < {{ outputs * outputs }}; ++i) {
+                if (y + i / {{ outputs }} >= {{ height }} || x + i % {{ outputs }} >= {{ width }}) continue;
+                const int {{ row }} = (y + i / {{ outputs }}) * {{ width }} + x + i % {{ outputs }};
+                const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
+{{ part.epilogue }}
+            }
+        }
+    }
+{% endfor %}
+}

@@ -1,0 +1,2 @@
+{% from "winograd_transform.cl" import transform %}
+{{ transform(matrix, operands, target) -}}

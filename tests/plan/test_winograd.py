@@ -1,0 +1,173 @@
+"""Convolutions by Winograd's filtering: the matrices, which convolutions qualify, results and their rounding."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.plan.build import Planning, finish
+from smartmem_rules.plan.kernel_key import kernel_key
+from smartmem_rules.plan.model import Kernel
+from smartmem_rules.plan.sizing import ContractionSchedule
+from smartmem_rules.plan.winograd import Transform
+from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.executor import Executor
+from tests.plan.models import Array, Node, model, normal
+from tests.plan.programs import rules
+
+UNIT = 2.0**-24
+SCHEDULES = {s.name: s for s in map(ContractionSchedule.of, rules().schedules.values()) if s.template == "winograd"}
+
+
+def transform(name: str) -> Transform:
+    found = SCHEDULES[name].transform
+    assert found is not None
+    return found
+
+
+def planned(
+    nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Array], dtype: str = "float32"
+) -> Planning:
+    proto = model(nodes, feeds, "y", constants)
+    return make_planning(Request(proto, (), "pocl", "smartmem", dtype, "buffer", (), {}))[0]
+
+
+def choices(planning: Planning) -> list[tuple[str, dict[str, int]]]:
+    """Every way in which the convolutions of a plan could be filtered: kernel key and sizes."""
+    scheduler = planning.scheduler(dict(planning.tensors), None)
+    found = []
+    for kernel in (leaf for one in planning.kernels for leaf in one.leaves if leaf.contraction is not None):
+        sized = replace(kernel, schedule=dict(kernel.schedule))
+        scheduler.schedule(sized)
+        space = scheduler.space(kernel, 2)
+        found += [(kernel_key(kernel, planning.tensors), c) for c in space if c.get("outputs", 1) > 1]
+    return found
+
+
+def reference(x: Array, w: Array, pads: tuple[int, int, int, int]) -> Array:
+    """The convolution in double precision."""
+    top, left, bottom, right = pads
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    height, width = padded.shape[2] - 2, padded.shape[3] - 2
+    places = [(i, j) for i in range(3) for j in range(3)]
+    windows = np.stack([padded[:, :, i : i + height, j : j + width] for i, j in places], axis=2)
+    return np.einsum("ncphw,ocp->nohw", windows, w.astype(np.float64).reshape(*w.shape[:2], 9))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_matrices_filter_exactly(name: str) -> None:
+    t = transform(name)
+    draw = random.Random(name)
+    block = rules().schedules[name]
+    (over,) = (int(e.values[0]) for e in block.entries if e.key == "weights_over")
+    rows = {k: [[Fraction(int(v)) for v in e.values] for e in block.entries if e.key == k] for k in ("input", "output")}
+    weights = [[Fraction(int(v), over) for v in e.values] for e in block.entries if e.key == "weights"]
+    d = [Fraction(draw.randint(-99, 99)) for _ in range(t.points)]
+    g = [Fraction(draw.randint(-99, 99)) for _ in range(t.taps)]
+
+    def times(matrix: list[list[Fraction]], vector: list[Fraction]) -> list[Fraction]:
+        return [sum((a * b for a, b in zip(row, vector, strict=True)), Fraction(0)) for row in matrix]
+
+    product = [a * b for a, b in zip(times(weights, g), times(rows["input"], d), strict=True)]
+    direct = [sum((d[i + j] * g[j] for j in range(t.taps)), Fraction(0)) for i in range(t.outputs)]
+    assert times(rows["output"], product) == direct
+    assert t.points == t.outputs + t.taps - 1
+
+
+SHAPES = [
+    # images, channels, height, width, columns, pads
+    (1, 8, 12, 12, 16, (1, 1, 1, 1)),
+    (1, 16, 9, 11, 20, (1, 1, 1, 1)),  # tiles hang over the image, columns over the last tile
+    (1, 16, 10, 7, 8, (0, 0, 0, 0)),  # and over what the windows read
+    (2, 8, 8, 6, 24, (1, 0, 1, 2)),  # several images, uneven padding
+    (1, 24, 5, 30, 40, (2, 2, 2, 2)),
+    (1, 8, 3, 3, 8, (1, 1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_results_stay_within_the_bound_of_rounding(shape: tuple[Any, ...], name: str) -> None:
+    images, channels, height, width, columns, pads = shape
+    x, w = normal(images, channels, height, width), normal(columns, channels, 3, 3, seed=1)
+    planning = planned([("Conv", "x w", "y", {"pads": list(pads)})], {"x": x}, {"w": w})
+    t = transform(name)
+    expected = reference(x, w, pads)
+    outputs = expected.shape[2]
+    found = [(key, choice) for key, choice in choices(planning) if choice["outputs"] == t.outputs]
+    assert found or (images > 1 and outputs % t.outputs)
+    # sums over the channels, and some operations of each transform
+    direct = 9 * channels * float(np.abs(x).max()) * float(np.abs(w).max())
+    bound = UNIT * (channels + 20) * t.growth() * direct
+    for key, choice in random.Random(str(shape)).sample(found, min(2, len(found))):
+        plan = finish(planning, {key: choice})
+        (kernel,) = (k for k in plan.kernels if k.schedule.get("template") == "winograd")
+        assert kernel.schedule["outputs"] == t.outputs
+        got = Executor(plan, choose()).run({"x": x})["y"]
+        error = float(np.abs(got - expected).max())
+        assert error <= bound, f"{choice}: {error} of at most {bound}"
+        assert error <= 2e-5 * float(np.abs(expected).max()), f"{choice}"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kernel", "channels", "dtype"),
+    [
+        ({"strides": [2, 2]}, 3, 8, "float32"),
+        ({"dilations": [2, 2]}, 3, 8, "float32"),
+        ({"strides": [1, 2]}, 3, 8, "float32"),
+        ({}, 5, 8, "float32"),
+        ({}, 3, 12, "float32"),  # no whole vectors of channels
+        ({"group": 8}, 3, 8, "float32"),
+        ({}, 3, 8, "float16"),  # halves would lose too much of the weights
+    ],
+)
+def test_other_convolutions_are_left_alone(attributes: dict[str, Any], kernel: int, channels: int, dtype: str) -> None:
+    x, group = normal(1, channels, 16, 16), attributes.get("group", 1)
+    w = normal(16, channels // group, kernel, kernel, seed=1)
+    assert not choices(planned([("Conv", "x w", "y", attributes)], {"x": x}, {"w": w}, dtype))
+
+
+BLOCK: list[Node] = [
+    ("Conv", "x u", "a", {"pads": [1, 1, 1, 1]}),
+    ("Relu", "a", "b"),
+    ("Conv", "b v", "c"),
+    ("Add", "c x", "d"),
+    ("Relu", "d", "y"),
+]
+
+
+def leaves(planning: Planning) -> list[Kernel]:
+    plan = finish(planning)
+    return [leaf for kernel in plan.kernels for leaf in kernel.leaves]
+
+
+@pytest.mark.parametrize("size", [14, 30])
+def test_a_filtered_convolution_begins_a_chain(size: int) -> None:
+    """Blocks of the launch are whole rows of tiles, and no launch is added."""
+    x = normal(1, 64, size, size)
+    constants = {"u": normal(64, 64, 3, 3, seed=1) / 24, "v": normal(64, 64, 1, 1, seed=2) / 8}
+    planning = planned(BLOCK, {"x": x}, constants)
+    plan = finish(planning)
+    (kernel,) = plan.kernels
+    assert kernel.form == "chain"
+    first = kernel.leaves[0].schedule
+    assert first["template"] == "winograd"
+    assert kernel.schedule["block_rows"] % (first["outputs"] * size) == 0
+    a = np.maximum(reference(x, constants["u"], (1, 1, 1, 1)), 0)
+    expected = np.maximum(np.einsum("nchw,oc->nohw", a, constants["v"][:, :, 0, 0].astype(np.float64)) + x, 0)
+    got = Executor(plan, choose()).run({"x": x})["y"]
+    assert float(np.abs(got - expected).max()) <= 1e-5 * float(np.abs(expected).max())
+
+
+def test_weights_larger_than_the_gain_are_not_transformed() -> None:
+    """Few outputs do not pay for reading 36 numbers where there were 9."""
+    x, w = normal(1, 512, 5, 5), normal(512, 512, 3, 3, seed=1)
+    planning = planned([("Conv", "x w", "y", {"pads": [1, 1, 1, 1]})], {"x": x}, {"w": w})
+    assert [leaf.schedule["template"] for leaf in leaves(planning)] == ["panel"]
+    assert choices(planning)
