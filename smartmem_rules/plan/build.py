@@ -24,6 +24,7 @@ from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_ro
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.packing import holds, pack
+from smartmem_rules.plan.pieces import write_pieces
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
@@ -146,6 +147,8 @@ def prepare(
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = _fused(program, policy, schedules, profile)
+    if policy.reads_through_views:
+        kernels = write_pieces(kernels, program.types, program.outputs)
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
