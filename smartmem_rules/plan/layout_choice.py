@@ -192,12 +192,18 @@ class LayoutProblem:
             readers, apart = [], True
             for touch in self.touches[node]:
                 lead = 0 if touch.leader is None else self.states[touch.leader][chosen[touch.leader]][0]
-                if touch.reads is not None and touch.reads[lead][second] < touch.reads[lead][first]:
+                if self._takes(touch, lead, first, second):
                     readers.append(touch.kernel)
                 if touch.writes is not None:
                     apart = self._beside(touch, lead, second) > self._copy_cost(node)[first, second]
-            found.append(Copy(node, second, tuple(readers), apart))
+            if readers:
+                found.append(Copy(node, second, tuple(readers), apart))
         return found
+
+    @staticmethod
+    def _takes(touch: Touch, lead: int, first: int, second: int) -> bool:
+        """Whether a kernel reads the second of two layouts."""
+        return touch.reads is not None and bool(touch.reads[lead][second] < touch.reads[lead][first])
 
     def described(self, chosen: Mapping[Node, int]) -> dict[str, dict[str, object]]:
         """For each tensor its layout, and what each candidate costs beside what the others chose, in microseconds."""
