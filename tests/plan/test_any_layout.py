@@ -1,4 +1,4 @@
-"""Whatever layouts are chosen, the outputs are right: random states of all tensors in the place of the cheapest ones."""
+"""Whatever layouts are chosen, the outputs are right: random states of tensors in the place of the cheapest ones."""
 
 from __future__ import annotations
 
