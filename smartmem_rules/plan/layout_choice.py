@@ -95,12 +95,10 @@ class LayoutProblem:
         if node not in self._copying:
             place, costs = self.space.places[node], self.space.costs
             kernel = copy_kernel(place.stored, "copy")
+            leads = [(new, lead_of(kernel, new, self.space.wave)) for new in place.layouts]
             touched = uses(kernel, (), None)
             moved = np.array([
-                [
-                    sum(costs.of(u, place.stored, new if u.writes else old, lead_of(kernel, new)) for u in touched)
-                    for new in place.layouts
-                ]
+                [sum(costs.of(u, place.stored, new if u.writes else old, lead) for u in touched) for new, lead in leads]
                 for old in place.layouts
             ])  # fmt: skip
             self._copying[node] = (self.space.where.memory.launch + moved) * self.space.where.costs.copy_gain

@@ -7,17 +7,17 @@ costs as much as one that serves its neighbours too.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts, line_shape
-from smartmem_rules.plan.layout_uses import Lead, Use, advancing
+from smartmem_rules.plan.layout_uses import LANES, Lead, Use, advancing
 from smartmem_rules.plan.memory import item_bytes
 from smartmem_rules.plan.model import Layout, Stored
-from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.index import Index, Var, add, atom_variables, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
-
-LANES = 4
 
 
 class AccessCosts:
@@ -60,15 +60,9 @@ class AccessCosts:
 
     def _image(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
         size = LANES * item_bytes(stored.storage)
-        columns, rows = line_shape(self.memory.line, size)
-        near = use.near | {v for v in (lead.lane, lead.second) if v is not None}
-        across, down = _steps(layout, stored.type.shape)
-        neighbours = 1
-        if across is not None and advancing(use.indices[across]) in near:
-            neighbours *= columns
-        if down is not None and advancing(use.indices[down]) in near:
-            neighbours *= rows
-        texel = size / self.memory.texture + self.memory.line / (neighbours * self.memory.shared)
+        spread = Spread(use.indices, layout, stored.type.shape, line_shape(self.memory.line, size))
+        lines = spread.of_wave(use.loops, lead, self.memory.cached) if use.follows else spread.of_neighbours(use.near)
+        texel = size / self.memory.texture + lines * self.memory.line / self.memory.shared
         return _texels(use, layout, lead, lanes) * texel
 
 
@@ -96,6 +90,59 @@ def fills_texels(indices: tuple[Index, ...], axis: int, var: Var) -> bool:
     block = Var("block", max(1, largest(var.extent) // LANES))
     moved = substitute(indices[axis], {var: add(scale(variable(block), LANES), variable(lane))})
     return mod(moved, LANES) == variable(lane) and lane not in div(moved, LANES).variables
+
+
+class Spread:
+    """How many lines of an image a use takes for each texel.
+
+    Args:
+        line: columns and rows of a line in texels.
+    """
+
+    def __init__(
+        self, indices: tuple[Index, ...], layout: Layout, shape: tuple[int, ...], line: tuple[int, int]
+    ) -> None:
+        self.indices = indices
+        self.lanes = layout.lane_axis
+        across, down = _steps(layout, shape)
+        self.beside = {axis: size for axis, size in ((across, line[0]), (down, line[1])) if axis is not None}
+
+    def of_neighbours(self, near: Collection[Var]) -> float:
+        """Where only the variables are known along which the next texels lie: a line serves those beside it."""
+        served = [size for axis, size in self.beside.items() if advancing(self.indices[axis]) in near]
+        return 1 / math.prod(served)
+
+    def of_wave(self, loops: tuple[Var, ...], lead: Lead, cached: int) -> float:
+        """Where the work-items of a wave are known: the lines that they take together.
+
+        The turns of the innermost loop share their lines, where a texture unit's own cache holds those of all turns.
+        """
+        items = math.prod(number for _, number in lead.wave)
+        counts = dict(lead.wave)
+        once = self._lines(counts, lead.lane)
+        moving = [v for v in loops if any(v in i.variables for i in self.indices)]
+        if moving and moving[-1] != lead.lane:
+            turns = largest(moving[-1].extent)
+            together = self._lines({**counts, moving[-1]: turns}, lead.lane)
+            if together <= cached:
+                return min(once, together / turns) / items
+        return once / items
+
+    def _lines(self, counts: Mapping[Var, int], lane: Var | None) -> int:
+        """The lines of all places that so many values of the variables lead to."""
+        total = 1
+        for axis, index in enumerate(self.indices):
+            unit = LANES if axis == self.lanes else 1
+            places, span = 1, 0
+            for atom, coefficient in index.terms:
+                number = math.prod(counts.get(v, 1) for v in atom_variables(atom))
+                step = abs(largest(coefficient)) * (LANES if atom == lane else 1)
+                places *= number
+                # what is no plain variable may lie anywhere
+                span += (number - 1) * (step if isinstance(atom, Var) else step * LANES * self.beside.get(axis, 1))
+            places = min(places, span // unit + 1)
+            total *= min(places, -(-(span // unit + 1) // self.beside.get(axis, 1)))
+        return total
 
 
 @lru_cache(maxsize=1 << 12)

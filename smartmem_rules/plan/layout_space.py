@@ -72,6 +72,7 @@ class LayoutSpace:
 
     def __init__(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], where: Where) -> None:
         self.kernels = kernels
+        self.wave = where.memory.wave if "image" in where.kinds else 0
         self.where = where
         self.costs = AccessCosts(where.costs, where.memory)
         self.writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
@@ -137,7 +138,7 @@ class LayoutSpace:
         leader, leads = None, [Lead()]
         if is_led(kernel):
             leader = self.node(kernel.stores[0].tensor, kernel)
-            leads = [lead_of(kernel, layout) for layout in self.places[leader].layouts]
+            leads = [lead_of(kernel, layout, self.wave) for layout in self.places[leader].layouts]
         found = []
         for node, own in by_node.items():
             reads = self._table([u for u in own if not u.writes], node, leads)

@@ -13,6 +13,9 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several
 
+LANES = 4
+"""Elements of a texel."""
+
 
 @dataclass(frozen=True)
 class Use:
@@ -22,8 +25,8 @@ class Use:
         count: how often, one element at a time.
         vectors: variables along which the kernel takes several elements at once.
         follows: whether it also does so along the lanes that the layout of its first output gives it.
-        loops: the variables of the sums around a read.
-        near: variables along which the next use in time or of a neighbouring work-item lies.
+        loops: the variables of the sums around a read, the innermost last.
+        near: variables along which the next use in time or of a neighbouring work-item lies, where nothing leads.
     """
 
     tensor: str
@@ -31,7 +34,7 @@ class Use:
     count: int
     vectors: frozenset[Var]
     follows: bool
-    loops: frozenset[Var]
+    loops: tuple[Var, ...]
     near: frozenset[Var]
     writes: bool
 
@@ -43,10 +46,15 @@ class Use:
 
 @dataclass(frozen=True)
 class Lead:
-    """What a kernel takes from the layout of its first output: its lanes, and the axis that its items go along next."""
+    """What a kernel takes from the layout of its first output.
+
+    Attributes:
+        lane: the axis of its vectors.
+        wave: the axes along which the work-items of a wave lie, and how many along each; vectors count as one.
+    """
 
     lane: Var | None = None
-    second: Var | None = None
+    wave: tuple[tuple[Var, int], ...] = ()
 
 
 def advancing(index: Index) -> Var | None:
@@ -74,16 +82,34 @@ def store_lane(kernel: Kernel, store: Store, layout: Layout) -> Var | None:
     return None
 
 
-def lead_of(kernel: Kernel, layout: Layout) -> Lead:
-    """What the layout of the kernel's first output gives it."""
+def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> Lead:
+    """What the layout of the kernel's first output gives it.
+
+    Args:
+        wave: work-items of a wave; where they lie is not asked for 0.
+    """
     store = kernel.stores[0]
     lane = store_lane(kernel, store, layout)
-    for axis in reversed(layout.order):
+    if not wave:
+        return Lead(lane)
+    outer: dict[Var, None] = {}
+    inside: set[Var] = set()
+    for place, axis in enumerate(layout.order):
         if axis >= 0:
-            for var in sorted(store.indices[axis].variables & set(kernel.axes), key=kernel.axes.index, reverse=True):
-                if var != lane:
-                    return Lead(lane, var)
-    return Lead(lane)
+            own = sorted(store.indices[axis].variables & set(kernel.axes), key=kernel.axes.index)
+            outer.update(dict.fromkeys(v for v in own if v != lane))
+            if len(layout.order) - 1 - layout.inner <= place < len(layout.order) - 1:
+                inside.update(own)
+    order = [v for v in reversed(outer) if v in inside]
+    order += [lane] if lane is not None else []
+    order += [v for v in reversed(outer) if v not in inside]
+    found: list[tuple[Var, int]] = []
+    for var in order:
+        several_items = min(-(-largest(var.extent) // (LANES if var == lane else 1)), wave)
+        if several_items > 1:
+            found.append((var, several_items))
+            wave //= several_items
+    return Lead(lane, tuple(found))
 
 
 def writable_lane(kernel: Kernel, store: Store, axis: int) -> bool:
@@ -122,13 +148,12 @@ def reduction_axes(kernel: Kernel, tensor: str) -> list[int]:
     c = kernel.contraction
     found: dict[int, None] = {}
     for expr in expressions(kernel):
-        reduced = _reduced(expr)
+        reduced = {*_reduced(expr)}
         if c is not None:
             reduced |= {*c.k, *(c.scores.k if c.scores is not None else ())}
         for node in walk(expr):
             if isinstance(node, Read) and node.tensor == tensor:
-                moving = ((axis, advancing(index)) for axis, index in enumerate(node.indices))
-                found.update(dict.fromkeys(axis for axis, var in moving if var in reduced))
+                found.update((axis, None) for axis, index in enumerate(node.indices) if index.variables & reduced)
     return list(found)
 
 
@@ -136,12 +161,12 @@ def _led(kernel: Kernel) -> Iterator[Use]:
     """Elementwise kernels, windows and statistics of single rows."""
     items = count(kernel.axes)
     for store in kernel.stores:
-        yield Use(store.tensor, store.indices, items, frozenset(), True, frozenset(), frozenset(), True)
+        yield Use(store.tensor, store.indices, items, frozenset(), True, (), frozenset(), True)
     for expr in expressions(kernel):
         for read, loops in _reads(expr):
-            around = loops & {v for i in read.indices for v in i.variables}
-            vectors = loops if kernel.form == "reduction" else frozenset()
-            yield Use(read.tensor, read.indices, items * count(around), vectors, True, loops, loops, False)
+            around = _around(read, loops)
+            vectors = frozenset(loops if kernel.form == "reduction" else ())
+            yield Use(read.tensor, read.indices, items * count(around), vectors, True, loops, frozenset(), False)
 
 
 def _unled(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | None) -> Iterator[Use]:
@@ -152,14 +177,14 @@ def _unled(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | N
     lanes = frozenset(own if c is None or kernel.stages else {c.n, *(part.n for part in kernel.parts)})
     for store in kernel.stores:
         items = count(kernel.axes) * count(store.local)
-        yield Use(store.tensor, store.indices, items, lanes, False, frozenset(), lanes | rows, True)
+        yield Use(store.tensor, store.indices, items, lanes, False, (), lanes | rows, True)
         for read, loops in _reads(store.value):
-            around = loops & {v for i in read.indices for v in i.variables}
+            around = _around(read, loops)
             yield Use(read.tensor, read.indices, items * count(around), lanes, False, loops, lanes | rows, False)
     for stage in kernel.stages:
-        vectors = frozenset(stage.axes) or lanes | _reduced(stage.body)
+        vectors = frozenset(stage.axes) or lanes | {*_reduced(stage.body)}
         for read, loops in _reads(stage.body):
-            around = loops & {v for i in read.indices for v in i.variables}
+            around = _around(read, loops)
             items = count(kernel.axes if c is None else (*c.batch, *c.m)) * count(stage.axes) * count(around)
             yield Use(read.tensor, read.indices, items, vectors, False, loops, vectors | rows, False)
     if c is not None:
@@ -168,7 +193,7 @@ def _unled(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | N
 
 def _factors(kernel: Kernel, c: Contraction, constants: Collection[str], tile: tuple[int, int] | None) -> Iterator[Use]:
     for stage in c.stages:
-        vectors = frozenset(stage.axes) or _reduced(stage.body)
+        vectors = frozenset(stage.axes or _reduced(stage.body))
         for read, loops in _reads(stage.body):
             used = frozenset(v for i in read.indices for v in i.variables)
             yield Use(read.tensor, read.indices, count(used), vectors, False, loops, vectors | {*c.m[-1:]}, False)
@@ -188,13 +213,19 @@ def _factor(expr: Expr, vectors: frozenset[Var], near: frozenset[Var], repeats: 
         yield Use(read.tensor, read.indices, count(used) * repeats, vectors, False, loops, near, False)
 
 
-def _reads(expr: Expr) -> list[tuple[Read, frozenset[Var]]]:
+def _reads(expr: Expr) -> list[tuple[Read, tuple[Var, ...]]]:
     loops = _reduced(expr)
     return [(node, loops) for node in walk(expr) if isinstance(node, Read)]
 
 
-def _reduced(expr: Expr) -> frozenset[Var]:
-    return frozenset(v for node in walk(expr) if isinstance(node, Reduce) for v in node.variables)
+def _reduced(expr: Expr) -> tuple[Var, ...]:
+    return tuple(v for node in walk(expr) if isinstance(node, Reduce) for v in node.variables)
+
+
+def _around(read: Read, loops: tuple[Var, ...]) -> tuple[Var, ...]:
+    """The loops in which the place of a read changes: it is read once for each of their turns."""
+    used = {v for i in read.indices for v in i.variables}
+    return tuple(v for v in loops if v in used)
 
 
 def count(variables: Iterable[Var]) -> int:
