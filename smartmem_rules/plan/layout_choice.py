@@ -78,7 +78,9 @@ class LayoutProblem:
         if saved <= 0:
             return False
         write = self._write(node)
-        beside = float(write.writes[:, second].min()) if write is not None and write.writes is not None else np.inf
+        beside = np.inf
+        if write is not None and write.writes is not None:
+            beside = min(self._beside(write, lead, second) for lead in range(len(write.writes)))
         return bool(saved > min(beside, self._copy_cost(node)[first, second]))
 
     def _write(self, node: Node) -> Touch | None:
@@ -101,7 +103,8 @@ class LayoutProblem:
                 [sum(costs.of(u, place.stored, new if u.writes else old, lead) for u in touched) for new, lead in leads]
                 for old in place.layouts
             ])  # fmt: skip
-            self._copying[node] = (self.space.where.memory.launch + moved) * self.space.where.costs.copy_gain
+            whole = self.space.where.memory.launch + costs.passing(place.stored) + moved
+            self._copying[node] = whole * self.space.where.costs.copy_gain
         return self._copying[node]
 
     def _handicap(self, node: Node) -> Array:
@@ -153,7 +156,10 @@ class LayoutProblem:
     def _beside(self, touch: Touch, lead: int, second: int) -> float:
         """What it costs that the kernel that computes the tensor writes its second layout, too."""
         able = self._write(touch.node)
-        return np.inf if able is None or able.writes is None else float(able.writes[lead][second])
+        if able is None or able.writes is None:
+            return np.inf
+        # another tensor goes to memory
+        return float(able.writes[lead][second]) + self.space.costs.passing(self.space.places[touch.node].stored)
 
     def _made_by_none(self, touch: Touch) -> bool:
         """Whether no kernel writes the tensor, and this is the first that reads it."""

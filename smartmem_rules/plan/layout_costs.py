@@ -12,12 +12,15 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts, line_shape
-from smartmem_rules.plan.layout_uses import LANES, Lead, Use, advancing
+from smartmem_rules.plan.layout_uses import LANES, Lead, Use, Wave, advancing
 from smartmem_rules.plan.memory import item_bytes
 from smartmem_rules.plan.model import Layout, Stored
 from smartmem_rules.tensor.index import Index, Var, add, atom_variables, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
+
+TEXEL_BYTES = 16
+"""What textures are as fast as their bandwidth with: their units give texels at one rate, of halves, too."""
 
 
 class AccessCosts:
@@ -61,8 +64,11 @@ class AccessCosts:
     def _image(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
         size = LANES * item_bytes(stored.storage)
         spread = Spread(use.indices, layout, stored.type.shape, line_shape(self.memory.line, size))
-        lines = spread.of_wave(use.loops, lead, self.memory.cached) if use.follows else spread.of_neighbours(use.near)
-        texel = size / self.memory.texture + lines * self.memory.line / self.memory.shared
+        wave = lead.wave if use.follows else use.wave
+        lines = spread.of_neighbours(use.near)
+        if wave is not None:
+            lines = spread.of_wave(wave, use.loops, layout.lane_axis, self.memory.cached)
+        texel = TEXEL_BYTES / self.memory.texture + lines * self.memory.line / self.memory.shared
         return _texels(use, layout, lead, lanes) * texel
 
 
@@ -112,21 +118,26 @@ class Spread:
         served = [size for axis, size in self.beside.items() if advancing(self.indices[axis]) in near]
         return 1 / math.prod(served)
 
-    def of_wave(self, loops: tuple[Var, ...], lead: Lead, cached: int) -> float:
+    def of_wave(self, wave: Wave, loops: tuple[Var, ...], lanes: int | None, cached: int) -> float:
         """Where the work-items of a wave are known: the lines that they take together.
 
-        The turns of the innermost loop share their lines, where a texture unit's own cache holds those of all turns.
+        The next turns of the innermost loop take the same lines as long as a texture unit's own cache holds them.
         """
-        items = math.prod(number for _, number in lead.wave)
-        counts = dict(lead.wave)
-        once = self._lines(counts, lead.lane)
-        moving = [v for v in loops if any(v in i.variables for i in self.indices)]
-        if moving and moving[-1] != lead.lane:
-            turns = largest(moving[-1].extent)
-            together = self._lines({**counts, moving[-1]: turns}, lead.lane)
-            if together <= cached:
-                return min(once, together / turns) / items
-        return once / items
+        counts = dict(wave.places)
+        once = self._lines(counts, wave.lane)
+        moving = [v for v in loops if v != wave.lane and any(v in i.variables for i in self.indices)]
+        along = [v for v in moving if lanes is not None and v in self.indices[lanes].variables]
+        if moving:
+            # the reduction runs along the lanes inside, where it can
+            inner = (along or moving)[-1]
+            turns = largest(inner.extent)
+            while turns > 1:
+                together = self._lines({**counts, inner: turns}, wave.lane)
+                if together <= cached:
+                    texels = -(-turns // LANES) if along else turns
+                    return min(once, together / texels) / wave.accesses
+                turns //= 2
+        return once / wave.accesses
 
     def _lines(self, counts: Mapping[Var, int], lane: Var | None) -> int:
         """The lines of all places that so many values of the variables lead to."""
