@@ -219,12 +219,12 @@ class LayoutProblem:
             first, second = self.states[node][chosen[node]]
             own = (costs[node] - self.handicaps[node]) / 1000
             found[node[0]] = {
-                "layout": str(place.layouts[first]),
-                "copy": None if second is None else str(place.layouts[second]),
+                "layout": place.layouts[first].places,
+                "copy": None if second is None else place.layouts[second].places,
                 "reduced": [f"d{axis}" for axis in place.reduced],
                 "candidates": [
                     {
-                        "layout": " and ".join(str(place.layouts[n]) for n in state if n is not None),
+                        "layout": "; and ".join(place.layouts[n].places for n in state if n is not None),
                         "microseconds": round(float(cost), 3) if np.isfinite(cost) else None,
                     }
                     for state, cost in zip(self.states[node], own, strict=True)
