@@ -20,6 +20,7 @@ from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.kept_rows import keep_rows
 from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import Where
+from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
@@ -156,7 +157,15 @@ def prepare(
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
     launched = {leaf.name for kernel in kernels for leaf in kernel.leaves if kernel.steps}
-    where = Where(costs, profile.memory, kinds, fixed, program.constants, _register_block(schedules), launched)
+    where = Where(
+        costs,
+        profile.memory,
+        kinds,
+        fixed,
+        program.constants,
+        _register_block(schedules, profile.memory.wave),
+        launched,
+    )
     layouts = None
     if policy.chooses_layouts:
         layouts = choose_layouts(leaves, tensors, program.constants, where, layout == "exact")
@@ -186,12 +195,12 @@ def _memory(memory: str, policy: Policy, profile: Profile) -> tuple[str, tuple[s
     return profile.prefers, ("image", "buffer") if both else (profile.prefers,)
 
 
-def _register_block(schedules: tuple[ContractionSchedule, ...]) -> tuple[int, int] | None:
-    """Rows and columns for which a contraction on textures reads its operands once, by its first schedule."""
+def _register_block(schedules: tuple[ContractionSchedule, ...], wave: int) -> RegisterBlock | None:
+    """The block of sums for which a contraction on textures reads its operands from memory, by its first schedule."""
     first = schedules[0]
     if first.kind == "texture_gpu" and first.tiles:
-        return first.tiles[0].rows, first.tiles[0].columns
-    return (first.rows[0], first.columns[0]) if first.template == "tile" else None
+        return RegisterBlock(first.tiles[0].rows, first.tiles[0].columns, wave)
+    return RegisterBlock(first.rows[0], first.columns[0], wave) if first.template == "tile" else None
 
 
 def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:

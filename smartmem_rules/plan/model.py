@@ -62,6 +62,19 @@ class Layout:
         """The axis along which an image's texels hold four elements, None where each holds one."""
         return self.order[-1] if self.memory == "image" and self.order and self.order[-1] >= 0 else None
 
+    @property
+    def places(self) -> str:
+        """Where each axis lies, in words."""
+        if self.memory != "image" or not self.order:
+            return str(self)
+        middle = [f"d{a}" for a in self.order[self.rows : -1]]
+        lanes = self.lane_axis
+        if lanes is not None:
+            middle.insert(len(middle) - self.inner, f"d{lanes}/4")
+        down = " ".join(f"d{a}" for a in self.order[: self.rows])
+        inside = "one element a texel" if lanes is None else f"d{lanes} in the lanes"
+        return f"image, {inside}, x {' '.join(middle) or '-'}, y {down or '-'}"
+
     def __str__(self) -> str:
         names = [f"d{a}" if a >= 0 else "." for a in self.order]
         if self.inner:
