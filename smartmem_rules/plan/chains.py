@@ -17,7 +17,7 @@ from smartmem_rules.plan.launch_costs import LaunchCosts
 from smartmem_rules.plan.model import Kernel, Stage, Store
 from smartmem_rules.plan.places import Written, written
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, sizes_of
+from smartmem_rules.plan.sizing import UNBOUNDED, ContractionSchedule, Machine, Sizes, most, sizes_of
 from smartmem_rules.plan.winograd_sizes import filters_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, variable
@@ -105,7 +105,7 @@ class _Chains:
         sizes = sizes_of(kernel, self.schedule, self.constants)
         if sizes is None:
             return Chain([kernel])
-        filters = filters_of(kernel, self.schedules, self.schedule, sizes.constant)
+        filters = filters_of(kernel, self.schedules, self.schedule, sizes.constant, self.machine.units)
         sizes = replace(sizes, filters=filters)
         found = Chain([kernel], sizes.batch, sizes.m, not sizes.constant, [sizes])
         self._note_writes(found, kernel)
@@ -214,14 +214,19 @@ class _Chains:
                 return None
             return m if self.costs.together(sizes, m, True) <= allowed else None
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
-        rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
+        most_kept = rule.scratch // inner if inner else UNBOUNDED
         # every block reads all right factors; `LaunchCosts` counts that, the rule may bound it
-        if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
+        if sum(s.right_bytes for s in sizes) > rule.columns:
             return None
-        fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
-        counts = range(fewest, max(fewest, finest) + 1)
-        blocks = {-(-m // n) for n in counts} | {b for s in sizes for f in s.filters for b in f.blocks if b <= rows}
-        together, block = min((self.costs.together(sizes, b, False), b) for b in blocks)
+        blocks = {b for s in sizes for f in s.filters for b in f.blocks}
+        rows = min([most_kept, *(s.most for s in sizes)])
+        if rows:
+            fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
+            blocks |= {-(-m // n) for n in range(fewest, max(fewest, finest) + 1)}
+        possible = [b for b in blocks if b <= most_kept and all(s.takes(b) for s in sizes)]
+        if not possible:
+            return None
+        together, block = min((self.costs.together(sizes, b, False), b) for b in possible)
         return block if together <= allowed else None
 
     def _inner_row_bytes(self, kernels: list[Kernel], rows: int) -> int:
