@@ -38,15 +38,16 @@ def texel(stored: Stored, indices: tuple[Index, ...]) -> tuple[Index, Index, Ind
     y = Index(0)
     for axis in layout.order[: layout.rows]:
         y = add(scale(y, shape[axis]), indices[axis])
+    middle, lane_axis = layout.order[layout.rows : -1], layout.lane_axis
+    outside = len(middle) - layout.inner
     x = Index(0)
-    for axis in layout.order[layout.rows : -1]:
+    for axis in middle[:outside]:
         x = add(scale(x, shape[axis]), indices[axis])
-    lane_axis = layout.lane_axis
-    if lane_axis is None:
-        return x, y, Index(0)
-    blocks = -(-shape[lane_axis] // 4)
-    x = add(scale(x, blocks), div(indices[lane_axis], 4))
-    return x, y, mod(indices[lane_axis], 4)
+    if lane_axis is not None:
+        x = add(scale(x, -(-shape[lane_axis] // 4)), div(indices[lane_axis], 4))
+    for axis in middle[outside:]:
+        x = add(scale(x, shape[axis]), indices[axis])
+    return x, y, Index(0) if lane_axis is None else mod(indices[lane_axis], 4)
 
 
 def consecutive(index: Index, lane: Var) -> Index | None:

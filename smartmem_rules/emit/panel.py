@@ -10,8 +10,8 @@ from smartmem_rules.emit.access import consecutive, offset
 from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.writer import Writer
+from smartmem_rules.plan.factors import PackedPanel
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
-from smartmem_rules.plan.packing import PackedPanel
 from smartmem_rules.plan.sizing import INNER_COLUMNS
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
 from smartmem_rules.emit.primitives import is_float
+from smartmem_rules.plan.layout_uses import store_lane
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
@@ -44,18 +45,8 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
 
 def lane_axis(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:
     """The kernel axis along which texels are filled, else the one along which the first output is contiguous."""
-    for store in sorted(kernel.stores, key=lambda s: tensors[s.tensor].layout.lane_axis is None):
-        layout = tensors[store.tensor].layout
-        for axis in reversed(layout.order):
-            if axis < 0:
-                return None
-            index = store.indices[axis]
-            advancing = [a for a, c in index.terms if isinstance(a, Var) and c == 1 and a in kernel.axes]
-            if advancing:
-                return advancing[0]
-            if not index.is_constant:
-                return None
-    return None
+    store = min(kernel.stores, key=lambda s: tensors[s.tensor].layout.lane_axis is None)
+    return store_lane(kernel, store, tensors[store.tensor].layout)
 
 
 def _outer_axes(kernel: Kernel, tensors: Mapping[str, Stored], axis: Var | None) -> tuple[Var, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,9 @@ from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.kept_rows import keep_rows
-from smartmem_rules.plan.layouts import ImageLimits, LayoutCosts, choose_layouts
+from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
+from smartmem_rules.plan.layout_space import Where
+from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.packing import holds, pack
@@ -44,7 +45,7 @@ class Profile:
     name: str
     kind: str
     prefers: str
-    image: ImageLimits
+    memory: DeviceMemory
     vector_width: int
     local_memory: int
     matrix: str
@@ -55,12 +56,11 @@ class Profile:
     def of(block: Block) -> Profile:
         entries = {e.key: e.values for e in block.entries}
         try:
-            width, height = (int(v) for v in entries["image2d"][:2])
             return Profile(
                 block.name,
                 str(entries["kind"][0]),
                 str(entries["prefers"][0]),
-                ImageLimits(width, height),
+                DeviceMemory.of(block),
                 int(entries["vector_width"][0]),
                 int(entries["local_memory"][0]),
                 str(entries.get("matrix", ("",))[0]),
@@ -73,7 +73,7 @@ class Profile:
                 ),
                 Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
             )
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, IndexError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
 
 
@@ -83,7 +83,7 @@ class Planning:
 
     Attributes:
         tensors: without the packed factors that scheduling adds.
-        layouts: how well the layouts were chosen.
+        layouts: how well the layouts were chosen, None where tensors stay row-major.
     """
 
     graph: Graph
@@ -97,7 +97,7 @@ class Planning:
     elementwise: Mapping[str, ContractionSchedule]
     limits: ImageLimits | None
     target: Target
-    layouts: Mapping[str, Any]
+    layouts: LayoutChoice | None
     in_place: bool
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
@@ -124,7 +124,8 @@ def prepare(
     Args:
         level: a level of levels.smr.
         dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
-        memory: image, buffer, or auto for what the device profile prefers.
+        memory: image or buffer for all tensors; auto leaves it to the level whether the device profile decides,
+            preferred does not.  A profile that prefers images leaves the choice between both to the costs of layouts.
         layout: exact chooses for all tensors together, local edge by edge.
         wide: tensors that stay float32, because their values exceed what halves hold.
 
@@ -134,8 +135,7 @@ def prepare(
     if level not in base.levels:
         raise PlanError(f"there is no level {level}; the rule files define {', '.join(base.levels)}")
     policy = policy_of(base.levels[level], base.tables, base.fuses)
-    if memory == "auto":
-        memory = profile.prefers if policy.prefers_device_memory else "buffer"
+    memory, kinds = _memory(memory, policy, profile)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
     # transformed weights of few bits would lose too much
     schedules = tuple(s for s in schedules if s.transform is None or dtype == "float32")
@@ -146,11 +146,17 @@ def prepare(
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     tensors = _stored(leaves, program, dtype, wide)
-    limits = profile.image if memory == "image" else None
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
-    choice = choose_layouts(leaves, tensors, policy.chooses_layouts, costs, limits, fixed, layout == "exact")
-    layouts = {"status": "skipped", "gap": 0.0} if choice is None else choice.data()
+    launched = {leaf.name for kernel in kernels for leaf in kernel.leaves if kernel.steps}
+    where = Where(costs, profile.memory, kinds, fixed, program.constants, _register_block(schedules), launched)
+    layouts = None
+    if policy.chooses_layouts:
+        layouts = choose_layouts(leaves, tensors, program.constants, where, layout == "exact")
+        kernels = _with_copiers(kernels, layouts)
+    else:
+        lay_out_row_major(leaves, tensors, program.constants, where)
+    limits = profile.memory.limits if memory == "image" else None
     width = 4 if memory == "image" else profile.vector_width
     target = Target(
         profile.kind, width, profile.local_memory, profile.machine.units, profile.matrix, dimensions=graph.dimensions
@@ -160,6 +166,36 @@ def prepare(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
         policy.writes_in_place,
     )  # fmt: skip
+
+
+def _memory(memory: str, policy: Policy, profile: Profile) -> tuple[str, tuple[str, ...]]:
+    """What schedules are for, image or buffer, and where single tensors may lie."""
+    if memory == "auto":
+        memory = "preferred" if policy.prefers_device_memory else "buffer"
+    if memory != "preferred":
+        return memory, (memory,)
+    # where buffers are no slower than textures, nothing speaks for an image
+    both = profile.prefers == "image" and policy.chooses_layouts
+    return profile.prefers, ("image", "buffer") if both else (profile.prefers,)
+
+
+def _register_block(schedules: tuple[ContractionSchedule, ...]) -> tuple[int, int] | None:
+    """Rows and columns of the contractions' register block, where their operands come from memory at each step."""
+    first = schedules[0]
+    return (first.rows[0], first.columns[0]) if first.template == "tile" else None
+
+
+def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:
+    """The kernels with those that copy a tensor to its second layout, each before the first that reads it there."""
+    before: dict[str, list[Kernel]] = {}
+    for kernel, reader in layouts.copiers:
+        before.setdefault(reader, []).append(kernel)
+    found = []
+    for kernel in kernels:
+        for leaf in kernel.leaves:
+            found += before.get(leaf.name, [])
+        found.append(kernel)
+    return found
 
 
 def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False) -> Plan:
@@ -199,7 +235,9 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, memory.slots, memory.placement, graph.sizes, graph.dimensions,
     )  # fmt: skip
-    plan.statistics["layouts"] = dict(planning.layouts)
+    layouts = planning.layouts
+    plan.statistics["layouts"] = {"status": "skipped", "gap": 0.0} if layouts is None else layouts.data()
+    plan.statistics["tensor_layouts"] = {} if layouts is None else dict(layouts.described)
     plan.statistics["intermediate_bytes"] = memory.memory.data()
     return plan
 

@@ -1,182 +1,224 @@
-"""The contiguous axis of every stored tensor, chosen for the whole graph at once.
-
-A kernel whose vectors run along its output ties the axes of two tensors together; all other costs belong to one tensor.
-Untied tensors take their cheapest axis, the rest is an integer program over pairs (HiGHS), whose bound says how far the
-choice can be from the best one.
-"""
+"""The choice of layouts as a problem of pairs: the states of tensors, a second layout of theirs included."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
-Axes = Mapping[str, tuple[int, ...]]
-"""The axes that each free tensor may have innermost, the one that it keeps where all cost the same first."""
+from smartmem_rules.plan.layout_copies import copy_kernel
+from smartmem_rules.plan.layout_problem import Array, Chosen, PairwiseProblem
+from smartmem_rules.plan.layout_space import LayoutSpace, Node, Touch
+from smartmem_rules.plan.layout_uses import lead_of, uses
+from smartmem_rules.plan.model import Kernel
+
+State = tuple[int, int | None]
+"""A tensor's layout and its second one, by their numbers among its candidates."""
 
 TIE = 1e-3
-"""Cost of leaving the first axis: less than one element out of place."""
+"""Nanoseconds that leaving the first candidate costs: less than one element out of place."""
+LAST_RESORT = 100
+"""How often a tensor goes through a buffer before one is taken where images are asked for and possible."""
 
 
 @dataclass(frozen=True)
-class LayoutChoice:
-    """The innermost axes, and what is known of the optimum.
+class Copy:
+    """A tensor's second layout: its number, the kernels that read it, and whether a kernel of its own makes it."""
 
-    Attributes:
-        status: optimal | feasible (the time was over) | local (chosen edge by edge).
-        cost, bound: in elements that are read or written out of place; no choice costs less than the bound.
-        local_cost: of the choice edge by edge.
+    node: Node
+    layout: int
+    readers: tuple[Kernel, ...]
+    apart: bool
+
+
+class LayoutProblem:
+    """The states of all tensors and what they cost together.
+
+    Args:
+        copies: whether tensors may have a second layout.
     """
 
-    innermost: dict[str, int]
-    status: str
-    cost: float
-    bound: float
-    local_cost: float
-    seconds: float = 0.0
+    def __init__(self, space: LayoutSpace, copies: bool) -> None:
+        self.space = space
+        self.touches: dict[Node, list[Touch]] = {node: [] for node in space.places}
+        for touch in space.touches:
+            self.touches[touch.node].append(touch)
+        self._copying: dict[Node, Array] = {}
+        self.states = {node: self._states(node, copies) for node in space.places}
+        self.handicaps = {node: self._handicap(node) for node in space.places}
+        self.pairs = PairwiseProblem(single=dict(self.handicaps))
+        for touch in space.touches:
+            self._add(touch)
 
-    @property
-    def gap(self) -> float:
-        return 0.0 if self.cost <= 0 else max(0.0, self.cost - self.bound) / self.cost
+    # --- states ---
 
-    def data(self) -> dict[str, object]:
-        """What the plan's report says of it."""
-        return {
-            "status": self.status,
-            "gap": self.gap,
-            "cost": self.cost,
-            "bound": self.bound,
-            "local_cost": self.local_cost,
-            "tensors": len(self.innermost),
-            "seconds": self.seconds,
-        }
+    def _states(self, node: Node, copies: bool) -> list[State]:
+        place = self.space.places[node]
+        single: list[State] = [(n, None) for n in range(place.alone)]
+        readers = [t for t in self.touches[node] if t.reads is not None]
+        if not copies or place.stored.role == "constant" or not readers:
+            return single
+        if len(readers) < 2 and place.alone == len(place.layouts):
+            return single
+        found = [
+            (first, second)
+            for first in range(place.alone)
+            for second in range(len(place.layouts))
+            if second != first and self._can_pay(node, first, second)
+        ]
+        return [*single, *found]
 
+    def _can_pay(self, node: Node, first: int, second: int) -> bool:
+        """Whether a second layout can save more than it costs, whatever the neighbours choose."""
+        saved = 0.0
+        for touch in self.touches[node]:
+            if touch.reads is not None:
+                saved += float((touch.reads[:, first] - touch.reads[:, second]).max(initial=0.0))
+        if saved <= 0:
+            return False
+        write = self._write(node)
+        beside = float(write.writes[:, second].min()) if write is not None and write.writes is not None else np.inf
+        return bool(saved > min(beside, self._copy_cost(node)[first, second]))
 
-@dataclass
-class LayoutProblem:
-    """Costs of single tensors, and of pairs of them, by their innermost axes."""
+    def _write(self, node: Node) -> Touch | None:
+        """The writing of a tensor by a kernel that can write it twice."""
+        for touch in self.touches[node]:
+            kernel = touch.kernel
+            if touch.writes is not None:
+                able = not kernel.parts and kernel.form != "scan" and kernel.name not in self.space.where.launched
+                return touch if able else None
+        return None
 
-    axes: Axes
-    constant: float = 0.0
-    single: dict[tuple[str, int], float] = field(default_factory=dict)
-    pairs: dict[tuple[str, str], dict[tuple[int, int], float]] = field(default_factory=dict)
+    def _copy_cost(self, node: Node) -> Array:
+        """What a kernel has to save that only copies the tensor, by the layouts that it reads and writes."""
+        if node not in self._copying:
+            place, costs = self.space.places[node], self.space.costs
+            kernel = copy_kernel(place.stored, "copy")
+            touched = uses(kernel, (), None)
+            moved = np.array([
+                [
+                    sum(costs.of(u, place.stored, new if u.writes else old, lead_of(kernel, new)) for u in touched)
+                    for new in place.layouts
+                ]
+                for old in place.layouts
+            ])  # fmt: skip
+            self._copying[node] = (self.space.where.memory.launch + moved) * self.space.where.costs.copy_gain
+        return self._copying[node]
 
-    def add(self, tensor: str, axis: int, cost: float) -> None:
-        self.single[tensor, axis] = self.single.get((tensor, axis), 0.0) + cost
+    def _handicap(self, node: Node) -> Array:
+        """What keeps a choice from states that are no better, or only a last resort."""
+        place = self.space.places[node]
+        forced = self.space.where.kinds == ("image",) and place.layouts[0].memory == "image"
+        last = LAST_RESORT * self.space.costs.passing(place.stored)
+        return np.array([
+            (TIE if number else 0.0) + (last if forced and place.layouts[first].memory == "buffer" else 0.0)
+            for number, (first, _) in enumerate(self.states[node])
+        ])  # fmt: skip
 
-    def add_pair(self, first: str, second: str, axes: tuple[int, int], cost: float) -> None:
-        table = self.pairs.setdefault((first, second), {})
-        table[axes] = table.get(axes, 0.0) + cost
+    # --- costs ---
 
-    def cost(self, chosen: Mapping[str, int]) -> float:
-        """The cost of a choice of axes."""
-        alone = sum(self.single.get((t, chosen[t]), 0.0) for t in self.axes)
-        tied = sum(table.get((chosen[a], chosen[b]), 0.0) for (a, b), table in self.pairs.items())
-        return self.constant + alone + tied
+    def _add(self, touch: Touch) -> None:
+        """The costs of a kernel's uses of a tensor, by the states of the tensor and of the leader."""
+        node, leader = touch.node, touch.leader
+        if leader is None:
+            self.pairs.add(node, np.array([self._cost(touch, 0, state) for state in self.states[node]]))
+        elif leader == node:
+            self.pairs.add(node, np.array([self._cost(touch, state[0], state) for state in self.states[node]]))
+        else:
+            by_lead = [
+                [self._cost(touch, lead, state) for state in self.states[node]]
+                for lead in range(self.space.places[leader].alone)
+            ]
+            table = np.array([by_lead[first] for first, _ in self.states[leader]])
+            if len(table) == 1:
+                self.pairs.add(node, table[0])
+            elif table.shape[1] == 1:
+                self.pairs.add(leader, table[:, 0])
+            else:
+                self.pairs.add_pair(leader, node, table)
 
-    def solve(self, start: Mapping[str, int], seconds: float) -> LayoutChoice:
-        """The cheapest choice; within the time, one no worse than `start`, with a bound."""
-        begin = time.perf_counter()
-        tied = {t for pair, table in self.pairs.items() if len(set(table.values())) > 1 or len(table) > 1 for t in pair}
-        chosen = {t: min((self.alone(t, a), a != axes[0], a) for a in axes)[2] for t, axes in self.axes.items()}
-        local = self.cost(start)
-        if not tied:
-            cost = self.cost(chosen)
-            return LayoutChoice(chosen, "optimal", cost, cost, local, time.perf_counter() - begin)
-        program = _Program(self, tied)
-        values, optimal, bound = program.run(start, seconds)
-        free = sum(self.single.get((t, chosen[t]), 0.0) for t in self.axes if t not in tied)
-        chosen.update(values)
-        cost = self.cost(chosen)
-        if cost > local:
-            chosen, cost = dict(start), local
-        # the program counts ties, which are no costs
-        low = cost if optimal else min(cost, max(0.0, self.constant + free + bound - TIE * len(tied)))
-        status = "optimal" if optimal else "feasible"
-        return LayoutChoice(chosen, status, cost, low, local, time.perf_counter() - begin)
+    def _cost(self, touch: Touch, lead: int, state: State) -> float:
+        first, second = state
+        total = 0.0
+        if touch.reads is not None:
+            row = touch.reads[lead]
+            total += row[first] if second is None else min(row[first], row[second])
+        if touch.writes is not None:
+            total += touch.writes[lead][first]
+            if second is not None:
+                total += min(self._beside(touch, lead, second), self._copy_cost(touch.node)[first, second])
+        elif second is not None and self._made_by_none(touch):
+            total += self._copy_cost(touch.node)[first, second]
+        return float(total)
 
-    def alone(self, tensor: str, axis: int) -> float:
-        """The cost of a tensor's own accesses, and a trifle for leaving its first axis."""
-        return self.single.get((tensor, axis), 0.0) + (TIE if axis != self.axes[tensor][0] else 0.0)
+    def _beside(self, touch: Touch, lead: int, second: int) -> float:
+        """What it costs that the kernel that computes the tensor writes its second layout, too."""
+        able = self._write(touch.node)
+        return np.inf if able is None or able.writes is None else float(able.writes[lead][second])
 
+    def _made_by_none(self, touch: Touch) -> bool:
+        """Whether no kernel writes the tensor, and this is the first that reads it."""
+        own = self.touches[touch.node]
+        return own[0] is touch and all(t.writes is None for t in own)
 
-class _Program:
-    """One column for each axis of a tied tensor and for each pair of axes of a tie."""
+    # --- what was chosen ---
 
-    def __init__(self, problem: LayoutProblem, tied: set[str]) -> None:
-        self.problem = problem
-        self.columns: dict[object, int] = {}
-        self.costs: list[float] = []
-        self.rows: list[tuple[float, dict[int, float]]] = []
-        self.tied = [t for t in problem.axes if t in tied]
-        for tensor in self.tied:
-            own = {self._column((tensor, a), problem.alone(tensor, a)): 1.0 for a in problem.axes[tensor]}
-            self.rows.append((1.0, own))
-        self.integers = len(self.costs)
-        for (first, second), table in problem.pairs.items():
-            if first in tied and second in tied:
-                self._tie(first, second, table)
+    def numbers(self, layouts: Mapping[Node, int]) -> Chosen:
+        """The numbers of the states in which tensors have these layouts and no second one."""
+        return {node: self.states[node].index((layout, None)) for node, layout in layouts.items()}
 
-    def _column(self, key: object, cost: float) -> int:
-        self.columns[key] = len(self.costs)
-        self.costs.append(cost)
-        return self.columns[key]
+    def weight(self, chosen: Mapping[Node, int]) -> float:
+        """The part of a choice's cost that is no time."""
+        total = sum(float(costs[chosen[node]]) for node, costs in self.handicaps.items())
+        gain = self.space.where.costs.copy_gain
+        for copy in self.copies(chosen):
+            if copy.apart:
+                first, _ = self.states[copy.node][chosen[copy.node]]
+                total += float(self._copy_cost(copy.node)[first, copy.layout]) * (1 - 1 / gain)
+        return total
 
-    def _tie(self, first: str, second: str, table: Mapping[tuple[int, int], float]) -> None:
-        axes = self.problem.axes
-        both = {
-            (a, b): self._column((first, second, a, b), table.get((a, b), 0.0))
-            for a in axes[first]
-            for b in axes[second]
-        }
-        for a in axes[first]:
-            own = {both[a, b]: 1.0 for b in axes[second]}
-            self.rows.append((0.0, {**own, self.columns[first, a]: -1.0}))
-        for b in axes[second]:
-            own = {both[a, b]: 1.0 for a in axes[first]}
-            self.rows.append((0.0, {**own, self.columns[second, b]: -1.0}))
+    def time(self, chosen: Chosen) -> float:
+        """Nanoseconds of all uses."""
+        return self.pairs.cost(chosen) - self.weight(chosen)
 
-    def run(self, start: Mapping[str, int], seconds: float) -> tuple[dict[str, int], bool, float]:
-        """The axes, whether they are proved best, and the bound."""
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        solver.setOptionValue("output_flag", False)
-        solver.setOptionValue("time_limit", seconds)
-        solver.setOptionValue("mip_rel_gap", 1e-9)
-        solver.passModel(self._model())
-        solution = highspy.HighsSolution()
-        solution.col_value = self._values(start)
-        solver.setSolution(solution)
-        solver.run()
-        optimal = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        values = solver.getSolution().col_value
-        bound = float(solver.getInfo().mip_dual_bound)
-        if len(values) != len(self.costs):
-            return {t: start[t] for t in self.tied}, False, bound if np.isfinite(bound) else 0.0
-        found = {t: max((values[self.columns[t, a]], a) for a in self.problem.axes[t])[1] for t in self.tied}
-        return found, optimal, bound if np.isfinite(bound) else 0.0
+    def copies(self, chosen: Mapping[Node, int]) -> list[Copy]:
+        """The second layouts of a choice."""
+        found = []
+        for node, states in self.states.items():
+            first, second = states[chosen[node]]
+            if second is None:
+                continue
+            readers, apart = [], True
+            for touch in self.touches[node]:
+                lead = 0 if touch.leader is None else self.states[touch.leader][chosen[touch.leader]][0]
+                if touch.reads is not None and touch.reads[lead][second] < touch.reads[lead][first]:
+                    readers.append(touch.kernel)
+                if touch.writes is not None:
+                    apart = self._beside(touch, lead, second) > self._copy_cost(node)[first, second]
+            found.append(Copy(node, second, tuple(readers), apart))
+        return found
 
-    def _values(self, chosen: Mapping[str, int]) -> list[float]:
-        values = [0.0] * len(self.costs)
-        for key, column in self.columns.items():
-            assert isinstance(key, tuple)
-            names, axes = key[: len(key) // 2], key[len(key) // 2 :]
-            values[column] = float(all(chosen[name] == axis for name, axis in zip(names, axes, strict=True)))
-        return values
-
-    def _model(self) -> highspy.HighsLp:
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(self.costs), len(self.rows)
-        model.col_cost_ = np.array(self.costs)
-        model.col_lower_ = np.zeros(len(self.costs))
-        model.col_upper_ = np.ones(len(self.costs))
-        model.row_lower_ = model.row_upper_ = np.array([row[0] for row in self.rows])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.cumsum([0, *(len(row[1]) for row in self.rows)])
-        model.a_matrix_.index_ = np.array([column for row in self.rows for column in row[1]])
-        model.a_matrix_.value_ = np.array([value for row in self.rows for value in row[1].values()])
-        kinds = [highspy.HighsVarType.kInteger] * self.integers
-        model.integrality_ = kinds + [highspy.HighsVarType.kContinuous] * (len(self.costs) - self.integers)
-        return model
+    def described(self, chosen: Mapping[Node, int]) -> dict[str, dict[str, object]]:
+        """For each tensor its layout, and what each candidate costs beside what the others chose, in microseconds."""
+        costs = self.pairs.marginals(chosen)
+        found: dict[str, dict[str, object]] = {}
+        for node, place in self.space.places.items():
+            if place.stored.role in ("constant", "input") or not place.stored.type.shape:
+                continue
+            first, second = self.states[node][chosen[node]]
+            own = (costs[node] - self.handicaps[node]) / 1000
+            found[node[0]] = {
+                "layout": str(place.layouts[first]),
+                "copy": None if second is None else str(place.layouts[second]),
+                "reduced": [f"d{axis}" for axis in place.reduced],
+                "candidates": [
+                    {
+                        "layout": " and ".join(str(place.layouts[n]) for n in state if n is not None),
+                        "microseconds": round(float(cost), 3) if np.isfinite(cost) else None,
+                    }
+                    for state, cost in zip(self.states[node], own, strict=True)
+                ],
+                "readers": [t.kernel.name for t in self.touches[node] if t.reads is not None],
+            }
+        return found

@@ -30,12 +30,15 @@ class Layout:
         memory: `buffer`, `image` (image2d_t of RGBA texels) or `scratch` (a work-item's own rows, as in a buffer).
         order: the tensor's axes from the slowest to the fastest; the last is contiguous in a buffer and fills the
             four lanes of the texels of an image. -1 in the last place of an image: one element a texel.
-        rows: how many leading axes of `order` make up the image's y; the others but the lane axis make up x.
+        rows: how many leading axes of `order` make up the image's y; the others and the lane axis' texels make up x.
+        inner: how many axes before the lane axis lie inside its texels in x: with one, s, x is l // 4 * extent(s) + s,
+            SmartMem's way of letting a texture be read along two reduction axes, l and s.
     """
 
     memory: str
     order: tuple[int, ...]
     rows: int = 0
+    inner: int = 0
 
     def strides(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Element strides of the axes in a buffer."""
@@ -60,8 +63,10 @@ class Layout:
         return self.order[-1] if self.memory == "image" and self.order and self.order[-1] >= 0 else None
 
     def __str__(self) -> str:
-        axes = "".join(f"d{a}" if a >= 0 else "." for a in self.order)
-        return f"{self.memory}[{axes}]"
+        names = [f"d{a}" if a >= 0 else "." for a in self.order]
+        if self.inner:
+            names.insert(len(names) - 1 - self.inner, f"({names[-1]}/4)")
+        return f"{self.memory}[{''.join(names)}]"
 
 
 def row_major(rank: int) -> Layout:

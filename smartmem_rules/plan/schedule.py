@@ -10,11 +10,11 @@ import numpy as np
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.factors import Packer
 from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
-from smartmem_rules.plan.layouts import ImageLimits
+from smartmem_rules.plan.layout_rules import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, PlanError, Stored, row_major
-from smartmem_rules.plan.packing import Packer
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
 from smartmem_rules.plan.row_arrays import row_bytes
 from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors

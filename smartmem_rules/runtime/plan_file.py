@@ -264,7 +264,7 @@ def _stored(data: Mapping[str, Any], constants: _Constants, dimensions: Mapping[
     return Stored(
         data["name"],
         TensorType(data["type"]["dtype"], _shape(data["type"]["shape"], dimensions)),
-        Layout(layout["memory"], tuple(layout["order"]), layout["rows"]),
+        Layout(layout["memory"], tuple(layout["order"]), layout["rows"], layout["inner"]),
         data["role"],
         data["storage"],
         None if packed is None else constants.array(packed),

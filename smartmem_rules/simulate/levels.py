@@ -49,7 +49,8 @@ def simulate_levels(
 
     Args:
         memory: `device` puts tensors where the profile prefers them at every level, as the frameworks do that the
-            levels stand for; `level` follows the levels' own `memory` entries; else image or buffer.
+            levels stand for; of images and buffers, levels that choose layouts take what costs less.  `level`
+            follows the levels' own `memory` entries; else image or buffer.
 
     Raises:
         SimulationError: there is no such profile, it has no model of its memory, or a kernel cannot be followed.
@@ -63,7 +64,7 @@ def simulate_levels(
     profile = profiles[device]
     modelled = Device.of(profile)
     dtype = dtype or next(iter(words(profile, "storage")), "float32")
-    where = {"device": words(profile, "prefers")[0], "level": "auto"}.get(memory, memory)
+    where = {"device": "preferred", "level": "auto"}.get(memory, memory)
     found: dict[str, Any] = {}
     name = str(model)
     for level in levels:

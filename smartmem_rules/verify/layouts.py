@@ -12,7 +12,7 @@ import numpy as np
 
 from smartmem_rules.emit.access import offset, texel
 from smartmem_rules.language.syntax import Block
-from smartmem_rules.plan.layouts import LayoutCosts
+from smartmem_rules.plan.layout_rules import LayoutCosts
 from smartmem_rules.plan.model import Layout, Stored
 from smartmem_rules.plan.packing import pack
 from smartmem_rules.tensor.expr import TensorType
@@ -53,6 +53,10 @@ def _weights(block: Block) -> str | None:
     costs = LayoutCosts.of(block)
     if min(costs.scattered_read, costs.strided_read, costs.scattered_write) <= 0 or costs.sweeps < 1:
         return "a weight is not positive"
+    if min(costs.buffer_axes, costs.image_axes) < 1 or costs.copy_gain <= 0:
+        return "memory is addressed directly along one axis at least, and a copy has to save something"
+    if costs.copies not in (0, 1):
+        return f"{costs.copies} further layouts: a tensor has at most one"
     if costs.scattered_read <= costs.strided_read:
         return f"a gathered read weighs {costs.scattered_read}, a strided one {costs.strided_read}"
     if costs.scattered_read <= costs.scattered_write:
@@ -67,7 +71,7 @@ def _layouts(shape: tuple[int, ...], source: random.Random) -> Iterator[Layout]:
         own = tuple([a for a in order if a != last] + [a for a in order if a == last])
         yield Layout("buffer", own)
         for rows in sorted({0, max(0, rank - 1), source.randint(0, max(0, rank - 1))}):
-            yield Layout("image", own, rows)
+            yield Layout("image", own, rows, source.randint(0, max(0, rank - 1 - rows)))
     source.shuffle(order)
     yield Layout("buffer", tuple(order))
     if order:

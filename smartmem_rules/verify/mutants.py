@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import time
@@ -144,6 +145,7 @@ def measure(
     _state = base, mutants, seed
     fates: list[Fate] = []
     count = max(1, min(len(mutants), jobs or min(8, os.cpu_count() or 1)))
+    gc.collect()  # an e-graph that nothing holds any more needs threads to end, which forked workers do not have
     with ProcessPoolExecutor(count, get_context("fork" if hasattr(os, "fork") else "spawn"),
                              initializer=_start, initargs=(_state,)) as pool:  # fmt: skip
         for number, fate in enumerate(pool.map(_judge_one, range(len(mutants)), chunksize=4)):

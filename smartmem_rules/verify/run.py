@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -161,6 +162,7 @@ def _parallel(
     # rules that take longest begin first, so that no worker ends alone
     order = sorted(chosen, key=lambda place: -_weight(rules_of(state[0])[place]))
     found: dict[int, RuleReport] = {}
+    gc.collect()  # an e-graph that nothing holds any more needs threads to end, which forked workers do not have
     with ProcessPoolExecutor(count, get_context(method), initializer=_start, initargs=(state,)) as pool:
         for number, (place, report) in enumerate(zip(order, pool.map(_judge_one, order), strict=True)):
             found[place] = report

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.language.rulebase import load_rules
 from smartmem_rules.plan.build import Profile, build
-from smartmem_rules.plan.layouts import ImageLimits
+from smartmem_rules.plan.layout_rules import ImageLimits
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, i64, model, normal, whole
@@ -354,7 +354,8 @@ def test_what_fits_no_image_lies_in_a_buffer(limits: tuple[int, int], level: str
     }
     proto = model(NETWORK, feeds, "y h q", constants)
     base = load_rules()
-    profile = replace(Profile.of(base.devices[kind]), image=ImageLimits(*limits))
+    profile = Profile.of(base.devices[kind])
+    profile = replace(profile, memory=replace(profile.memory, limits=ImageLimits(*limits)))
     plan = build(import_model(proto, base, {}), base, profile, level, "float32", "image")
     images = [t for t in plan.tensors.values() if t.layout.memory == "image"]
     for tensor in images:

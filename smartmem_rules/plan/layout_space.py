@@ -1,0 +1,232 @@
+"""What there is to choose: the candidates of all tensors, and what the kernels that touch them cost in each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartmem_rules.plan.layout_candidates import candidates
+from smartmem_rules.plan.layout_costs import AccessCosts
+from smartmem_rules.plan.layout_problem import Array
+from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts
+from smartmem_rules.plan.layout_uses import Lead, Use, is_led, lead_of, reduction_axes, store_lane, uses
+from smartmem_rules.plan.model import Kernel, Layout, Stored, row_major
+from smartmem_rules.tensor.expr import tensors_read
+
+Node = tuple[str, str]
+"""A tensor; a constant is packed for each kernel that reads it, whose name stands behind the constant's."""
+
+
+@dataclass
+class Place:
+    """A tensor that the choice is about.
+
+    Attributes:
+        layouts: its candidates.
+        reduced: the axes along which its readers reduce it, the first reader's first.
+        alone: how many of the candidates it may have on its own, the first ones; the others only as a second layout.
+    """
+
+    stored: Stored
+    layouts: list[Layout]
+    reduced: list[int]
+    alone: int
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What a kernel's uses of a tensor cost, by the leader's candidates (one row where nothing leads) and its own."""
+
+    kernel: Kernel
+    node: Node
+    leader: Node | None
+    reads: Array | None
+    writes: Array | None
+
+
+@dataclass(frozen=True)
+class Where:
+    """What may be chosen, and for which device.
+
+    Attributes:
+        kinds: image, buffer or both.
+        fixed: tensors that stay row-major in any case.
+        constants: the tensors whose values are known.
+        tile: rows and columns of the register block of contractions (see `layout_uses.uses`).
+        launched: kernels that one launch runs together with others: they write no copies.
+    """
+
+    costs: LayoutCosts
+    memory: DeviceMemory
+    kinds: tuple[str, ...]
+    fixed: Collection[str]
+    constants: Collection[str]
+    tile: tuple[int, int] | None
+    launched: Collection[str]
+
+
+class LayoutSpace:
+    """The candidates of all tensors, and the costs of all choices."""
+
+    def __init__(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], where: Where) -> None:
+        self.kernels = kernels
+        self.where = where
+        self.costs = AccessCosts(where.costs, where.memory)
+        self.writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
+        self.tensors = tensors
+        self.places = self._places()
+        self.touches = [touch for kernel in kernels for touch in self._touches(kernel)]
+
+    def node(self, tensor: str, kernel: Kernel) -> Node:
+        """What is chosen for a tensor that a kernel touches."""
+        return (tensor, kernel.name) if self._per_reader(tensor) else (tensor, "")
+
+    def _per_reader(self, tensor: str) -> bool:
+        return self.tensors[tensor].role == "constant" and tensor not in self.where.fixed
+
+    # --- candidates ---
+
+    def _places(self) -> dict[Node, Place]:
+        readers: dict[str, list[Kernel]] = {}
+        for kernel in self.kernels:
+            for name in dict.fromkeys(kernel.reads):
+                readers.setdefault(name, []).append(kernel)
+        found: dict[Node, Place] = {}
+        for name, stored in self.tensors.items():
+            if self._per_reader(name):
+                found.update(self._constant(stored, readers.get(name, [])))
+            else:
+                found[name, ""] = self._place(stored, readers.get(name, []))
+        return found
+
+    def _place(self, stored: Stored, readers: list[Kernel]) -> Place:
+        where, row = self.where, row_major(len(stored.type.shape))
+        if not stored.type.shape:
+            return Place(stored, [row], [], 1)
+        reduced = list(dict.fromkeys(a for k in readers for a in reduction_axes(k, stored.name)))
+        fixed = stays_row_major(stored, where.fixed)
+        writer = None if fixed else self.writers.get(stored.name)
+        layouts = candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
+        if fixed:
+            layouts = [row, *(layout for layout in layouts if layout != row)]
+        return Place(stored, layouts, reduced, 1 if fixed else len(layouts))
+
+    def _constant(self, stored: Stored, readers: list[Kernel]) -> dict[Node, Place]:
+        """A constant for each of its readers; those whose templates pack it anew share one, which costs nothing."""
+        found: dict[Node, Place] = {}
+        packed: Layout | None = None
+        for kernel in readers:
+            place = found[stored.name, kernel.name] = self._place(stored, [kernel])
+            if stored.type.shape and _is_packed(kernel, stored.name, self.where.constants):
+                packed = packed or self._best_read(place, kernel)
+                place.layouts, place.alone = [packed], 1
+        return found
+
+    def _best_read(self, place: Place, kernel: Kernel) -> Layout:
+        own = [u for u in uses(kernel, (), self.where.tile) if u.tensor == place.stored.name]
+        return min(place.layouts, key=lambda layout: sum(self.costs.of(u, place.stored, layout, Lead()) for u in own))
+
+    # --- costs ---
+
+    def _touches(self, kernel: Kernel) -> list[Touch]:
+        by_node: dict[Node, list[Use]] = {}
+        for use in uses(kernel, self.where.constants, self.where.tile):
+            by_node.setdefault(self.node(use.tensor, kernel), []).append(use)
+        leader, leads = None, [Lead()]
+        if is_led(kernel):
+            leader = self.node(kernel.stores[0].tensor, kernel)
+            leads = [lead_of(kernel, layout) for layout in self.places[leader].layouts]
+        found = []
+        for node, own in by_node.items():
+            reads = self._table([u for u in own if not u.writes], node, leads)
+            writes = self._table([u for u in own if u.writes], node, leads)
+            if writes is not None and leader is not None:
+                writes = writes + self._clashes(kernel, node, leads)
+            found.append(Touch(kernel, node, leader, reads, writes))
+        return found
+
+    def _table(self, own: list[Use], node: Node, leads: list[Lead]) -> Array | None:
+        if not own:
+            return None
+        stored, layouts = self.places[node].stored, self.places[node].layouts
+        rows = {lead: [sum(self.costs.of(u, stored, one, lead) for u in own) for one in layouts] for lead in {*leads}}
+        return np.array([rows[lead] for lead in leads])
+
+    def _clashes(self, kernel: Kernel, node: Node, leads: list[Lead]) -> Array:
+        """Infinite where texels would lie along another axis than the kernel's lanes."""
+        store = next(s for s in kernel.stores if s.tensor == node[0])
+        layouts = self.places[node].layouts
+        lanes = [store_lane(kernel, store, layout) for layout in layouts]
+        return np.array([
+            [np.inf if layout.memory == "image" and lane != lead.lane else 0.0
+             for layout, lane in zip(layouts, lanes, strict=True)]
+            for lead in leads
+        ])  # fmt: skip
+
+    # --- the paper's heuristic ---
+
+    def by_edge(self, follow: bool) -> dict[Node, int]:
+        """Candidates chosen one tensor after the other.
+
+        Args:
+            follow: take the first reduction axes of the tensor's readers (SmartMem's heuristic); else stay row-major
+                where that is possible.
+        """
+        found: dict[Node, int] = {}
+        for kernel in self.kernels:
+            for store in kernel.stores:
+                node = self.node(store.tensor, kernel)
+                if node not in found:
+                    found[node] = self._first(node, follow, self._allowed(kernel, node, found))
+        for node in self.places:
+            if node not in found:
+                found[node] = self._first(node, follow, None)
+        return found
+
+    def _allowed(self, kernel: Kernel, node: Node, found: Mapping[Node, int]) -> Array | None:
+        if not is_led(kernel):
+            return None
+        leader = self.node(kernel.stores[0].tensor, kernel)
+        if node == leader:
+            return None
+        lead = lead_of(kernel, self.places[leader].layouts[found[leader]])
+        allowed: Array = self._clashes(kernel, node, [lead])[0]
+        return allowed
+
+    def _first(self, node: Node, follow: bool, clashes: Array | None) -> int:
+        place = self.places[node]
+        numbers = [n for n in range(place.alone) if clashes is None or np.isfinite(clashes[n])]
+        if not follow:
+            return numbers[0]
+        memory = place.layouts[0].memory
+
+        def rank(number: int) -> tuple[int, ...]:
+            layout = place.layouts[number]
+            return layout.memory != memory, *_distance(layout, place.reduced, self.where.costs), number
+
+        return min(numbers, key=rank)
+
+
+def stays_row_major(stored: Stored, fixed: Collection[str]) -> bool:
+    """Whether the host reads or writes the tensor's memory: a constant may be an output of the model, too."""
+    return stored.role in ("input", "output") or stored.name in fixed
+
+
+def _is_packed(kernel: Kernel, tensor: str, constants: Collection[str]) -> bool:
+    """Whether the tensor is part of a constant right factor, which the kernel's template packs in its own way."""
+    if kernel.contraction is None:
+        return False
+    factors = [tensors_read(b) for b in (kernel.contraction.b, *(part.b for part in kernel.parts))]
+    return any(tensor in names and all(n in constants for n in names) for names in factors)
+
+
+def _distance(layout: Layout, reduced: Sequence[int], costs: LayoutCosts) -> tuple[int, int]:
+    """How far a layout is from having the first reduction axes in the lanes and next to them."""
+    wanted = list(reduced[: costs.image_axes if layout.memory == "image" else costs.buffer_axes])
+    if not wanted:
+        return 0, 0
+    places = [wanted.index(a) if a in wanted else len(wanted) for a in reversed(layout.order)]
+    second = places[1] if len(places) > 1 and (layout.inner or layout.memory == "buffer") else len(wanted)
+    return places[0], second if len(wanted) > 1 else 0
