@@ -228,8 +228,8 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
-    for leaf in leaves:
-        scheduler.schedule(leaf)
+    for kernel in kernels:
+        scheduler.schedule_launch(kernel)
     if not observed:
         keep_rows(kernels, tensors, program.outputs)
     for kernel in kernels:
@@ -299,10 +299,14 @@ def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None)
     """A kernel of the planning with the sizes of a choice, or with the cost model's."""
     tensors = dict(planning.tensors)
     own = _copied(kernel)
-    planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule(own)
+    planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule_launch(own)
+    if own.steps:
+        others = [_copied(other) for other in planning.kernels if other is not kernel]
+        keep_rows([own, *others], tensors, planning.program.outputs)
+        own.note_borders()
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
-    return Variant(emit(own, planning.target, used), used, kernel.writes)
+    return Variant(emit(own, planning.target, {**tensors, **used}), used, own.writes if own.steps else kernel.writes)
 
 
 def build(

@@ -13,14 +13,19 @@ from smartmem_rules.tensor.index import Var
 def kernel_key(kernel: Kernel, tensors: Mapping[str, Stored]) -> str:
     """A digest of what the kernel computes, and of the type, layout and storage of each tensor in memory."""
     names: dict[object, str] = {}
-    parts = (kernel.form, kernel.axes, kernel.stores, kernel.stages, kernel.contraction, kernel.parts)
-    text = _text(parts, names)
+    text = _text(_parts(kernel), names)
     memory = [
         f"{short}:{stored.type}{stored.layout}{stored.storage}{stored.role == 'constant'}"
         for name, short in names.items()
         if isinstance(name, str) and (stored := tensors.get(name)) is not None
     ]
     return hashlib.sha256("\n".join([text, *memory]).encode()).hexdigest()[:24]
+
+
+def _parts(kernel: Kernel) -> tuple[object, ...]:
+    steps = tuple(map(_parts, kernel.steps))
+    own = (kernel.form, kernel.axes, kernel.stores, kernel.stages, kernel.contraction, kernel.parts)
+    return (*own, steps) if steps else own
 
 
 def _text(value: object, names: dict[object, str]) -> str:

@@ -36,6 +36,8 @@ from smartmem_rules.tensor.ranges import largest
 
 ELEMENTWISE = ("pointwise", "reduction")
 """Forms of kernels whose work-items only share out elements or rows."""
+MOST_BLOCKS = 48
+"""Of the blocks that a chain may have, the best by modelled time are tried."""
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
 
@@ -106,7 +108,21 @@ class Scheduler:
         self.texture = None if roofs is None else TextureTiles(roofs, storage, constants, frozenset(wide))
         self.packer = Packer(constants, tensors, storage, limits)
 
+    def schedule_launch(self, kernel: Kernel) -> None:
+        """Size a launch: its steps, and the blocks of rows that they share."""
+        if not kernel.steps:
+            self.schedule(kernel)
+            return
+        if self.choices and "blocks" in kernel.schedule:
+            choice = self.choices.get(kernel_key(kernel, self.tensors), {})
+            if choice.get("block_rows") in kernel.schedule["blocks"]:
+                for one in (kernel, *kernel.steps):
+                    one.schedule["block_rows"] = choice["block_rows"]
+        for step in kernel.steps:
+            self.schedule_launch(step)
+
     def schedule(self, kernel: Kernel) -> None:
+        """Size a kernel that is no launch of several."""
         c = kernel.contraction
         choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
         if c is None:
@@ -142,7 +158,7 @@ class Scheduler:
             units: cores or multiprocessors of the device.
         """
         if kernel.steps:
-            return []
+            return [{"block_rows": rows} for rows in kernel.schedule.get("blocks", ())[:MOST_BLOCKS]]
         own = replace(kernel)
         self.schedule(own)
         c = own.contraction

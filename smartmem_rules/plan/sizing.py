@@ -129,6 +129,10 @@ class Sizes:
     operations: int
     filters: tuple[Filter, ...] = ()
 
+    def takes(self, block: int) -> bool:
+        """Whether a work-item can own so many rows."""
+        return block <= self.most or any(block in found.blocks for found in self.filters)
+
     @property
     def batch_count(self) -> int:
         return most(self.batch)
