@@ -57,17 +57,18 @@ class TextureTiles:
     def _types(self, kernel: Kernel, c: Contraction, tensors: Mapping[str, Stored]) -> tuple[str, str]:
         """The elements of both factors in local memory: halves where they are, or would be, halves in memory."""
         inner = () if c.scores is None else (c.scores,)
-        # what is computed on chip is as it would be if it were stored
-        made = bool(c.fed) and all(self._as_half(name, tensors) for name in c.fed)
-        left = (made or self._half(c.a, tensors)) and all(self._half(s.a, tensors) for s in inner)
+        rows = self._normalised(kernel, c, tensors) or self._half(c.a, tensors)
+        left = rows and all(self._half(s.a, tensors) for s in inner)
         factors = (c.b, *(p.b for p in kernel.parts), *(s.b for s in inner))
         right = all(self._half(factor, tensors) for factor in factors)
         return "half" if left else "float", "half" if right else "float"
 
-    def _as_half(self, tensor: str, tensors: Mapping[str, Stored]) -> bool:
-        if tensor in tensors:
-            return tensors[tensor].storage == "float16"
-        return self.storage == "float16" and tensor not in self.wide
+    def _normalised(self, kernel: Kernel, c: Contraction, tensors: Mapping[str, Stored]) -> bool:
+        """Whether rows are made on chip that would be stored as halves: of values that halves hold, normalised."""
+        if self.storage != "float16" or not c.stages or not c.fed or self.wide.intersection(c.fed):
+            return False
+        made = [tensors[t] for t in kernel.reads if t in tensors and tensors[t].role == "intermediate"]
+        return all(t.storage == "float16" for t in made)
 
     def _half(self, factor: Expr, tensors: Mapping[str, Stored]) -> bool:
         read = tensors_read(factor)
