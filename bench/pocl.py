@@ -23,6 +23,8 @@ import numpy as np
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "models"
 SIX = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "mobilenetv2", "bert_base")
+TABLES = ("tinygrad", "onnxruntime", "contractions", "levels", "winograd", "tuned", "cold-start")
+FILTERED = ("resnet50", "yolov8n", "sd_vae_decoder_small")
 FOUR = ("swin_tiny", "vit_base", "resnet50", "mobilenetv2")
 TRANSFORMERS = ("swin_tiny", "vit_base", "bert_base", "cswin_tiny", "autoformer_s3", "efficientvit_b3")
 CONVNETS = ("resnet50", "mobilenetv2", "convnext_tiny", "efficientnet_b0", "regnetx_032", "resnext50")
@@ -31,7 +33,7 @@ CONVNETS = ("resnet50", "mobilenetv2", "convnext_tiny", "efficientnet_b0", "regn
 def main() -> int:
     """Measure one table and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=("tinygrad", "onnxruntime", "contractions", "levels", "cold-start"))
+    parser.add_argument("table", choices=TABLES)
     parser.add_argument("models", nargs="*", help="names of examples/models; by default those of the table")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--device", default="auto")
@@ -40,6 +42,10 @@ def main() -> int:
     models, runs = arguments.models, arguments.runs
     if arguments.table in ("tinygrad", "onnxruntime"):
         beside(models or (FOUR if arguments.table == "tinygrad" else SIX), arguments.table, runs, arguments.device)
+    elif arguments.table == "winograd":
+        winograd(models or FILTERED, runs, arguments.device)
+    elif arguments.table == "tuned":
+        tuned(models or SIX, runs, arguments.device)
     elif arguments.table == "contractions":
         contractions(models or ("resnet50", "vit_base"), runs)
     elif arguments.table == "levels":
@@ -101,6 +107,89 @@ def levels(name: str, models: Sequence[str], runs: int, device: str) -> None:
         times = f"{slow['median_ms']:.1f} | {fast['median_ms']:.1f}"
         print(f"| {model} | {times} | {ratios[-1]:.2f} | {best[-1]:.2f} |", flush=True)
     print(f"| geometric mean | | | {mean(ratios):.2f} | {mean(best):.2f} |\n", flush=True)
+
+
+def planning_of(model: str, device: str, disable: tuple[str, ...] = ()) -> tuple[Any, Any]:
+    """The kernels of a model before they are sized, and what they are for."""
+    from smartmem_rules.pipeline import Request, make_planning
+
+    return make_planning(Request(FOLDER / f"{model}.onnx", (), device, "smartmem", "float32", "auto", disable, {}))
+
+
+def in_turns(plans: Sequence[Any], device: Any, runs: int) -> tuple[np.ndarray, list[Any]]:
+    """Whole inferences of plans of one model in turns.
+
+    Returns:
+        milliseconds of processor time of all cores by run and plan, which other work on the machine disturbs less than
+        the time that passes; and the outputs of each plan for the same inputs.
+    """
+    from smartmem_rules.runtime.executor import Executor, input_types
+    from smartmem_rules.runtime.feeds import random_feeds
+
+    feeds = random_feeds(input_types(plans[0]), 0, plans[0].statistics.get("input_bounds"))
+    executors = [Executor(plan, device) for plan in plans]
+    outputs = [executor.run(feeds) for executor in executors]
+    times = np.zeros((runs, len(plans)))
+    for run in range(runs):
+        places = range(len(plans)) if run % 2 else range(len(plans) - 1, -1, -1)
+        for place in places:
+            start = time.process_time()
+            executors[place].run(feeds)
+            times[run, place] = (time.process_time() - start) * 1e3
+    return times, outputs
+
+
+def winograd(models: Sequence[str], runs: int, device: str) -> None:
+    """Plans with Winograd's filtering over plans without it."""
+    from smartmem_rules.plan.build import finish
+
+    print("| model | filtered | kernels | CPU ms direct (best) | filtered (best) | filtered / direct | difference |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for model in models:
+        found = [planning_of(model, device, off) for off in (("winograd_2", "winograd_4"), ())]
+        plans = [finish(planning) for planning, _ in found]
+        spent, (one, other) = in_turns(plans, found[0][1].device, runs)
+        leaves = [leaf for kernel in plans[1].kernels for leaf in kernel.leaves]
+        count = sum(leaf.schedule.get("template") == "winograd" for leaf in leaves)
+        error = max(float(np.abs(one[n] - other[n]).max() / (np.abs(one[n]).max() or 1.0)) for n in one)
+        times = " | ".join(f"{np.median(column):.1f} ({column.min():.1f})" for column in spent.T)
+        ratio = np.median(spent[:, 1] / spent[:, 0])
+        kernels = f"{len(plans[0].kernels)} / {len(plans[1].kernels)}"
+        print(f"| {model} | {count} | {kernels} | {times} | {ratio:.2f} | {error:.1e} |", flush=True)
+
+
+def tuned(models: Sequence[str], runs: int, device: str) -> None:
+    """The cost model's sizes over the tuned ones of the database and the package, kernel by kernel and for all."""
+    from smartmem_rules.plan.build import finish, variant
+    from smartmem_rules.plan.kernel_key import kernel_key
+    from smartmem_rules.tuning.database import Place, Tunings, shipped
+    from smartmem_rules.tuning.measure import Job, measure
+    from smartmem_rules.tuning.tuner import shape
+
+    heads = ("model", "kernels with a choice", "searched", "tuned", "worst kernel", "cost model / tuned", "whole model")
+    print(f"| {' | '.join(heads)} |\n|---|---:|---:|---:|---|---:|---:|")
+    for model in models:
+        planning, target = planning_of(model, device)
+        place = Place(target.device.name, target.device.driver, target.profile.name)
+        database = Tunings.of_user()
+        choices = database.choices(place)
+        searched = {one.kernel for one in (*database.tuned(place), *shipped(place.profile))}
+        scheduler = planning.scheduler(dict(planning.tensors), None)
+        spaces = {kernel_key(k, planning.tensors): (k, scheduler.space(k, 2)) for k in planning.kernels}
+        spaces = {key: (kernel, space) for key, (kernel, space) in spaces.items() if len(space) > 1}
+        ratios = {}
+        for key in (key for key in spaces if key in choices and choices[key] != spaces[key][1][0]):
+            kernel, space = spaces[key]
+            sizes = [variant(planning, kernel, key, choice) for choice in (space[0], choices[key])]
+            found = measure(Job(*sizes, target.device.name, 0))
+            ratios[shape(kernel)] = 1 / found.ratio
+        worst = max(ratios, key=lambda name: ratios[name], default="")
+        plans = [finish(planning, known) for known in (None, choices)]
+        spent, _ = in_turns(plans, target.device, runs)
+        counts = f"{len(spaces)} | {len(set(spaces) & searched)} | {len(ratios)}"
+        ratio = f"{ratios[worst]:.2f}" if worst else "1.00"
+        whole = np.median(spent[:, 0] / spent[:, 1])
+        print(f"| {model} | {counts} | {worst or '-'} | {ratio} | {whole:.2f} |", flush=True)
 
 
 def contractions(models: Sequence[str], runs: int) -> None:

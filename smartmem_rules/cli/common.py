@@ -143,7 +143,10 @@ def optimize_options(function: F) -> F:
         ),
         click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable."),
         click.option(
-            "--disable", multiple=True, metavar="RULE", help="Leave out a rule, a family or tag:WORD; repeatable."
+            "--disable",
+            multiple=True,
+            metavar="RULE",
+            help="Leave out a rule, a family, tag:WORD or a schedule; repeatable.",
         ),
         click.option(
             "--dim",

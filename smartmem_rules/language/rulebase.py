@@ -48,11 +48,11 @@ class RuleBase:
 
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
-    """The built-in rules with the user's files and their imports, without the rules named in `disable`.
+    """The built-in rules with the user's files and their imports, without what is named in `disable`.
 
     Overloads of the user's files are tried before the built-in ones.  A name in `disable` is that of a rule, of a
-    family (all its rules), or `tag:WORD` (all rules with this tag).
-    Raises LanguageError with all errors of all files, or when a name in `disable` is not a rule.
+    family (all its rules), `tag:WORD` (all rules with this tag), or a schedule.
+    Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
     """
     built_in = load_modules(sorted(rules_path().rglob("*.smr")))
     known = {Path(module.span.file).resolve() for module in built_in}
@@ -136,12 +136,13 @@ def _add(base: RuleBase, item: s.Item) -> None:
 
 def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     known = {part for name in base.rule_names() for part in _with_families(name)}
+    known |= set(base.schedules)
     known |= {f"{TAG}{tag}" for rule in base.rules() for tag in rule.tags}
     unknown = [
         Diagnostic(
             Code.UNKNOWN_RULE,
             "error",
-            f"there is no rule `{name}` to switch off",
+            f"there is no rule or schedule `{name}` to switch off",
             s.NOWHERE,
             fix=did_you_mean(name, known),
         )
@@ -153,6 +154,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     base.rewrites = [rule for rule in base.rewrites if not _is_off(rule, names)]
     base.eliminates = [rule for rule in base.eliminates if not _is_off(rule, names)]
     base.index_rules = [rule for rule in base.index_rules if not _is_off(rule, names)]
+    base.schedules = {name: block for name, block in base.schedules.items() if name not in names}
 
 
 def _is_off(rule: s.Rule, names: Collection[str]) -> bool:

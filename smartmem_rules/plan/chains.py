@@ -17,7 +17,7 @@ from smartmem_rules.plan.launch_costs import LaunchCosts
 from smartmem_rules.plan.model import Kernel, Stage, Store
 from smartmem_rules.plan.places import Written, written
 from smartmem_rules.plan.policy import FusionRule
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, most, sizes_of
+from smartmem_rules.plan.sizing import UNBOUNDED, ContractionSchedule, Machine, Sizes, most, sizes_of
 from smartmem_rules.plan.winograd_sizes import filters_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, variable
@@ -33,6 +33,7 @@ class Chain:
     Attributes:
         batch, m: the loop variables of the rows; `keys` are those that a work-item owns values of.
         whole: whether a work-item owns all rows of a batch.
+        blocks: the numbers of rows that a work-item could own, the best by modelled time first.
     """
 
     kernels: list[Kernel]
@@ -41,7 +42,12 @@ class Chain:
     whole: bool = False
     sizes: list[Sizes] = field(default_factory=list)
     written: dict[str, Written] = field(default_factory=dict)
-    block_rows: int = 0
+    blocks: tuple[int, ...] = ()
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a work-item's block: the best by modelled time."""
+        return self.blocks[0] if self.blocks else 0
 
     @property
     def keys(self) -> tuple[Var, ...]:
@@ -105,7 +111,7 @@ class _Chains:
         sizes = sizes_of(kernel, self.schedule, self.constants)
         if sizes is None:
             return Chain([kernel])
-        filters = filters_of(kernel, self.schedules, self.schedule, sizes.constant)
+        filters = filters_of(kernel, self.schedules, self.schedule, sizes.constant, self.machine.units)
         sizes = replace(sizes, filters=filters)
         found = Chain([kernel], sizes.batch, sizes.m, not sizes.constant, [sizes])
         self._note_writes(found, kernel)
@@ -133,11 +139,11 @@ class _Chains:
                 continue
             again = sizes_of(moved, self.schedule, self.constants)
             assert again is not None
-            block = self._block_rows([*candidate.sizes, again], candidate, moved, rule)
-            if block is not None:
+            blocks = self._blocks([*candidate.sizes, again], candidate, moved, rule)
+            if blocks:
                 candidate.kernels.append(moved)
                 candidate.sizes.append(again)
-                candidate.block_rows = block
+                candidate.blocks = blocks
                 self._note_writes(candidate, moved)
                 return candidate
         return None
@@ -200,8 +206,8 @@ class _Chains:
 
     # --- cost ---
 
-    def _block_rows(self, sizes: list[Sizes], source: Chain, last: Kernel, rule: FusionRule) -> int | None:
-        """Rows of a work-item's block if one launch is no slower than two, else None."""
+    def _blocks(self, sizes: list[Sizes], source: Chain, last: Kernel, rule: FusionRule) -> tuple[int, ...]:
+        """The possible rows of a work-item's block, the best first; none if one launch is slower than two."""
         m, batches = most(source.m), most(source.batch)
         made = {t for k in source.kernels for t in k.writes} & set(last.reads)
         written = sum(4 * largest(self.types[t].elements) for t in made)
@@ -211,18 +217,21 @@ class _Chains:
         if source.whole:
             # a work-item has the scratch memory of one kernel after the other
             if any(s.most < s.m_count for s in sizes) or batches < self.machine.units:
-                return None
-            return m if self.costs.together(sizes, m, True) <= allowed else None
+                return ()
+            return (m,) if self.costs.together(sizes, m, True) <= allowed else ()
         inner = self._inner_row_bytes([*source.kernels, last], m * batches)
-        rows = min([s.most for s in sizes] + ([rule.scratch // inner] if inner else []))
+        most_kept = rule.scratch // inner if inner else UNBOUNDED
         # every block reads all right factors; `LaunchCosts` counts that, the rule may bound it
-        if rows < 1 or sum(s.right_bytes for s in sizes) > rule.columns:
-            return None
-        fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
-        counts = range(fewest, max(fewest, finest) + 1)
-        blocks = {-(-m // n) for n in counts} | {b for s in sizes for f in s.filters for b in f.blocks if b <= rows}
-        together, block = min((self.costs.together(sizes, b, False), b) for b in blocks)
-        return block if together <= allowed else None
+        if sum(s.right_bytes for s in sizes) > rule.columns:
+            return ()
+        blocks = {b for s in sizes for f in s.filters for b in f.blocks}
+        rows = min([most_kept, *(s.most for s in sizes)])
+        if rows:
+            fewest, finest = -(-m // rows), -(-m // min(m, self.schedule.rows[0]))
+            blocks |= {-(-m // n) for n in range(fewest, max(fewest, finest) + 1)}
+        possible = [b for b in blocks if b <= most_kept and all(s.takes(b) for s in sizes)]
+        times = sorted((self.costs.together(sizes, b, False), b) for b in possible)
+        return tuple(b for _, b in times) if times and times[0][0] <= allowed else ()
 
     def _inner_row_bytes(self, kernels: list[Kernel], rows: int) -> int:
         """Bytes of a row of what is made and read again inside the chain."""
@@ -258,7 +267,11 @@ class _Chains:
         found = compose("chain", tuple(chain_.kernels))
         if not chain_.whole:
             found.axes = chain_.keys
-            found.schedule = {"block_rows": chain_.block_rows, "m": math.prod(v.extent for v in chain_.m)}
+            found.schedule = {
+                "block_rows": chain_.block_rows,
+                "blocks": chain_.blocks,
+                "m": math.prod(v.extent for v in chain_.m),
+            }
         return found
 
 

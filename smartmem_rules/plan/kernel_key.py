@@ -13,14 +13,19 @@ from smartmem_rules.tensor.index import Var
 def kernel_key(kernel: Kernel, tensors: Mapping[str, Stored]) -> str:
     """A digest of what the kernel computes, and of the type, layout and storage of each tensor in memory."""
     names: dict[object, str] = {}
-    parts = (kernel.form, kernel.axes, kernel.stores, kernel.stages, kernel.contraction, kernel.parts)
-    text = _text(parts, names)
+    text = _text(_parts(kernel), names)
     memory = [
         f"{short}:{stored.type}{stored.layout}{stored.storage}{stored.role == 'constant'}"
         for name, short in names.items()
         if isinstance(name, str) and (stored := tensors.get(name)) is not None
     ]
     return hashlib.sha256("\n".join([text, *memory]).encode()).hexdigest()[:24]
+
+
+def _parts(kernel: Kernel) -> tuple[object, ...]:
+    steps = tuple(map(_parts, kernel.steps))
+    own = (kernel.form, kernel.axes, kernel.stores, kernel.stages, kernel.contraction, kernel.parts)
+    return (*own, steps) if steps else own
 
 
 def _text(value: object, names: dict[object, str]) -> str:
@@ -31,6 +36,8 @@ def _text(value: object, names: dict[object, str]) -> str:
     if is_dataclass(value):
         parts = []
         for field in fields(value):
+            if not field.compare:  # says nothing of what is computed
+                continue
             own = getattr(value, field.name)
             # tensors and stages are called by names that differ from model to model
             named = isinstance(own, str) and field.name in ("tensor", "name")

@@ -44,7 +44,8 @@ class LaunchCosts:
 
     def _demand(self, sizes: Sizes, block: int, rows: float, items: int) -> float:
         """Nanoseconds of one of the work-items with so many rows, by the cheapest way there is."""
-        ways = [(sizes.operations / (sizes.batch_count * sizes.m_count) * rows, sizes.right_bytes)]
+        direct = (sizes.operations / (sizes.batch_count * sizes.m_count) * rows, sizes.right_bytes)
+        ways = [direct] if block <= sizes.most else []
         ways += [(f.blocks[block] / items, f.right_bytes) for f in sizes.filters if block in f.blocks]
         units, peak, bandwidth = self.machine.units, self.machine.peak, self.machine.bandwidth
         return min(operations * units / peak + right / bandwidth for operations, right in ways)

@@ -65,8 +65,8 @@ class ContractionSchedule:
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
-            tuple(GroupTile(*(int(v) for v in e.values)) for e in block.entries if e.key == "tile"),
-            GroupTimes.of(block) if entries["template"][0] == "group" else None,
+            tuple(GroupTile.of([int(v) for v in e.values]) for e in block.entries if e.key == "tile"),
+            GroupTimes.of(block),
             entries.get("extents", ("any",))[0] != "fixed",
             float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("most_sums", 1 << 20),
@@ -128,6 +128,10 @@ class Sizes:
     right_bytes: int
     operations: int
     filters: tuple[Filter, ...] = ()
+
+    def takes(self, block: int) -> bool:
+        """Whether a work-item can own so many rows."""
+        return block <= self.most or any(block in found.blocks for found in self.filters)
 
     @property
     def batch_count(self) -> int:

@@ -157,9 +157,13 @@ def paying(
 
 
 def filters_of(
-    kernel: Kernel, schedules: Sequence[ContractionSchedule], panel: ContractionSchedule, constant: bool
+    kernel: Kernel,
+    schedules: Sequence[ContractionSchedule],
+    panel: ContractionSchedule,
+    constant: bool,
+    units: int,
 ) -> tuple[Filter, ...]:
-    """How the kernel's convolution could be filtered in blocks of rows; nothing where it is none.
+    """How the kernel's convolution could be filtered in blocks of rows; nothing where that would not pay.
 
     Args:
         schedules: those of the level; only Winograd's matter.
@@ -173,7 +177,7 @@ def filters_of(
     found = []
     for s in (s for s in schedules if s.template == "winograd"):
         problem = WinogradProblem.of(kernel, c, s, constant)
-        if problem is not None:
+        if problem is not None and paying([problem], PanelProblem(kernel, c, panel, constant), units):
             every = (problem.sizes(strips, max(s.columns), 1 << 30) for strips in range(1, problem.strips + 1))
             blocks = {z.block_rows: problem.estimate(z, 1) * peak for z in every if z is not None}
             found.append(Filter(blocks, problem.right_bytes))

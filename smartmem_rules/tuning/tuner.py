@@ -268,7 +268,9 @@ class Tuner:
 
 
 def shape(kernel: Kernel) -> str:
-    """A contraction's extents, for people: batch x rows x reduction x columns."""
+    """A contraction's extents, for people: batch x rows x reduction x columns; of a chain those of its steps."""
+    if kernel.steps:
+        return f"{kernel.form}: " + ", ".join(map(shape, kernel.steps))
     c = kernel.contraction
     if c is None:
         rows = " x ".join(str(v.extent) for v in kernel.axes if v.extent > 1)

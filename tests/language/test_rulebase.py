@@ -50,6 +50,10 @@ def test_rules_are_switched_off_by_name() -> None:
     assert set(base.levels) == {"smartmem"}
 
 
+def test_schedules_are_switched_off_too() -> None:
+    assert set(load_rules().schedules) - set(load_rules(disable=["winograd_4"]).schedules) == {"winograd_4"}
+
+
 @pytest.mark.usefixtures("built_in")
 def test_switching_off_an_unknown_rule_is_an_error() -> None:
     with pytest.raises(LanguageError) as caught:

@@ -147,15 +147,16 @@ def leaves(planning: Planning) -> list[Kernel]:
     return [leaf for kernel in plan.kernels for leaf in kernel.leaves]
 
 
-@pytest.mark.parametrize("size", [14, 30])
+@pytest.mark.parametrize("size", [14, 26])
 def test_a_filtered_convolution_begins_a_chain(size: int) -> None:
     """Blocks of the launch are whole rows of tiles, and no launch is added."""
     x = normal(1, 64, size, size)
     constants = {"u": normal(64, 64, 3, 3, seed=1) / 24, "v": normal(64, 64, 1, 1, seed=2) / 8}
     planning = planned(BLOCK, {"x": x}, constants)
     plan = finish(planning)
-    (kernel,) = plan.kernels
+    *copies, kernel = plan.kernels
     assert kernel.form == "chain"
+    assert all(one.moves_only for one in copies)  # of the image, where reading it in another order does not pay
     first = kernel.leaves[0].schedule
     assert first["template"] == "winograd"
     assert kernel.schedule["block_rows"] % (first["outputs"] * size) == 0

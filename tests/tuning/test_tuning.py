@@ -117,6 +117,28 @@ def test_shares_of_elementwise_kernels_are_tuned_too(tmp_path: Path) -> None:
     assert measure(Job(*(variant(planning, kernel, key, c) for c in (first, others[0])), choose().name, 0)).reason == ""
 
 
+def test_blocks_of_a_launch_of_several_kernels_are_tuned(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weights = {name: rng.standard_normal(shape, np.float32) for name, shape in (("u", (24, 64)), ("v", (64, 24)))}
+    nodes = [("MatMul", "x u", "a"), ("Relu", "a", "h"), ("MatMul", "h v", "y")]
+    proto = model(nodes, {"x": np.zeros((400, 24), np.float32)}, "y", weights)
+    onnx.save(proto, tmp_path / "perceptron.onnx")
+    planning = planning_of(tmp_path / "perceptron.onnx")
+    (kernel,) = planning.kernels
+    assert kernel.form == "chain"
+    first, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
+    assert first == {"block_rows": finish(planning).kernels[0].schedule["block_rows"]}
+    assert len(others) > 5
+    key = kernel_key(kernel, planning.tensors)
+    for choice in random.Random(0).sample(others, 3):
+        plan = finish(planning, {key: choice})
+        assert {step.schedule["block_rows"] for step in plan.kernels[0].steps} == {choice["block_rows"]}
+        job = Job(*(variant(planning, kernel, key, one) for one in (first, choice)), choose().name, 0)
+        assert measure(job).reason == "", str(choice)
+    beyond = finish(planning, {key: {"block_rows": 1 << 20}})
+    assert beyond.kernels[0].schedule["block_rows"] == first["block_rows"]
+
+
 def test_a_choice_that_cannot_be_is_not_taken(planning: Planning) -> None:
     kernel = contraction(planning)
     key = kernel_key(kernel, planning.tensors)
