@@ -1,10 +1,11 @@
-{% from "group_product.cl" import product, finished %}
+{% from "group_product.cl" import product, finished, each %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums; tiles of both factors, {{ s.step }} deep, lie in local
 // memory, and the next ones are on their way in registers while these are used.
 //   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
 //      computed by all work-items, a team for each row;
 //   2. {{ s.slices }} slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums;
-//   3. the sums of all slices meet in local memory, and every work-item finishes columns in fours.
+//   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
+//      columns in fours.
 {% if splits > 1 %}
 // {{ splits }} work-groups share the reduction of a tile; the last one to arrive adds up what all have left in memory.
 {% endif %}
@@ -31,7 +32,13 @@ __kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_k
 {% for array in shared %}
     __local {{ array }} __attribute__((aligned(16)));
 {% endfor %}
+{% if s.direct %}
+    // arrays of halves may not be declared where halves are no type to compute in
+    __local {{ "ushort" if s.left_type == "half" else "float" }} left_tile[{{ s.buffers * s.rows * s.left_stride }}] __attribute__((aligned(16)));
+    __local {{ "ushort" if s.right_type == "half" else "float" }} right_tile[{{ s.buffers * s.step * s.right_stride }}] __attribute__((aligned(16)));
+{% else %}
     __local float memory[{{ s.memory }}] __attribute__((aligned(16)));
+{% endif %}
 {% if splits > 1 %}
     __local int arrived;
 {% endif %}
@@ -74,9 +81,9 @@ __kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_k
 {% else %}
 {{ product(s, left, right, 0, turns, matrix) }}
 {% endif %}
-    for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
-        const int {{ row }} = first_row + place / {{ s.columns // 4 }};
-        if ({{ row }} >= {{ m }}) break;
+{{ each(s) }}
+        const int {{ row }} = first_row + tile_row;
+        if ({{ row }} < {{ m }}) {
 {% if splits > 1 %}
         float4 finished = 0.0f;
         for (int part = 0; part < {{ splits }}; ++part) {
@@ -88,11 +95,12 @@ __kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_k
 {% endif %}
 {% for part in parts %}
         {% if not loop.first %}else {% endif %}if (column_tile < {{ part.last }}) {
-            const int {{ part.block }} = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + place % {{ s.columns // 4 }};
+            const int {{ part.block }} = (column_tile - {{ part.first }}) * {{ s.columns // 4 }} + tile_column / 4;
             if ({{ part.block }} < {{ part.blocks }}) {
 {{ part.epilogue }}
             }
         }
 {% endfor %}
+        }
     }
 }

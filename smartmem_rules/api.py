@@ -46,14 +46,18 @@ Progress = Callable[[str, int, int], None]
 class OptimizedPlan:
     """A plan with the device that runs it."""
 
-    def __init__(self, plan: Plan, device: Device | None, model: ModelSource | None = None) -> None:
+    def __init__(
+        self, plan: Plan, device: Device | None, model: ModelSource | None = None, debug: bool = False
+    ) -> None:
         """Args:
         device: None where the plan is for another computer; it cannot run here then.
         model: what the plan was made of, for `check`.
+        debug: the kernels check each read and write of device memory; runs raise `BoundsError`.
         """
         self.plan = plan
         self.device = device
         self.model = model
+        self.debug = debug
         self.last_check: Check | None = None
         self._executor: Executor | None = None
 
@@ -75,7 +79,7 @@ class OptimizedPlan:
         if self._executor is None:
             if self.device is None:
                 raise DeviceError(f"there is no OpenCL device here to run this plan for {self.plan.device}")
-            self._executor = Executor(self.plan, self.device, progress)
+            self._executor = Executor(self.plan, self.device, progress, self.debug)
         return self._executor
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
@@ -83,6 +87,7 @@ class OptimizedPlan:
 
         Raises:
             GraphError: an input is missing, unknown, or of a wrong shape or element type.
+            BoundsError: a kernel of a debug build read or wrote outside a tensor.
         """
         return self.prepare().run(feeds)
 
@@ -185,18 +190,19 @@ class OptimizedPlan:
         save_plan(self.plan, path)
 
 
-def load(path: str | Path, device: str = AUTO) -> OptimizedPlan:
+def load(path: str | Path, device: str = AUTO, debug: bool = False) -> OptimizedPlan:
     """A plan from a file.
 
     Args:
         device: `auto` is the device that the plan was made for, or else any.
+        debug: the kernels check each read and write of device memory.
 
     Raises:
         PlanFileError: the file is no plan, damaged or of another version.
         DeviceError: there is no such device.
     """
     plan = load_plan(path)
-    return OptimizedPlan(plan, device_for(str(plan.statistics.get("device", "")), device))
+    return OptimizedPlan(plan, device_for(str(plan.statistics.get("device", "")), device), debug=debug)
 
 
 def optimize(
@@ -210,6 +216,7 @@ def optimize(
     dims: Dims | None = None,
     progress: Progress | None = None,
     layout: str = "exact",
+    debug: bool = False,
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -223,6 +230,8 @@ def optimize(
         disable: names of rules that are left out.
         dims: extents of the model's symbolic dimensions; (least, greatest) makes a plan for all extents in between.
         layout: `exact` chooses the contiguous axes for the whole graph, `local` edge by edge.
+        debug: the kernels check each read and write of device memory against the bounds of its tensor, and runs raise
+            `BoundsError`; several times slower. A plan that is saved holds no checks; `load` takes `debug` too.
 
     Raises:
         GraphError: the model is damaged or uses something that no rule covers.
@@ -234,7 +243,7 @@ def optimize(
     """
     clock = Clock(progress)
     plan, target = _plan(graph, rules, device, level, dtype, memory, disable, dims, clock, layout)
-    optimized = OptimizedPlan(plan, target.device, None if _is_graph(graph) else graph)  # type: ignore[arg-type]
+    optimized = OptimizedPlan(plan, target.device, None if _is_graph(graph) else graph, debug)  # type: ignore[arg-type]
     if target.device is not None:
         with clock.stage("build"):
             optimized.prepare(lambda done, total: clock.step("build", done, total))

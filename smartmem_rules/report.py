@@ -73,7 +73,7 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
         "node": node,
         "operator": nodes.get(node, ""),
         "outcome": _outcome(kernels, node, plan.statistics.get("nodes", {})),
-        "kernels": [_kernel_data(kernel, node) for kernel in kernels],
+        "kernels": [_kernel_data(kernel, node, plan) for kernel in kernels],
         "rules": list(rules),
         "rule_places": {rule: places[rule] for rule in rules if rule in places},
         "near_misses": [{**miss, **places.get(miss["rule"], {})} for miss in misses],
@@ -129,11 +129,13 @@ def _others(count: int) -> str:
     return f"{count} other{'' if count == 1 else 's'}"
 
 
-def _kernel_data(kernel: Kernel, node: str) -> dict[str, Any]:
+def _kernel_data(kernel: Kernel, node: str, plan: Plan) -> dict[str, Any]:
+    layouts = plan.statistics.get("tensor_layouts", {})
     return {
         "name": kernel.name,
         "form": kernel.form,
         "moves_only": kernel.moves_only,
         "with": [origin for origin in kernel.origin if origin != node],
         "bytes_moved": kernel.bytes_moved,
+        "writes": [{"tensor": t, **layouts.get(t, {"layout": plan.tensors[t].layout.places})} for t in kernel.writes],
     }

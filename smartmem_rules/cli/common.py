@@ -120,6 +120,9 @@ inputs_option = click.option(
     help="An input's values; else random.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only; progress goes to stderr.")
+debug_option = click.option(
+    "--debug", is_flag=True, help="Kernels check each read and write of device memory against its tensor's bounds."
+)
 device_option = click.option(
     "--device", default="auto", show_default=True, help="auto, a part of a name, PLATFORM:DEVICE, or a device profile."
 )

@@ -18,6 +18,9 @@ from smartmem_rules.cli.common import (
     reports_errors,
 )
 
+SHOWN = 6
+"""Candidates of a tensor that are listed, the cheapest first."""
+
 
 @click.command("explain")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
@@ -54,6 +57,8 @@ def _show_node(data: Mapping[str, Any]) -> None:
         screen.print(f"\n{kernel['name']} ({kernel['form']}), {kernel['bytes_moved']} bytes moved", markup=False)
         for other in kernel["with"]:
             screen.print(f"  with {other}", markup=False)
+        for tensor in kernel["writes"]:
+            _show_layout(tensor)
     if data["rules"]:
         screen.print("\nthrough the rules", markup=False)
     for rule in data["rules"]:
@@ -66,6 +71,20 @@ def _show_node(data: Mapping[str, Any]) -> None:
             markup=False,
         )
         _show_refusal(miss, "  the guard that failed: ")
+
+
+def _show_layout(tensor: Mapping[str, Any]) -> None:
+    """A tensor's layout, and what the others would have cost beside those of its neighbours."""
+    screen = console()
+    second = f", and as {tensor['copy']} for other readers" if tensor.get("copy") else ""
+    screen.print(f"  writes {tensor['tensor']} as {tensor['layout']}{second}", markup=False)
+    if len(tensor.get("candidates", ())) < 2:
+        return
+    reduced = f" along {', '.join(tensor['reduced'])}" if tensor["reduced"] else ""
+    screen.print(f"    its readers reduce it{reduced or ' along none of its axes'}; modelled times", markup=False)
+    possible = [one for one in tensor["candidates"] if one["microseconds"] is not None]
+    for one in sorted(possible, key=lambda one: float(one["microseconds"]))[:SHOWN]:
+        screen.print(f"    {one['microseconds']:10.1f} us  {one['layout']}", markup=False)
 
 
 def _show_rule(data: Mapping[str, Any]) -> None:

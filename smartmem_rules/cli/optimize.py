@@ -11,6 +11,7 @@ import click
 from smartmem_rules.cli.common import (
     ANSWER_IS_NO,
     console,
+    debug_option,
     json_option,
     names,
     optimize_options,
@@ -27,6 +28,7 @@ from smartmem_rules.cli.tables import print_optimize, print_rules
 @optimize_options
 @click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's.")
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs of the check.")
+@debug_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Save the plan here.")
 @click.option("--rule-stats", is_flag=True, help="Show what each rule did.")
 @json_option
@@ -36,6 +38,7 @@ def command(
     level: str,
     no_check: bool,
     seed: int,
+    debug: bool,
     output: Path | None,
     rule_stats: bool,
     as_json: bool,
@@ -46,7 +49,7 @@ def command(
 
     how["disable"] = names(how["disable"])
     with progress_display() as progress:
-        plan = optimize(model, level=level, progress=progress, **how)
+        plan = optimize(model, level=level, progress=progress, debug=debug, **how)
         if not no_check and plan.device is not None:
             progress("check", 0, 1)
             plan.check_or_reason(seed=seed)

@@ -11,6 +11,7 @@ import click
 
 from smartmem_rules.cli.common import (
     console,
+    debug_option,
     inputs_option,
     json_option,
     names,
@@ -28,11 +29,19 @@ from smartmem_rules.cli.common import (
 @optimize_options
 @inputs_option
 @click.option("--seed", default=0, show_default=True, help="Of the inputs that are not given.")
+@debug_option
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Write each output as DIR/NAME.npy.")
 @json_option
 @reports_errors
 def command(
-    model: Path, level: str, inputs: dict[str, Path], seed: int, output: Path | None, as_json: bool, **how: Any
+    model: Path,
+    level: str,
+    inputs: dict[str, Path],
+    seed: int,
+    debug: bool,
+    output: Path | None,
+    as_json: bool,
+    **how: Any,
 ) -> None:
     """Run a model, or a plan that `optimize -o` saved; inputs that are not given are random."""
     from smartmem_rules.api import load, optimize
@@ -42,9 +51,9 @@ def command(
     how["disable"] = names(how["disable"])
     with progress_display() as progress:
         plan = (
-            load(model, how["device"])
+            load(model, how["device"], debug)
             if is_plan_file(model)
-            else optimize(model, level=level, progress=progress, **how)
+            else optimize(model, level=level, progress=progress, debug=debug, **how)
         )
         plan.prepare(lambda done, total: progress("build", done, total))
     # of a model the dimensions were those of the plan, of a plan they say at which extents it runs

@@ -70,7 +70,8 @@ class Team:
         size: how many, a power of two.
         lane: C text of a work-item's place in its team.
         scratch: a local array with one float for each work-item of the group, addressed by `thread`.
-        rows: the teams of a work-group.
+        rows: rows of the work-group.
+        row: C text of the number of a team's row among them.
     """
 
     size: int
@@ -78,6 +79,7 @@ class Team:
     thread: str
     scratch: str
     rows: int
+    row: str
 
     def head(self, name: str, extent: int) -> str:
         """A loop whose turns the members take one after the other; its loads are under way together."""

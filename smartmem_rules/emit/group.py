@@ -10,12 +10,13 @@ from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.expressions import Internal, Team, Value
 from smartmem_rules.emit.group_tiles import Side, captured, loading
 from smartmem_rules.emit.kernel import Emission, Target, render
+from smartmem_rules.emit.reduction import write_row
 from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
 from smartmem_rules.plan.row_arrays import array_size, storage_of
 from smartmem_rules.tensor.expr import Read, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.substitution import unravel
+from smartmem_rules.tensor.substitution import substitute, unravel
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class _Group:
     def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
         assert kernel.contraction is not None
         self.kernel = kernel
-        self.matrix = bool(target.matrix)
+        self.matrix = bool(target.matrix) and kernel.schedule["slices"] > 1
         self.contraction: Contraction = kernel.contraction
         self.tile = GroupTile(**{f.name: kernel.schedule[f.name] for f in fields(GroupTile)})
         self.splits: int = kernel.schedule["splits"]
@@ -85,38 +86,58 @@ class _Group:
 
     def _prologue(self) -> None:
         """Scalars and arrays of each row of the tile into local memory, a team of work-items for a row."""
-        c, tile, emission, expressions = self.contraction, self.tile, self.emission, self.emission.expressions
+        c, tile, emission = self.contraction, self.tile, self.emission
         if not c.stages:
             return
-        size = tile.threads // tile.rows
+        size = tile.team
+        team = Team(size, f"(thread % {size})", "thread", "across", tile.rows, "team_row")
         emission.shared.append(f"float across[{tile.threads}]")
-        expressions.team = Team(size, f"(thread % {size})", "thread", "across", tile.rows)
         inner = 0 if c.scores is None else array_size((c.scores.n,))
         emission.storage = storage_of(c.stages, c.a, inner)
         if c.scores is not None:
+            emission.expressions.team = team
             array = emission.row_array(INNER, "float32", inner)
-            expressions.team = None
+            emission.expressions.team = None
             emission.writer.line(f"__local float* inner_rows = {array.name};")
             self._scores(c.scores, inner)
-            expressions.team = Team(size, f"(thread % {size})", "thread", "across", tile.rows)
-            row = array.row(f"(thread / {size})")
-            emission.writer.line(f"__local float* inner_row = {row};")
+        teams = tile.threads // size
+        for number, _ in enumerate(s for s in c.stages if not s.axes):
+            emission.shared.append(f"float statistic{number}[{tile.rows}]")
+        turns = f"for (int first = 0; first < {tile.rows}; first += {teams})" if teams < tile.rows else ""
+        with emission.expressions.scope(turns):
+            emission.writer.line(f"const int team_row = {'first + ' if turns else ''}thread / {size};")
+            emission.expressions.team = team if size > 1 else None
+            self._row_stages(size)
+            emission.expressions.team = None
+        emission.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+
+    def _row_stages(self, size: int) -> None:
+        """What the rows of the teams need, scalars where all work-items find them."""
+        c, emission, expressions = self.contraction, self.emission, self.emission.expressions
+        if c.scores is not None:
+            emission.writer.line(f"__local float* inner_row = {emission.arrays[INNER].row('team_row')};")
             expressions.internal[INNER] = emission.scratch_reader(
                 "inner_row", [c.scores.n.extent], "float32", "__local "
             )
-        if size == 1:
-            expressions.team = None
-        name = expressions.name(self.row)
-        emission.writer.line(f"const int {name} = min(first_row + thread / {size}, {self.m_count - 1});")
+        emission.writer.line(f"const int {expressions.name(self.row)} = min(first_row + team_row, {self.m_count - 1});")
         values = self._row_values(self.row)
         for stage in c.stages:
             emission.stage(Stage(stage.name, stage.axes, substitute_variables(stage.body, values), stage.dtype))
         for number, stage in enumerate(s for s in c.stages if not s.axes):
-            emission.shared.append(f"float statistic{number}[{tile.rows}]")
             value = expressions.internal[stage.name](Read(stage.name, (), stage.dtype), None)
-            emission.writer.line(f"if (thread % {size} == 0) statistic{number}[thread / {size}] = {value.text};")
-        emission.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
-        expressions.team = None
+            emission.writer.line(f"if (thread % {size} == 0) statistic{number}[team_row] = {value.text};")
+        if self._kept:
+            first = "column_tile == 0 && split == 0" if self.splits > 1 else "column_tile == 0"
+            with expressions.scope(f"if ({first})"):
+                for store in self._kept:
+                    indices = tuple(substitute(i, values) for i in store.indices)
+                    body = substitute_variables(store.value, values)
+                    write_row(emission, Store(store.tensor, indices, body, store.local))
+
+    @property
+    def _kept(self) -> tuple[Store, ...]:
+        """Rows that are stored besides the sums, because others read them too."""
+        return tuple(store for store in self.kernel.stores if store.local)
 
     def _scores(self, scores: Scores, padded: int) -> None:
         """The rows of the inner contraction, tile by tile of its columns."""
@@ -174,7 +195,7 @@ class _Group:
 
     def _parts(self) -> list[FinishedPart]:
         kernel = self.kernel
-        own = len(kernel.stores) - sum(len(p.stores) for p in kernel.parts)
+        own = len(kernel.stores) - len(self._kept) - sum(len(p.stores) for p in kernel.parts)
         found: list[FinishedPart] = []
         first = 0
         for n, stores in [(self.contraction.n, kernel.stores[:own]), *((p.n, p.stores) for p in kernel.parts)]:

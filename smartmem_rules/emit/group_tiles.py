@@ -67,6 +67,7 @@ class _Loader:
         self.extent = tile.rows if side.name == "left" else tile.columns
         self.k_count = math.prod(v.extent for v in side.k)
         self.register = f"{side.name}_next"
+        self.halves = (tile.left_type if side.name == "left" else tile.right_type) == "half"
 
     def loading(self) -> Loading:
         side, contiguous = self.side, self.emission.expressions.is_contiguous
@@ -114,11 +115,13 @@ class _Loader:
 
         def keep() -> None:
             writer = self.emission.writer
-            if whole:
+            if whole and self.halves:
+                writer.line(f"vstore_half4({self.register}[e], 0, {side.name} + {place(0)});")
+            elif whole:
                 writer.line(f"*(__local float4*)({side.name} + {place(0)}) = {self.register}[e];")
-                return
-            for i in range(LANES):
-                writer.line(f"{side.name}[{place(i)}] = {self.register}[e].s{i};")
+            else:
+                for i in range(LANES):
+                    writer.line(self._kept(place(i), f"{self.register}[e].s{i}"))
 
         return self._loading("float4", count, at, own, reduction, values, lane, keep)
 
@@ -137,9 +140,15 @@ class _Loader:
         reduction = (flat, f"step * {tile.step} + {within}")
 
         def keep() -> None:
-            self.emission.writer.line(f"{side.name}[{self._place(at, within)}] = {self.register}[e];")
+            self.emission.writer.line(self._kept(self._place(at, within), f"{self.register}[e]"))
 
         return self._loading("float", tile.step * self.extent, at, inside, reduction, values, None, keep)
+
+    def _kept(self, place: str, value: str) -> str:
+        """A statement that writes one element of the tile."""
+        if self.halves:
+            return f"vstore_half({value}, {place}, {self.side.name});"
+        return f"{self.side.name}[{place}] = {value};"
 
     def _inside(self, var: Var, text: str) -> str:
         """The declaration of a place that stays inside the factor."""

@@ -170,9 +170,7 @@ class Emission:
         home = self.storage.get(stage.name, stage.name)
         array = self.arrays.get(home) or self.row_array(home, stage.dtype, array_size(stage.axes))
         self.arrays[stage.name] = array
-        self.writer.line(
-            f"__local {compute_type(stage.dtype)}* {name} = {array.row(f'({team.thread} / {team.size})')};"
-        )
+        self.writer.line(f"__local {compute_type(stage.dtype)}* {name} = {array.row(team.row)};")
         self._fill(stage, name, "__local ")
         self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
         self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype, "__local ")

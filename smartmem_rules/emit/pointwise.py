@@ -5,6 +5,7 @@ On CPUs a work-item takes whole rows of the axis that is contiguous in the outpu
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -36,11 +37,29 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
             _row(emission, kernel, axis, values, None)
         return emission.source("pointwise.cl", (-(-outer_count // chunk),), (1,))
     vectors = 1 if axis is None else -(-axis.extent // emission.width)
-    writer.line(f"const int {name} = item / {vectors};")
+    number, vector = _item(vectors, _inside(kernel, tensors, outer))
+    writer.line(f"const int {name} = {number};")
     with expressions.scope(f"if ({name} < {outer_count})"):
-        _row(emission, kernel, axis, values, "item % " + str(vectors))
+        _row(emission, kernel, axis, values, vector)
     size = -(-outer_count * vectors // 64) * 64
     return emission.source("pointwise.cl", (size,), (64,))
+
+
+def _item(vectors: int, inside: int) -> tuple[str, str]:
+    """A work-item's place along the other axes and its vector, so that neighbours write neighbouring texels."""
+    if not several(inside) or not several(vectors):
+        return f"item / {vectors}", f"item % {vectors}"
+    return f"item / {vectors * inside} * {inside} + item % {inside}", f"item / {inside} % {vectors}"
+
+
+def _inside(kernel: Kernel, tensors: Mapping[str, Stored], outer: tuple[Var, ...]) -> int:
+    """How many places along the other axes lie between two vectors of an image whose lanes are not the fastest in x."""
+    store = min(kernel.stores, key=lambda s: tensors[s.tensor].layout.lane_axis is None)
+    layout = tensors[store.tensor].layout
+    axes = layout.order[len(layout.order) - 1 - layout.inner : -1] if layout.inner else ()
+    inner = {v for axis in axes for v in store.indices[axis].variables}
+    own = list(itertools.takewhile(inner.__contains__, reversed(outer)))
+    return math.prod(v.extent for v in own)
 
 
 def lane_axis(kernel: Kernel, tensors: Mapping[str, Stored]) -> Var | None:

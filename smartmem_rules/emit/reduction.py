@@ -68,7 +68,7 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
     if size > 1:
         emission.shared.append(f"float across[{size * teams}]")
-        expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams)
+        expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})")
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
 
@@ -106,10 +106,11 @@ def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> No
             substitute_variables(store.value, values),
             store.local,
         )
-        _write_row(emission, placed)
+        write_row(emission, placed)
 
 
-def _write_row(emission: Emission, store: Store) -> None:
+def write_row(emission: Emission, store: Store) -> None:
+    """What is stored of a row along its local axes; the members of a team share the elements."""
     axes = tuple(v for v in store.local if several(v.extent))
     access = emission.accesses[store.tensor]
     if access.is_image:

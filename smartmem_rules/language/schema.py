@@ -82,6 +82,8 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("l2", "bytes and ways of the cache that all share", least=2, most=2),
         _number("texture_block", "bytes and rows of the two-dimensional blocks in which images lie", least=2, most=2),
         _number("register_array", "bytes of an array that a work-item keeps in registers"),
+        _number("unit_memory", "bytes of local memory that the work-groups of one texture unit share"),
+        _number("local_bandwidth", "GB/s in and out of local memory"),
         _number("l2_bandwidth", "GB/s out of the shared cache"),
     ),
     "schedule": (
@@ -170,6 +172,8 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "template", "word", "only where a schedule of this template is admitted", choices=("panel", "group", "tile")
         ),
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
+        _number("width", "columns of a product for which what is fed is computed once"),
+        Key("keeps", "word", "whether what is fed may be stored for others too", choices=("yes", "no")),
         _number("launches", "the time of a small kernel on one unit of the device, in launches"),
     ),
 }

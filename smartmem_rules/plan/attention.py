@@ -27,6 +27,20 @@ def row_values(rows: Group, reader: Group) -> dict[Var, Index]:
     return values
 
 
+def covers_rows(rows: Group, reader: Group) -> bool:
+    """Whether the contraction reads every row of the reduction, and each for one row of its own."""
+    matched = reader.contraction
+    assert matched is not None
+    space = (*matched.batch, *matched.m)
+    shape, target = tuple(v.extent for v in space), tuple(v.extent for v in rows.space)
+    if math.prod(shape) != math.prod(target):
+        return False
+    values = row_values(rows, reader)
+    renamed = {v: variable(n) for v, n in zip(space, axis_variables(shape), strict=True)}
+    places = tuple(substitute(values[v], renamed) for v in rows.space)
+    return index_map(shape, target, places).inverse is not None
+
+
 @dataclass(frozen=True)
 class ScoreRows:
     """How the scores' rows belong to the reader.

@@ -20,13 +20,16 @@ from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.kept_rows import keep_rows
 from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import Where
+from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.packing import holds, pack
+from smartmem_rules.plan.pieces import write_pieces
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
+from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -51,6 +54,7 @@ class Profile:
     matrix: str
     machine: Machine
     room: Room
+    roofs: Roofs | None = None
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -72,6 +76,7 @@ class Profile:
                     float(entries.get("late_unit", (0.0,))[0]),
                 ),
                 Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
+                Roofs.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -99,13 +104,14 @@ class Planning:
     target: Target
     layouts: LayoutChoice | None
     in_place: bool
+    wide: Collection[str] = ()
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
         profile = self.profile
         return Scheduler(
             self.schedules, self.program.constants, tensors, self.dtype, self.limits,
-            profile.local_memory, profile.machine.units, choices, self.elementwise,
+            profile.local_memory, profile.machine.units, choices, self.elementwise, profile.roofs, self.wide,
         )  # fmt: skip
 
 
@@ -142,6 +148,8 @@ def prepare(
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
     kernels = _fused(program, policy, schedules, profile)
+    if policy.reads_through_views:
+        kernels = write_pieces(kernels, program.types, program.outputs)
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
@@ -149,7 +157,15 @@ def prepare(
     costs = LayoutCosts.of(base.layouts[LAYOUT])
     fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
     launched = {leaf.name for kernel in kernels for leaf in kernel.leaves if kernel.steps}
-    where = Where(costs, profile.memory, kinds, fixed, program.constants, _register_block(schedules), launched)
+    where = Where(
+        costs,
+        profile.memory,
+        kinds,
+        fixed,
+        program.constants,
+        _register_block(schedules, profile.memory.wave),
+        launched,
+    )
     layouts = None
     if policy.chooses_layouts:
         layouts = choose_layouts(leaves, tensors, program.constants, where, layout == "exact")
@@ -164,7 +180,7 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        policy.writes_in_place,
+        policy.writes_in_place, frozenset(wide),
     )  # fmt: skip
 
 
@@ -179,10 +195,12 @@ def _memory(memory: str, policy: Policy, profile: Profile) -> tuple[str, tuple[s
     return profile.prefers, ("image", "buffer") if both else (profile.prefers,)
 
 
-def _register_block(schedules: tuple[ContractionSchedule, ...]) -> tuple[int, int] | None:
-    """Rows and columns of the contractions' register block, where their operands come from memory at each step."""
+def _register_block(schedules: tuple[ContractionSchedule, ...], wave: int) -> RegisterBlock | None:
+    """The block of sums for which a contraction on textures reads its operands from memory, by its first schedule."""
     first = schedules[0]
-    return (first.rows[0], first.columns[0]) if first.template == "tile" else None
+    if first.kind == "texture_gpu" and first.tiles:
+        return RegisterBlock(first.tiles[0].rows, first.tiles[0].columns, wave)
+    return RegisterBlock(first.rows[0], first.columns[0], wave) if first.template == "tile" else None
 
 
 def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:

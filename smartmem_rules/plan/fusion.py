@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from smartmem_rules.plan.attention import scores_line_up, source_values
+from smartmem_rules.plan.attention import covers_rows, scores_line_up, source_values
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import FusionRule, Policy
@@ -167,7 +167,8 @@ class _Fusion:
 
     def _outputs(self, group: Group) -> list[str]:
         outputs = []
-        for member in (m for part in group.parts for m in part.members):
+        feeding = (m for rows in group.feeding for m in rows.members)
+        for member in (*(m for part in group.parts for m in part.members), *feeding):
             if member.tensor in self.recomputed:
                 continue
             outside = any(self._homes(u.tensor) - {group} for u in self.users.get(member.tensor, ()))
@@ -206,7 +207,8 @@ class _Fusion:
                 admitted = all(self.policy.may(first, use, reader.form) for use in uses)
             if not admitted:
                 return
-            computed += max(evaluations(u.equation, tensor, reader) for u in uses)
+            read = max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
+            computed += read * _times(reader, rule)
             allowance.append(rule.recompute)
         cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
         if not readers or cost * max(0, computed - elements) > min(allowance) * elements:
@@ -259,10 +261,9 @@ class _Fusion:
             outputs = self._outputs(group)
             if len(outputs) != 1 or outputs[0] in self.program.outputs:
                 continue
-            readers = self._readers(outputs[0])
-            if len(readers) != 1:
+            reader = self._reader_of_rows(group, outputs[0], rule)
+            if reader is None:
                 continue
-            reader = readers[0]
             row_bytes = self._row_bytes(group, rule)
             if reader.form != "contraction" or row_bytes > rule.scratch or self._right_bytes(reader) > rule.columns:
                 continue
@@ -274,6 +275,21 @@ class _Fusion:
                 reader.feeding.append(group)
                 self._absorb(reader, group)
                 self._feed_scores(group, reader)
+
+    def _reader_of_rows(self, group: Group, tensor: str, rule: FusionRule) -> Group | None:
+        """The contraction that may compute the rows: the only reader, or one that can store them for the others."""
+        readers = self._readers(tensor)
+        if len(readers) == 1:
+            return readers[0]
+        if not rule.keeps or not group.locals[tensor]:
+            return None
+        for reader in readers:
+            others = [g for g in readers if g is not reader]
+            if reader.form != "contraction" or any(self._depends(reader, other) for other in others):
+                continue
+            if self._all_line_up(group, tensor, reader) and covers_rows(group, reader):
+                return reader
+        return None
 
     def _row_bytes(self, group: Group, rule: FusionRule) -> int:
         """What a reduction keeps of a row: the whole row where it is staged, else the arrays that it needs twice."""
@@ -354,7 +370,8 @@ class _Fusion:
 
     def _all_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
         cores = {t for part in reader.parts for t in part.coordinates}
-        if any(user.tensor not in cores for user in self.users[tensor]):
+        users = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
+        if any(user.tensor not in cores for user in users):
             return False
         return all(self._rows_line_up(group, tensor, part) for part in reader.parts)
 
@@ -400,3 +417,8 @@ class _Fusion:
                     stack.pop()
                     done.setdefault(group)
         return list(done)
+
+
+def _times(reader: Group, rule: FusionRule) -> int:
+    """How often a reader computes what it takes in: a contraction once for so many columns."""
+    return 1 if reader.contraction is None else -(-largest(reader.contraction.n.extent) // rule.width)

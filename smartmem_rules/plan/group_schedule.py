@@ -14,6 +14,9 @@ PADDING_RIGHT = 8
 PADDING_SUMS = 4
 """Floats behind each row of a tile in local memory, so that neighbouring work-items meet different banks."""
 SUBGROUP = 32
+SMALLEST_TEAM = 4
+TEAM = 8
+"""Work-items that read a row together: eight texels of halves fill a line."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class GroupTile:
         slices: parts of a step that different sub-groups sum.
         warp_rows, warp_columns: sums of a sub-group of 32 work-items.
         buffers: 2 where the next step is written beside the present one, 1 where it takes its place.
+        left_type, right_type: of the factors' elements in local memory.
     """
 
     rows: int
@@ -35,6 +39,19 @@ class GroupTile:
     warp_rows: int
     warp_columns: int
     buffers: int
+    left_type: str = "float"
+    right_type: str = "float"
+
+    @staticmethod
+    def of(sizes: Sequence[int]) -> GroupTile:
+        """The tile of a schedule block's entry."""
+        rows, columns, step, slices, warp_rows, warp_columns, buffers = sizes
+        return GroupTile(rows, columns, step, slices, warp_rows, warp_columns, buffers)
+
+    @property
+    def direct(self) -> bool:
+        """Whether sums stay in registers: nothing has to meet."""
+        return self.slices == 1
 
     @property
     def warps(self) -> int:
@@ -65,7 +82,26 @@ class GroupTile:
     @property
     def memory(self) -> int:
         """Floats of local memory: the tiles, later the sums of all slices."""
+        if self.direct:
+            left, right = self.element_bytes
+            return -(-self.buffers * (self.rows * self.left_stride * left + self.step * self.right_stride * right) // 4)
         return max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride)
+
+    @property
+    def element_bytes(self) -> tuple[int, int]:
+        """Of the left and the right factor in local memory."""
+        left, right = (2 if kind == "half" else 4 for kind in (self.left_type, self.right_type))
+        return left, right
+
+    @property
+    def team(self) -> int:
+        """Work-items that make what one row needs; with few for each row, teams take several rows in turn."""
+        each = self.threads // self.rows
+        return each if each >= SMALLEST_TEAM or not self.direct else min(TEAM, self.threads)
+
+    def sum(self, number: int) -> str:
+        """C text of a work-item's vector of sums."""
+        return f"c[{number}]" if self.direct else f"c{number}"
 
     @property
     def sums(self) -> int:
@@ -81,6 +117,8 @@ class Demand:
         columns: the extents of all right factors.
         row_bytes: local memory that a row of a tile takes besides the tiles.
         inner: places of the reduction of the scores times their columns, 0 without scores.
+        element: bytes of a stored element.
+        taps: elements that an element of the left factor is computed from.
     """
 
     batch: int
@@ -89,6 +127,8 @@ class Demand:
     k: int
     row_bytes: int = 0
     inner: int = 0
+    element: int = 4
+    taps: int = 1
 
 
 @dataclass(frozen=True)
@@ -114,14 +154,16 @@ class GroupTimes:
     resident_subgroups: float
 
     @staticmethod
-    def of(block: Block) -> GroupTimes:
-        """The entries of a schedule block.
+    def of(block: Block) -> GroupTimes | None:
+        """The entries of a schedule block; None where it has none, for devices whose profile has roofs.
 
         Raises:
             PlanError: some are missing.
         """
         entries = {e.key: float(e.values[0]) for e in block.entries if e.key in GroupTimes.__dataclass_fields__}
         missing = [f.name for f in fields(GroupTimes) if f.name not in entries]
+        if len(missing) == len(fields(GroupTimes)):
+            return None
         if missing:
             raise PlanError(f"the schedule {block.name} of work-groups lacks {', '.join(missing)}")
         return GroupTimes(**entries)
@@ -136,14 +178,15 @@ class GroupChoice:
 
     def sizes(self) -> dict[str, int]:
         """As schedules and the database of tuned sizes hold them."""
-        return {**asdict(self.tile), "splits": self.splits}
+        sizes = {k: v for k, v in asdict(self.tile).items() if isinstance(v, int)}
+        return {**sizes, "splits": self.splits}
 
 
 def fitting(tiles: Sequence[GroupTile], demand: Demand, local_memory: int) -> list[GroupTile]:
     """The tiles that local memory has room for, beside what their rows need."""
     found = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
     # a team of work-items finishes each row
-    return [t for t in found if t.threads > t.rows] if demand.row_bytes else found
+    return [t for t in found if t.team > 1] if demand.row_bytes else found
 
 
 def rank_groups(

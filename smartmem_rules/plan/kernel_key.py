@@ -36,6 +36,8 @@ def _text(value: object, names: dict[object, str]) -> str:
     if is_dataclass(value):
         parts = []
         for field in fields(value):
+            if not field.compare:  # says nothing of what is computed
+                continue
             own = getattr(value, field.name)
             # tensors and stages are called by names that differ from model to model
             named = isinstance(own, str) and field.name in ("tensor", "name")

@@ -82,10 +82,13 @@ def _images(
     lanes = [a for a in _long(shape) if writer is None or writable_lane(*writer, a)]
     for lane in lanes:
         orders: list[tuple[tuple[int, ...], int | None, int]] = [(with_innermost(rank, lane), None, 0)]
+        seconds = [*reduced] if axes > 1 else []
         if rank > 2:
             orders.append((with_innermost(rank, lane), rank - 2, 0))
-        seconds = [a for a in dict.fromkeys(reduced) if a != lane and several(shape[a])] if axes > 1 else []
-        orders += [(with_innermost(rank, second, lane), None, 1) for second in seconds]
+            # outputs follow operands that are reduced along their last axis, such as the columns of a window
+            seconds += [rank - 1] if axes > 1 else []
+        own = [a for a in dict.fromkeys(seconds) if a != lane and several(shape[a])]
+        orders += [(with_innermost(rank, second, lane), None, 1) for second in own]
         made = (image_layout(shape, order, limits, most, inner) for order, most, inner in orders)
         yield from (layout for layout in made if layout is not None)
     single = image_layout(shape, (*range(rank), -1), limits)

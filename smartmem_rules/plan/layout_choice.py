@@ -78,7 +78,9 @@ class LayoutProblem:
         if saved <= 0:
             return False
         write = self._write(node)
-        beside = float(write.writes[:, second].min()) if write is not None and write.writes is not None else np.inf
+        beside = np.inf
+        if write is not None and write.writes is not None:
+            beside = min(self._beside(write, lead, second) for lead in range(len(write.writes)))
         return bool(saved > min(beside, self._copy_cost(node)[first, second]))
 
     def _write(self, node: Node) -> Touch | None:
@@ -95,15 +97,14 @@ class LayoutProblem:
         if node not in self._copying:
             place, costs = self.space.places[node], self.space.costs
             kernel = copy_kernel(place.stored, "copy")
+            leads = [(new, lead_of(kernel, new, self.space.wave)) for new in place.layouts]
             touched = uses(kernel, (), None)
             moved = np.array([
-                [
-                    sum(costs.of(u, place.stored, new if u.writes else old, lead_of(kernel, new)) for u in touched)
-                    for new in place.layouts
-                ]
+                [sum(costs.of(u, place.stored, new if u.writes else old, lead) for u in touched) for new, lead in leads]
                 for old in place.layouts
             ])  # fmt: skip
-            self._copying[node] = (self.space.where.memory.launch + moved) * self.space.where.costs.copy_gain
+            whole = self.space.where.memory.launch + costs.passing(place.stored) + moved
+            self._copying[node] = whole * self.space.where.costs.copy_gain
         return self._copying[node]
 
     def _handicap(self, node: Node) -> Array:
@@ -155,7 +156,10 @@ class LayoutProblem:
     def _beside(self, touch: Touch, lead: int, second: int) -> float:
         """What it costs that the kernel that computes the tensor writes its second layout, too."""
         able = self._write(touch.node)
-        return np.inf if able is None or able.writes is None else float(able.writes[lead][second])
+        if able is None or able.writes is None:
+            return np.inf
+        # another tensor goes to memory
+        return float(able.writes[lead][second]) + self.space.costs.passing(self.space.places[touch.node].stored)
 
     def _made_by_none(self, touch: Touch) -> bool:
         """Whether no kernel writes the tensor, and this is the first that reads it."""
@@ -192,12 +196,18 @@ class LayoutProblem:
             readers, apart = [], True
             for touch in self.touches[node]:
                 lead = 0 if touch.leader is None else self.states[touch.leader][chosen[touch.leader]][0]
-                if touch.reads is not None and touch.reads[lead][second] < touch.reads[lead][first]:
+                if self._takes(touch, lead, first, second):
                     readers.append(touch.kernel)
                 if touch.writes is not None:
                     apart = self._beside(touch, lead, second) > self._copy_cost(node)[first, second]
-            found.append(Copy(node, second, tuple(readers), apart))
+            if readers:
+                found.append(Copy(node, second, tuple(readers), apart))
         return found
+
+    @staticmethod
+    def _takes(touch: Touch, lead: int, first: int, second: int) -> bool:
+        """Whether a kernel reads the second of two layouts."""
+        return touch.reads is not None and bool(touch.reads[lead][second] < touch.reads[lead][first])
 
     def described(self, chosen: Mapping[Node, int]) -> dict[str, dict[str, object]]:
         """For each tensor its layout, and what each candidate costs beside what the others chose, in microseconds."""
@@ -209,12 +219,12 @@ class LayoutProblem:
             first, second = self.states[node][chosen[node]]
             own = (costs[node] - self.handicaps[node]) / 1000
             found[node[0]] = {
-                "layout": str(place.layouts[first]),
-                "copy": None if second is None else str(place.layouts[second]),
+                "layout": place.layouts[first].places,
+                "copy": None if second is None else place.layouts[second].places,
                 "reduced": [f"d{axis}" for axis in place.reduced],
                 "candidates": [
                     {
-                        "layout": " and ".join(str(place.layouts[n]) for n in state if n is not None),
+                        "layout": "; and ".join(place.layouts[n].places for n in state if n is not None),
                         "microseconds": round(float(cost), 3) if np.isfinite(cost) else None,
                     }
                     for state, cost in zip(self.states[node], own, strict=True)

@@ -7,17 +7,20 @@ costs as much as one that serves its neighbours too.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts, line_shape
-from smartmem_rules.plan.layout_uses import Lead, Use, advancing
+from smartmem_rules.plan.layout_uses import LANES, Lead, Use, Wave, advancing
 from smartmem_rules.plan.memory import item_bytes
 from smartmem_rules.plan.model import Layout, Stored
-from smartmem_rules.tensor.index import Index, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.index import Index, Var, add, atom_variables, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 
-LANES = 4
+TEXEL_BYTES = 16
+"""What textures are as fast as their bandwidth with: their units give texels at one rate, of halves, too."""
 
 
 class AccessCosts:
@@ -60,15 +63,12 @@ class AccessCosts:
 
     def _image(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
         size = LANES * item_bytes(stored.storage)
-        columns, rows = line_shape(self.memory.line, size)
-        near = use.near | {v for v in (lead.lane, lead.second) if v is not None}
-        across, down = _steps(layout, stored.type.shape)
-        neighbours = 1
-        if across is not None and advancing(use.indices[across]) in near:
-            neighbours *= columns
-        if down is not None and advancing(use.indices[down]) in near:
-            neighbours *= rows
-        texel = size / self.memory.texture + self.memory.line / (neighbours * self.memory.shared)
+        spread = Spread(use.indices, layout, stored.type.shape, line_shape(self.memory.line, size))
+        wave = lead.wave if use.follows else use.wave
+        lines = spread.of_neighbours(use.near)
+        if wave is not None:
+            lines = spread.of_wave(wave, use.loops, layout.lane_axis, self.memory.cached)
+        texel = TEXEL_BYTES / self.memory.texture + lines * self.memory.line / self.memory.shared
         return _texels(use, layout, lead, lanes) * texel
 
 
@@ -96,6 +96,64 @@ def fills_texels(indices: tuple[Index, ...], axis: int, var: Var) -> bool:
     block = Var("block", max(1, largest(var.extent) // LANES))
     moved = substitute(indices[axis], {var: add(scale(variable(block), LANES), variable(lane))})
     return mod(moved, LANES) == variable(lane) and lane not in div(moved, LANES).variables
+
+
+class Spread:
+    """How many lines of an image a use takes for each texel.
+
+    Args:
+        line: columns and rows of a line in texels.
+    """
+
+    def __init__(
+        self, indices: tuple[Index, ...], layout: Layout, shape: tuple[int, ...], line: tuple[int, int]
+    ) -> None:
+        self.indices = indices
+        self.lanes = layout.lane_axis
+        across, down = _steps(layout, shape)
+        self.beside = {axis: size for axis, size in ((across, line[0]), (down, line[1])) if axis is not None}
+
+    def of_neighbours(self, near: Collection[Var]) -> float:
+        """Where only the variables are known along which the next texels lie: a line serves those beside it."""
+        served = [size for axis, size in self.beside.items() if advancing(self.indices[axis]) in near]
+        return 1 / math.prod(served)
+
+    def of_wave(self, wave: Wave, loops: tuple[Var, ...], lanes: int | None, cached: int) -> float:
+        """Where the work-items of a wave are known: the lines that they take together.
+
+        The next turns of the innermost loop take the same lines as long as a texture unit's own cache holds them.
+        """
+        counts = dict(wave.places)
+        once = self._lines(counts, wave.lane)
+        moving = [v for v in loops if v != wave.lane and any(v in i.variables for i in self.indices)]
+        along = [v for v in moving if lanes is not None and v in self.indices[lanes].variables]
+        if moving:
+            # the reduction runs along the lanes inside, where it can
+            inner = (along or moving)[-1]
+            turns = largest(inner.extent)
+            while turns > 1:
+                together = self._lines({**counts, inner: turns}, wave.lane)
+                if together <= cached:
+                    texels = -(-turns // LANES) if along else turns
+                    return min(once, together / texels) / wave.accesses
+                turns //= 2
+        return once / wave.accesses
+
+    def _lines(self, counts: Mapping[Var, int], lane: Var | None) -> int:
+        """The lines of all places that so many values of the variables lead to."""
+        total = 1
+        for axis, index in enumerate(self.indices):
+            unit = LANES if axis == self.lanes else 1
+            places, span = 1, 0
+            for atom, coefficient in index.terms:
+                number = math.prod(counts.get(v, 1) for v in atom_variables(atom))
+                step = abs(largest(coefficient)) * (LANES if atom == lane else 1)
+                places *= number
+                # what is no plain variable may lie anywhere
+                span += (number - 1) * (step if isinstance(atom, Var) else step * LANES * self.beside.get(axis, 1))
+            places = min(places, span // unit + 1)
+            total *= min(places, -(-(span // unit + 1) // self.beside.get(axis, 1)))
+        return total
 
 
 @lru_cache(maxsize=1 << 12)

@@ -61,6 +61,8 @@ class DeviceMemory:
         limits: of an image in texels.
         texture, buffer, shared: bytes per nanosecond (GB/s) through textures, to buffers and out of the shared cache.
         line: bytes of a cache line.
+        cached: lines that a texture unit's own cache holds.
+        wave: work-items that issue an access together.
         launch: nanoseconds of an enqueue.
     """
 
@@ -69,6 +71,8 @@ class DeviceMemory:
     buffer: float
     shared: float
     line: int
+    cached: int
+    wave: int
     launch: float
 
     @staticmethod
@@ -84,12 +88,15 @@ class DeviceMemory:
             return float(entries[key][place])
 
         buffer = number("global_bandwidth")
+        line = int(number("cache_line")) if "cache_line" in entries else 64
         return DeviceMemory(
             ImageLimits(int(number("image2d")), int(number("image2d", 1))),
             number("texture_bandwidth"),
             buffer,
             number("l2_bandwidth") if "l2_bandwidth" in entries else buffer,
-            int(number("cache_line")) if "cache_line" in entries else 64,
+            line,
+            int(number("texture_l1")) // line if "texture_l1" in entries else 16,
+            int(number("wave")) if "wave" in entries else 64,
             number("launch_us") * 1000,
         )
 

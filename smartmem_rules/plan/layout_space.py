@@ -11,7 +11,7 @@ from smartmem_rules.plan.layout_candidates import candidates
 from smartmem_rules.plan.layout_costs import AccessCosts
 from smartmem_rules.plan.layout_problem import Array
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts
-from smartmem_rules.plan.layout_uses import Lead, Use, is_led, lead_of, reduction_axes, store_lane, uses
+from smartmem_rules.plan.layout_uses import Lead, RegisterBlock, Use, is_led, lead_of, reduction_axes, store_lane, uses
 from smartmem_rules.plan.model import Kernel, Layout, Stored, row_major
 from smartmem_rules.tensor.expr import tensors_read
 
@@ -54,7 +54,7 @@ class Where:
         kinds: image, buffer or both.
         fixed: tensors that stay row-major in any case.
         constants: the tensors whose values are known.
-        tile: rows and columns of the register block of contractions (see `layout_uses.uses`).
+        block: the register block of contractions (see `layout_uses.uses`).
         launched: kernels that one launch runs together with others: they write no copies.
     """
 
@@ -63,7 +63,7 @@ class Where:
     kinds: tuple[str, ...]
     fixed: Collection[str]
     constants: Collection[str]
-    tile: tuple[int, int] | None
+    block: RegisterBlock | None
     launched: Collection[str]
 
 
@@ -72,6 +72,7 @@ class LayoutSpace:
 
     def __init__(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], where: Where) -> None:
         self.kernels = kernels
+        self.wave = where.memory.wave if "image" in where.kinds else 0
         self.where = where
         self.costs = AccessCosts(where.costs, where.memory)
         self.writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
@@ -125,19 +126,19 @@ class LayoutSpace:
         return found
 
     def _best_read(self, place: Place, kernel: Kernel) -> Layout:
-        own = [u for u in uses(kernel, (), self.where.tile) if u.tensor == place.stored.name]
+        own = [u for u in uses(kernel, (), self.where.block) if u.tensor == place.stored.name]
         return min(place.layouts, key=lambda layout: sum(self.costs.of(u, place.stored, layout, Lead()) for u in own))
 
     # --- costs ---
 
     def _touches(self, kernel: Kernel) -> list[Touch]:
         by_node: dict[Node, list[Use]] = {}
-        for use in uses(kernel, self.where.constants, self.where.tile):
+        for use in uses(kernel, self.where.constants, self.where.block):
             by_node.setdefault(self.node(use.tensor, kernel), []).append(use)
         leader, leads = None, [Lead()]
         if is_led(kernel):
             leader = self.node(kernel.stores[0].tensor, kernel)
-            leads = [lead_of(kernel, layout) for layout in self.places[leader].layouts]
+            leads = [lead_of(kernel, layout, self.wave) for layout in self.places[leader].layouts]
         found = []
         for node, own in by_node.items():
             reads = self._table([u for u in own if not u.writes], node, leads)

@@ -13,6 +13,32 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several
 
+LANES = 4
+"""Elements of a texel."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Where the work-items lie that issue an access together.
+
+    Attributes:
+        places: the axes along which they lie, and how many along each; vectors count as one.
+        lane: the axis of their vectors.
+        accesses: how many they issue, one texel each.
+    """
+
+    places: tuple[tuple[Var, int], ...]
+    lane: Var | None
+    accesses: int
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What a kernel takes from the layout of its first output: the axis of its vectors, and the places of a wave."""
+
+    lane: Var | None = None
+    wave: Wave | None = None
+
 
 @dataclass(frozen=True)
 class Use:
@@ -22,8 +48,9 @@ class Use:
         count: how often, one element at a time.
         vectors: variables along which the kernel takes several elements at once.
         follows: whether it also does so along the lanes that the layout of its first output gives it.
-        loops: the variables of the sums around a read.
+        loops: the variables of the sums around a read, the innermost last.
         near: variables along which the next use in time or of a neighbouring work-item lies.
+        wave: where that is known more exactly without a leader, the places of a wave's work-items.
     """
 
     tensor: str
@@ -31,22 +58,15 @@ class Use:
     count: int
     vectors: frozenset[Var]
     follows: bool
-    loops: frozenset[Var]
+    loops: tuple[Var, ...]
     near: frozenset[Var]
     writes: bool
+    wave: Wave | None = None
 
     @property
     def used(self) -> frozenset[Var]:
         """The variables on which its place depends."""
         return frozenset(v for i in self.indices for v in i.variables)
-
-
-@dataclass(frozen=True)
-class Lead:
-    """What a kernel takes from the layout of its first output: its lanes, and the axis that its items go along next."""
-
-    lane: Var | None = None
-    second: Var | None = None
 
 
 def advancing(index: Index) -> Var | None:
@@ -74,16 +94,41 @@ def store_lane(kernel: Kernel, store: Store, layout: Layout) -> Var | None:
     return None
 
 
-def lead_of(kernel: Kernel, layout: Layout) -> Lead:
-    """What the layout of the kernel's first output gives it."""
+def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> Lead:
+    """What the layout of the kernel's first output gives it.
+
+    Args:
+        wave: work-items of a wave; where they lie is not asked for 0.
+    """
     store = kernel.stores[0]
     lane = store_lane(kernel, store, layout)
-    for axis in reversed(layout.order):
+    if not wave:
+        return Lead(lane)
+    outer: dict[Var, None] = {}
+    inside: set[Var] = set()
+    for place, axis in enumerate(layout.order):
         if axis >= 0:
-            for var in sorted(store.indices[axis].variables & set(kernel.axes), key=kernel.axes.index, reverse=True):
-                if var != lane:
-                    return Lead(lane, var)
-    return Lead(lane)
+            own = sorted(store.indices[axis].variables & set(kernel.axes), key=kernel.axes.index)
+            outer.update(dict.fromkeys(v for v in own if v != lane))
+            if len(layout.order) - 1 - layout.inner <= place < len(layout.order) - 1:
+                inside.update(own)
+    order = [v for v in reversed(outer) if v in inside]
+    order += [lane] if lane is not None else []
+    order += [v for v in reversed(outer) if v not in inside]
+    extents = [(v, -(-largest(v.extent) // (LANES if v == lane else 1))) for v in order]
+    places = _shared_out(extents, wave)
+    return Lead(lane, Wave(places, lane, math.prod(number for _, number in places)))
+
+
+def _shared_out(extents: Iterable[tuple[Var, int]], items: int) -> tuple[tuple[Var, int], ...]:
+    """How many of the items lie along each axis, the fastest first."""
+    found = []
+    for var, extent in extents:
+        number = min(extent, items)
+        if number > 1:
+            found.append((var, number))
+            items //= number
+    return tuple(found)
 
 
 def writable_lane(kernel: Kernel, store: Store, axis: int) -> bool:
@@ -100,19 +145,43 @@ def writable_lane(kernel: Kernel, store: Store, axis: int) -> bool:
     if rest.terms and var.extent % 4:
         return False
     if kernel.contraction is not None:
-        return var == kernel.contraction.n
+        return var in (kernel.contraction.n, *(part.n for part in kernel.parts), *store.local)
     if kernel.form == "reduction":
         return index == variable(var) and (var in store.local or not any(s.local for s in kernel.stores))
     return var in kernel.axes
 
 
-def uses(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | None) -> list[Use]:
+@dataclass(frozen=True)
+class RegisterBlock:
+    """How contractions share out their work where nothing but sums is kept between two steps of the reduction.
+
+    Attributes:
+        rows, columns: of a work-item.
+        wave: work-items that issue an access together.
+    """
+
+    rows: int
+    columns: int
+    wave: int
+
+    def waves(self, c: Contraction) -> tuple[Wave, Wave]:
+        """The places of the rows and of the columns that the work-items of a wave take at a step."""
+        vectors = self.columns // LANES
+        blocks = -(-largest(c.n.extent) // self.columns)
+        across = min(blocks, self.wave)
+        down = max(1, self.wave // blocks) * self.rows
+        rows = _shared_out([(v, largest(v.extent)) for v in reversed(c.m)], down)
+        columns = ((c.n, across * vectors),)
+        return Wave(rows, None, self.wave * self.rows), Wave(columns, c.n, self.wave * vectors)
+
+
+def uses(kernel: Kernel, constants: Collection[str], block: RegisterBlock | None) -> list[Use]:
     """All uses of stored tensors, but for constant right factors: they are packed for the kernel alone.
 
     Args:
-        tile: rows and columns of the register block of contractions, where nothing else is kept between its steps.
+        block: of contractions, where the device's template has no other place for their factors.
     """
-    found = [*_led(kernel)] if is_led(kernel) else [*_unled(kernel, constants, tile)]
+    found = [*_led(kernel)] if is_led(kernel) else [*_unled(kernel, constants, block)]
     touched = {*kernel.reads, *kernel.writes}
     return [use for use in found if use.tensor in touched]
 
@@ -122,13 +191,12 @@ def reduction_axes(kernel: Kernel, tensor: str) -> list[int]:
     c = kernel.contraction
     found: dict[int, None] = {}
     for expr in expressions(kernel):
-        reduced = _reduced(expr)
+        reduced = {*_reduced(expr)}
         if c is not None:
             reduced |= {*c.k, *(c.scores.k if c.scores is not None else ())}
         for node in walk(expr):
             if isinstance(node, Read) and node.tensor == tensor:
-                moving = ((axis, advancing(index)) for axis, index in enumerate(node.indices))
-                found.update(dict.fromkeys(axis for axis, var in moving if var in reduced))
+                found.update((axis, None) for axis, index in enumerate(node.indices) if index.variables & reduced)
     return list(found)
 
 
@@ -136,15 +204,15 @@ def _led(kernel: Kernel) -> Iterator[Use]:
     """Elementwise kernels, windows and statistics of single rows."""
     items = count(kernel.axes)
     for store in kernel.stores:
-        yield Use(store.tensor, store.indices, items, frozenset(), True, frozenset(), frozenset(), True)
+        yield Use(store.tensor, store.indices, items, frozenset(), True, (), frozenset(), True)
     for expr in expressions(kernel):
         for read, loops in _reads(expr):
-            around = loops & {v for i in read.indices for v in i.variables}
-            vectors = loops if kernel.form == "reduction" else frozenset()
-            yield Use(read.tensor, read.indices, items * count(around), vectors, True, loops, loops, False)
+            around = _around(read, loops)
+            vectors = frozenset(loops if kernel.form == "reduction" else ())
+            yield Use(read.tensor, read.indices, items * count(around), vectors, True, loops, frozenset(), False)
 
 
-def _unled(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | None) -> Iterator[Use]:
+def _unled(kernel: Kernel, constants: Collection[str], block: RegisterBlock | None) -> Iterator[Use]:
     """Contractions, and rows that are kept on chip."""
     c = kernel.contraction
     rows = frozenset(kernel.axes[-1:] if c is None else c.m[-1:])
@@ -152,49 +220,65 @@ def _unled(kernel: Kernel, constants: Collection[str], tile: tuple[int, int] | N
     lanes = frozenset(own if c is None or kernel.stages else {c.n, *(part.n for part in kernel.parts)})
     for store in kernel.stores:
         items = count(kernel.axes) * count(store.local)
-        yield Use(store.tensor, store.indices, items, lanes, False, frozenset(), lanes | rows, True)
+        if c is not None and store.local and not kernel.stages:  # rows of the left factor that others read too
+            items = count((*c.batch, *c.m)) * count(store.local)
+            row = frozenset(store.local)
+            yield Use(store.tensor, store.indices, items, row, False, (), row | rows, True)
+            continue
+        yield Use(store.tensor, store.indices, items, lanes, False, (), lanes | rows, True)
         for read, loops in _reads(store.value):
-            around = loops & {v for i in read.indices for v in i.variables}
+            around = _around(read, loops)
             yield Use(read.tensor, read.indices, items * count(around), lanes, False, loops, lanes | rows, False)
     for stage in kernel.stages:
-        vectors = frozenset(stage.axes) or lanes | _reduced(stage.body)
+        vectors = frozenset(stage.axes) or lanes | {*_reduced(stage.body)}
         for read, loops in _reads(stage.body):
-            around = loops & {v for i in read.indices for v in i.variables}
+            around = _around(read, loops)
             items = count(kernel.axes if c is None else (*c.batch, *c.m)) * count(stage.axes) * count(around)
             yield Use(read.tensor, read.indices, items, vectors, False, loops, vectors | rows, False)
     if c is not None:
-        yield from _factors(kernel, c, constants, tile)
+        yield from _factors(kernel, c, constants, block)
 
 
-def _factors(kernel: Kernel, c: Contraction, constants: Collection[str], tile: tuple[int, int] | None) -> Iterator[Use]:
+def _factors(kernel: Kernel, c: Contraction, constants: Collection[str], block: RegisterBlock | None) -> Iterator[Use]:
     for stage in c.stages:
-        vectors = frozenset(stage.axes) or _reduced(stage.body)
+        vectors = frozenset(stage.axes or _reduced(stage.body))
         for read, loops in _reads(stage.body):
             used = frozenset(v for i in read.indices for v in i.variables)
             yield Use(read.tensor, read.indices, count(used), vectors, False, loops, vectors | {*c.m[-1:]}, False)
-    columns = 1 if tile is None else -(-largest(c.n.extent) // tile[1])
-    yield from _factor(c.a, frozenset(c.k), frozenset({*c.k, *c.m[-1:]}), columns)
-    rows = 1 if tile is None else -(-count(c.m) // tile[0])
+    rows, columns = (None, None) if block is None else block.waves(c)
+    repeats = 1 if block is None else -(-largest(c.n.extent) // block.columns)
+    near = frozenset({*c.k, *c.m[-1:]})
+    yield from _factor(c.a, c.k, frozenset(c.k), near, repeats, rows)
+    repeats = 1 if block is None else -(-count(c.m) // block.rows)
     for n, b in ((c.n, c.b), *((part.n, part.b) for part in kernel.parts)):
         if not all(t in constants for t in tensors_read(b)):
             # a register block takes products of whole texels along the reduction, too
-            vectors = frozenset({n} if tile is None else {n, *c.k})
-            yield from _factor(b, vectors, frozenset({n, *c.k}), rows)
+            vectors = frozenset({n} if block is None else {n, *c.k})
+            yield from _factor(b, c.k, vectors, frozenset({n, *c.k}), repeats, columns)
 
 
-def _factor(expr: Expr, vectors: frozenset[Var], near: frozenset[Var], repeats: int) -> Iterator[Use]:
+def _factor(
+    expr: Expr, k: tuple[Var, ...], vectors: frozenset[Var], near: frozenset[Var], repeats: int, wave: Wave | None
+) -> Iterator[Use]:
     for read, loops in _reads(expr):
         used = {v for i in read.indices for v in i.variables}
-        yield Use(read.tensor, read.indices, count(used) * repeats, vectors, False, loops, near, False)
+        around = loops if wave is None else (*k, *loops)
+        yield Use(read.tensor, read.indices, count(used) * repeats, vectors, False, around, near, False, wave)
 
 
-def _reads(expr: Expr) -> list[tuple[Read, frozenset[Var]]]:
+def _reads(expr: Expr) -> list[tuple[Read, tuple[Var, ...]]]:
     loops = _reduced(expr)
     return [(node, loops) for node in walk(expr) if isinstance(node, Read)]
 
 
-def _reduced(expr: Expr) -> frozenset[Var]:
-    return frozenset(v for node in walk(expr) if isinstance(node, Reduce) for v in node.variables)
+def _reduced(expr: Expr) -> tuple[Var, ...]:
+    return tuple(v for node in walk(expr) if isinstance(node, Reduce) for v in node.variables)
+
+
+def _around(read: Read, loops: tuple[Var, ...]) -> tuple[Var, ...]:
+    """The loops in which the place of a read changes: it is read once for each of their turns."""
+    used = {v for i in read.indices for v in i.variables}
+    return tuple(v for v in loops if v in used)
 
 
 def count(variables: Iterable[Var]) -> int:

@@ -62,6 +62,19 @@ class Layout:
         """The axis along which an image's texels hold four elements, None where each holds one."""
         return self.order[-1] if self.memory == "image" and self.order and self.order[-1] >= 0 else None
 
+    @property
+    def places(self) -> str:
+        """Where each axis lies, in words."""
+        if self.memory != "image" or not self.order:
+            return str(self)
+        middle = [f"d{a}" for a in self.order[self.rows : -1]]
+        lanes = self.lane_axis
+        if lanes is not None:
+            middle.insert(len(middle) - self.inner, f"d{lanes}/4")
+        down = " ".join(f"d{a}" for a in self.order[: self.rows])
+        inside = "one element a texel" if lanes is None else f"d{lanes} in the lanes"
+        return f"image, {inside}, x {' '.join(middle) or '-'}, y {down or '-'}"
+
     def __str__(self) -> str:
         names = [f"d{a}" if a >= 0 else "." for a in self.order]
         if self.inner:
@@ -132,6 +145,9 @@ class Contraction:
     """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read.
 
     With `scores`, the first stage reads its row of them as `INNER`.
+
+    Attributes:
+        fed: the tensors whose elements `a` is, computed or stored; none where it is an expression of several.
     """
 
     batch: tuple[Var, ...]
@@ -142,6 +158,7 @@ class Contraction:
     b: Expr
     stages: tuple[Stage, ...] = ()
     scores: Scores | None = None
+    fed: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -160,7 +177,8 @@ class Kernel:
     Attributes:
         form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
-        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own.
+        parts: further contractions of the same left factor; their stores stand in `stores` too, after its own. Stores
+            with local axes stand last: rows of the left factor that others read as well.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
         in_place: for tensors that it writes into the memory of one that it reads, which one.

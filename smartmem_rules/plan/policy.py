@@ -25,6 +25,8 @@ class FusionRule:
         tolerance: percent of the modelled time that one launch fewer may cost.
         template: the template of contractions that it needs, empty where any will do.
         launches: the time of a small kernel on one unit of the device, in launches.
+        width: columns of a contraction for which what is fed is computed once.
+        keeps: whether what is fed may be stored too, for others that read it later.
     """
 
     name: str
@@ -36,6 +38,8 @@ class FusionRule:
     tolerance: int
     template: str
     launches: int
+    width: int
+    keeps: bool
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,8 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("tolerance", (0,))[0]),
             str(entries.get("template", ("",))[0]),
             int(entries.get("launches", (0,))[0]),
+            int(entries.get("width", (ANY,))[0]),
+            entries.get("keeps", ("no",))[0] in ("yes", True),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

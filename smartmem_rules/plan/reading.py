@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
 from smartmem_rules.plan.groups import Group
-from smartmem_rules.tensor.expr import Equation, Expr, Read, substitute_variables, walk
+from smartmem_rules.tensor.expr import Equation, Expr, Read, Reduce, children, substitute_variables, walk
 from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.ranges import largest
 
@@ -31,11 +32,17 @@ def reads_through(expr: Expr, inlined: dict[str, Equation]) -> list[Read]:
     return [r for r in reads_of(expr) if r.tensor not in inlined]
 
 
-def evaluations(reader: Equation, tensor: str, group: Group) -> int:
-    """How many elements of the tensor a kernel reads, every loop counted; a contraction stages each row once."""
+def evaluations(reader: Equation, tensor: str, group: Group, reduces: bool) -> int:
+    """How many elements of the tensor a kernel reads, every loop counted; a contraction stages each row once.
+
+    Args:
+        reduces: whether an element takes loops of its own, which nothing moves out of loops that it does not depend on.
+    """
     expressions = [reader.body]
     if group.contraction is not None and group.contraction.reads(tensor):
         expressions = [group.contraction.a, group.contraction.b]
+    elif reduces:
+        return max((_turns(loops) for read, loops in _nested(reader.body, reader.variables) if read.tensor == tensor))
     total = 0
     for read in (r for expr in expressions for r in reads_of(expr) if r.tensor == tensor):
         count = math.prod(largest(v.extent) for v in {v for index in read.indices for v in index.variables})
@@ -43,3 +50,16 @@ def evaluations(reader: Equation, tensor: str, group: Group) -> int:
             count = max(count, largest(reader.type.elements))
         total = max(total, count)
     return total
+
+
+def _turns(loops: Iterable[Var]) -> int:
+    return math.prod(largest(v.extent) for v in loops)
+
+
+def _nested(expr: Expr, loops: tuple[Var, ...]) -> Iterator[tuple[Read, tuple[Var, ...]]]:
+    """The reads of an expression, each with the loops around it."""
+    if isinstance(expr, Read):
+        yield expr, loops
+    inner = (*loops, *expr.variables) if isinstance(expr, Reduce) else loops
+    for child in children(expr):
+        yield from _nested(child, inner)

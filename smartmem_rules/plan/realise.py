@@ -16,9 +16,11 @@ from smartmem_rules.plan.reading import reads_of
 from smartmem_rules.plan.rows import Rows
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
+    Const,
     Equation,
     Expr,
     Read,
+    Select,
     inline,
     substitute_reads,
     substitute_variables,
@@ -124,19 +126,26 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     assert matched is not None
     factors = Expander(program, fused.inlined, {})
     stages: list[Stage] = []
+    kept: list[Store] = []
     scores = None
     for feeding in group.feeding:
         handlers: dict[str, Handler] = {}
         if group.scores is not None:
             scores = _scores(program, fused, group, feeding, stages, handlers)
-        stages.extend(_feed(program, fused, feeding, group, factors, handlers))
+        rows = _feed(feeding, group)
+        made = Rows(program, fused.inlined, feeding, row_values(feeding, group), handlers)
+        factors.handlers[rows.tensor] = made.read
+        stages.extend(made.stages())
+        if rows.tensor in fused.stored:
+            kept.extend(made.stores([rows.tensor]))
     a, b = factors.expand(matched.a), factors.expand(matched.b)
     stores = _epilogue(program, fused, group, outputs, {})
     parts = tuple(_part(program, fused, group, sibling) for sibling in group.siblings)
     contraction = Contraction(
-        matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores
-    )
-    every = (*stores, *(s for part in parts for s in part.stores))
+        matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores,
+        _elements_of(matched.a),
+    )  # fmt: skip
+    every = (*stores, *(s for part in parts for s in part.stores), *kept)
     return Kernel("", "contraction", group.space, every, (), contraction, parts)
 
 
@@ -208,21 +217,21 @@ def _part(program: Program, fused: Fused, group: Group, sibling: Group) -> Part:
     return Part(other.n, substitute_variables(b, renamed), _epilogue(program, fused, sibling, outputs, renamed))
 
 
-def _feed(
-    program: Program,
-    fused: Fused,
-    rows_group: Group,
-    reader: Group,
-    factors: Expander,
-    handlers: dict[str, Handler],
-) -> tuple[Stage, ...]:
-    """Let the contraction's rows compute the reduction that they read; `factors` learns to read its result."""
+def _elements_of(factor: Expr) -> tuple[str, ...]:
+    """The tensors whose elements a factor is, none where it computes something of its own."""
+    match factor:
+        case Read(tensor=tensor):
+            return (tensor,)
+        case Select(then=then, otherwise=Const()):
+            return _elements_of(then)
+        case _:
+            return ()
+
+
+def _feed(rows: Group, reader: Group) -> Read:
+    """The read by which a contraction takes in the rows that it computes itself."""
     assert reader.contraction is not None
-    rows = Rows(program, fused.inlined, rows_group, row_values(rows_group, reader), handlers)
-    tensors = rows_group.tensors
-    read = next(n for n in walk(reader.contraction.a) if isinstance(n, Read) and n.tensor in tensors)
-    factors.handlers[read.tensor] = rows.read
-    return rows.stages()
+    return next(n for n in walk(reader.contraction.a) if isinstance(n, Read) and n.tensor in rows.tensors)
 
 
 def _scores(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layout_rules import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, PlanError, Stored, row_major
 from smartmem_rules.plan.panel_sizes import PanelProblem, ranked
+from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.row_arrays import row_bytes
 from smartmem_rules.plan.sizing import ContractionSchedule, count, most, right_factors
+from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.plan.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.tensor.expr import (
     Read,
+    Reduce,
     TensorType,
     free_variables,
     tensors_read,
@@ -28,6 +31,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 ELEMENTWISE = ("pointwise", "reduction")
@@ -75,6 +79,8 @@ class Scheduler:
         units: cores or multiprocessors of the device.
         choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
         elementwise: the schedules of pointwise and reduction kernels by form.
+        roofs: of texture GPUs, by which their sizes are chosen.
+        wide: tensors that halves cannot hold.
     """
 
     def __init__(
@@ -88,6 +94,8 @@ class Scheduler:
         units: int = 1,
         choices: Mapping[str, Choice] | None = None,
         elementwise: Mapping[str, ContractionSchedule] | None = None,
+        roofs: Roofs | None = None,
+        wide: Collection[str] = (),
     ) -> None:
         self.schedules = schedules
         self.constants = constants
@@ -97,6 +105,7 @@ class Scheduler:
         self.units = units
         self.choices = choices or {}
         self.elementwise = elementwise or {}
+        self.texture = None if roofs is None else TextureTiles(roofs, storage, constants, frozenset(wide))
         self.packer = Packer(constants, tensors, storage, limits)
 
     def schedule_launch(self, kernel: Kernel) -> None:
@@ -166,7 +175,7 @@ class Scheduler:
             found = [sizes.choice() for sizes in ranked(problem, units)]
             found += self._filtered_space(kernel, c, units)
         elif schedule.template == "group":
-            found = [choice.sizes() for choice in self._groups(schedule, _demand(own, c), units)]
+            found = [choice.sizes() for choice in self._groups(own, schedule, self._demand(own, c), units)]
         else:
             return []
         first = {name: own.schedule[name] for name in found[0]} if found else {}
@@ -251,13 +260,18 @@ class Scheduler:
         small = most(c.k) < min(t.step for t in s.tiles) // 2 and not (c.stages or kernel.parts)
         if kernel.stages or (kernel.parts and not constant) or small:
             return False
-        demand = _demand(kernel, c)
-        choices = self._groups(s, demand, self.units)
+        demand = self._demand(kernel, c)
+        choices = self._groups(kernel, s, demand, self.units)
         if not choices:
+            return False
+        if self.texture is not None and self.texture.faster_in_registers(self.schedules, kernel, choices[0], demand):
             return False
         choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
         packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
-        kernel.schedule = {"template": "group", "name": s.name, **choice.sizes(), "packed": packed}
+        if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
+            choice = replace(choice, tile=replace(choice.tile, right_type="float"))
+        kernel.schedule = {"template": "group", "name": s.name, **asdict(choice.tile), "splits": choice.splits}
+        kernel.schedule["packed"] = packed
         if packed is not None:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
@@ -265,9 +279,16 @@ class Scheduler:
             self._split(kernel, choice, demand)
         return True
 
-    def _groups(self, s: ContractionSchedule, demand: Demand, units: int) -> list[GroupChoice]:
-        assert s.times is not None
+    def _groups(self, kernel: Kernel, s: ContractionSchedule, demand: Demand, units: int) -> list[GroupChoice]:
+        if self.texture is not None:
+            return self.texture.ranked(s, kernel, self.tensors, demand, self.local_memory)
+        if s.times is None:
+            raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
         return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
+
+    def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
+        taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
+        return replace(_demand(kernel, c), element=storage_dtype(self.storage).itemsize, taps=taps)
 
     def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""

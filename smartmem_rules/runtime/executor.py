@@ -13,6 +13,7 @@ import numpy as np
 
 from smartmem_rules.plan.memory import stored_bytes
 from smartmem_rules.plan.model import Plan, Slot, Source, Stored
+from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds, shape_at
@@ -27,6 +28,10 @@ class RunError(Exception):
     """The device refused memory or a kernel; the message says which and what to do."""
 
 
+class BoundsError(RunError):
+    """A kernel of a debug build read or wrote outside a tensor; the message says which, where, and which work-item."""
+
+
 @dataclass(frozen=True)
 class _Launch:
     kernel: Any
@@ -34,6 +39,7 @@ class _Launch:
     local_size: tuple[int, ...] | None
     name: str
     source: Source
+    log: Any = None
 
     def at(self, values: Mapping[str, int]) -> _Launch:
         """The launch for extents of the dimensions, which become the kernel's last arguments."""
@@ -50,10 +56,17 @@ class Executor:
     Not for use by several threads at once: the memory of intermediates is shared by all runs.
     """
 
-    def __init__(self, plan: Plan, device: Device, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        device: Device,
+        progress: Callable[[int, int], None] | None = None,
+        debug: bool = False,
+    ) -> None:
         """Build the kernels and fill the device's memory.
 
         Args:
+            debug: the kernels check each read and write of device memory, and runs raise `BoundsError`.
             progress: called with the numbers of distinct kernel texts built and to build.
 
         Raises:
@@ -70,7 +83,8 @@ class Executor:
         self._memory: dict[str, Any] = {}
         self._written = {a.tensor for source in plan.sources for a in source.arguments if a.access == "write"}
         names = [kernel.name for kernel in plan.kernels]
-        programs = Programs(self._context, device, plan.sources, names, progress)
+        sources = _checked(plan) if debug else plan.sources
+        programs = Programs(self._context, device, sources, names, progress)
         self.programs = programs.count
         try:
             self._allocate()
@@ -79,8 +93,8 @@ class Executor:
                 f"{device.name} has too little memory for this plan ({self.device_bytes / 2**20:.0f} MiB needed)"
             ) from error
         self._launches = [
-            self._launch(programs, kernel.name, source)
-            for kernel, source in zip(plan.kernels, plan.sources, strict=True)
+            self._launch(programs, kernel.name, source, debug)
+            for kernel, source in zip(plan.kernels, sources, strict=True)
         ]
         self._made = self._launches
         self._values: dict[str, int] = {}
@@ -110,6 +124,7 @@ class Executor:
             self._set_extents(values)
         self._upload(arrays)
         self._enqueue(self._queue)
+        self._complain()
         return self._download()
 
     def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -318,17 +333,22 @@ class Executor:
         else:
             cl.enqueue_copy(self._queue, target, host, is_blocking=True)
 
-    def _launch(self, programs: Programs, name: str, source: Source) -> _Launch:
+    def _launch(self, programs: Programs, name: str, source: Source, debug: bool) -> _Launch:
         import pyopencl as cl
 
         kernel = programs.kernel(source)
+        log = None
+        if debug:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+            log = cl.Buffer(self._context, flags, hostbuf=np.zeros(RECORD * len(source.arguments), np.int32))
         try:
             lowest = (np.int32(1) for _ in source.dimensions)  # until the inputs tell
-            kernel.set_args(*(self._memory[argument.tensor] for argument in source.arguments), *lowest)
+            memory = (self._memory[argument.tensor] for argument in source.arguments)
+            kernel.set_args(*memory, *lowest, *(() if log is None else (log,)))
         except (cl.Error, TypeError) as error:
             tensors = ", ".join(argument.tensor for argument in source.arguments)
             raise RunError(f"the kernel {name} does not take its arguments ({tensors}): {error}") from error
-        return _Launch(kernel, source.global_size, source.local_size, name, source)
+        return _Launch(kernel, source.global_size, source.local_size, name, source, log)
 
     def _upload(self, arrays: Mapping[str, Array]) -> None:
         import pyopencl as cl
@@ -358,6 +378,23 @@ class Executor:
                 ) from error
         return events
 
+    def _complain(self) -> None:
+        """Raise what the kernels of a debug build have noted since this was asked last."""
+        import pyopencl as cl
+
+        found: list[str] = []
+        for launch in self._launches:
+            if launch.log is None:
+                continue
+            tensors = [self._tensor(argument.tensor) for argument in launch.source.arguments]
+            log = np.empty(RECORD * len(tensors), np.int32)
+            cl.enqueue_copy(self._queue, log, launch.log, is_blocking=True)
+            found += complaints(log, launch.name, tensors)
+            if log.any():
+                cl.enqueue_fill_buffer(self._queue, launch.log, np.zeros(1, np.int32), 0, log.nbytes)
+        if found:
+            raise BoundsError("\n".join(found))
+
     def _download(self) -> dict[str, Array]:
         import pyopencl as cl
 
@@ -377,6 +414,19 @@ class Executor:
         """A copy of an output as the model gives it."""
         array = host.astype(storage_dtype(stored.type.dtype))
         return array if stored.shown is None else array.reshape(shape_at(stored.shown, self._values))
+
+
+def _checked(plan: Plan) -> list[Source]:
+    """The sources of a debug build."""
+    from smartmem_rules.runtime.checks import UncheckedError, checked
+
+    found = []
+    for kernel, source in zip(plan.kernels, plan.sources, strict=True):
+        try:
+            found.append(checked(source, plan.tensors))
+        except UncheckedError as error:
+            raise RunError(f"there is no debug build of the kernel {kernel.name}: {error}") from error
+    return found
 
 
 def summary(times: list[float], kernels: int | None, device: str) -> dict[str, Any]:

@@ -115,6 +115,7 @@ class Counts:
         requests: lines asked of the texture caches, and lines asked of the shared cache past them: memory accesses.
         element_accesses: accesses of single work-items.
         texel_bytes: bytes that work-items read through texture units, each texel counted as often as it is read.
+        local_bytes: bytes that work-items read from local memory and write to it, counted likewise.
         l1_requests, l1_misses: of the texture caches.
         l2_requests: of the shared cache.
         tensors: what became of each tensor there.
@@ -124,6 +125,7 @@ class Counts:
     requests: float = 0.0
     element_accesses: float = 0.0
     texel_bytes: float = 0.0
+    local_bytes: float = 0.0
     l1_requests: float = 0.0
     l1_misses: float = 0.0
     l2_requests: float = 0.0
@@ -132,8 +134,10 @@ class Counts:
 
 
 def residents(launch: Launch, device: Device) -> int:
-    """Work-groups that a texture unit holds at a time."""
-    return max(1, device.resident_waves // launch.waves_of_group(device.wave))
+    """Work-groups that a texture unit holds at a time: as many as its waves and its share of local memory allow."""
+    by_waves = device.resident_waves // launch.waves_of_group(device.wave)
+    by_memory = device.local_memory // max(1, launch.text.local_bytes)
+    return max(1, min(by_waves, by_memory))
 
 
 def batches(launch: Launch, device: Device) -> int:
@@ -161,9 +165,14 @@ class _Stream:
 
 def simulate_window(launch: Launch, window: Window, device: Device) -> Counts:
     """A window through caches that are empty before."""
-    accesses = [a for a in trace(launch, window, device) if _is_memory(a, device)]
+    traced = trace(launch, window, device)
+    accesses = [a for a in traced if _is_memory(a, device)]
     share = launch.groups / len(window.groups)
     counts = Counts(batches=batches(launch, device))
+    for access in traced:
+        if access.space.kind == "local":
+            done = float(np.count_nonzero(access.mask)) * share * access.weight
+            counts.local_bytes += done * access.width * access.space.item_bytes
     parts, names, written = [], [], []
     for number, access in enumerate(accesses):
         private = access.space.kind == "private"

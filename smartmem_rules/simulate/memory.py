@@ -12,7 +12,11 @@ from smartmem_rules.simulate.source import SimulationError
 
 @dataclass(frozen=True)
 class Device:
-    """The parameters of a device profile; bandwidths in GB/s, rates in GFLOP/s, times in microseconds."""
+    """The parameters of a device profile; bandwidths in GB/s, rates in GFLOP/s, times in microseconds.
+
+    Attributes:
+        local_memory: bytes that the work-groups of one texture unit share.
+    """
 
     name: str
     wave: int
@@ -24,7 +28,9 @@ class Device:
     block_bytes: int
     block_rows: int
     register_array: int
+    local_memory: int
     texture_bandwidth: float
+    local_bandwidth: float
     l2_bandwidth: float
     global_bandwidth: float
     peak_gflops: float
@@ -50,8 +56,8 @@ class Device:
         block_bytes, block_rows = (int(float(v)) for v in values["texture_block"])
         return Device(
             profile.name, int(one["wave"]), int(one["texture_units"]), int(one["resident_waves"]), line, l1, l2,
-            block_bytes, block_rows, int(one["register_array"]), one["texture_bandwidth"], one["l2_bandwidth"],
-            one["global_bandwidth"], one["peak_gflops"], one["launch_us"],
+            block_bytes, block_rows, int(one["register_array"]), int(one["unit_memory"]), one["texture_bandwidth"],
+            one["local_bandwidth"], one["l2_bandwidth"], one["global_bandwidth"], one["peak_gflops"], one["launch_us"],
         )  # fmt: skip
 
     def texel_lines(self, x: Array, y: Array, texel_bytes: int, width: int) -> Array:
@@ -86,5 +92,6 @@ class Device:
 
 _KEYS = (
     "wave", "texture_units", "resident_waves", "cache_line", "texture_l1", "l2", "texture_block", "register_array",
-    "texture_bandwidth", "l2_bandwidth", "global_bandwidth", "peak_gflops", "launch_us",
+    "unit_memory", "texture_bandwidth", "local_bandwidth", "l2_bandwidth", "global_bandwidth", "peak_gflops",
+    "launch_us",
 )  # fmt: skip

@@ -28,7 +28,8 @@ class KernelReport:
         l1_misses, l2_misses: of the texture caches and of the shared cache.
         l2_requests: misses of the texture caches, and what goes past them.
         bytes: between the shared cache and memory.
-        milliseconds: launch, and the slowest of arithmetic, texture units, shared cache and memory.
+        local_bytes: in and out of local memory.
+        milliseconds: launch, and the slowest of arithmetic, texture units, local memory, shared cache and memory.
         bound: which of them is the slowest.
         error: half widths of the 95 % intervals of the accesses and of the misses.
     """
@@ -42,6 +43,7 @@ class KernelReport:
     l2_requests: float
     l2_misses: float
     texel_bytes: float
+    local_bytes: float
     bytes: float
     milliseconds: float
     bound: str
@@ -76,7 +78,7 @@ class PlanReport:
         return {
             "kernels": len(self.kernels),
             "accesses": round(self.total("accesses")),
-            "misses": round(l1_misses + l2_misses),
+            "misses": round(l1_misses) + round(l2_misses),
             "bytes": round(self.total("bytes")),
             "estimated_ms": self.total("milliseconds"),
             "memories": {
@@ -85,6 +87,7 @@ class PlanReport:
                     "misses": round(l1_misses),
                     "bytes": round(self.total("texel_bytes")),
                 },
+                "local": {"bytes": round(self.total("local_bytes"))},
                 "l2": {"requests": round(self.total("l2_requests")), "misses": round(l2_misses)},
                 "global": {"bytes": round(self.total("bytes"))},
             },
@@ -220,6 +223,7 @@ def _kernel(
     times = {
         "arithmetic": kernel.operations / device.peak_gflops,
         "texture units": found.texel_bytes / device.texture_bandwidth,
+        "local memory": found.local_bytes / device.local_bandwidth,
         "shared cache": found.l2_requests * device.line / device.l2_bandwidth,
         "memory": moved / device.global_bandwidth,
     }
@@ -228,7 +232,7 @@ def _kernel(
     milliseconds = launch + times[bound] / 1e6
     return KernelReport(
         kernel.name, kernel.origin, found.element_accesses, found.requests, found.l1_requests, found.l1_misses,
-        found.l2_requests, l2_misses, found.texel_bytes, moved, milliseconds,
+        found.l2_requests, l2_misses, found.texel_bytes, found.local_bytes, moved, milliseconds,
         "launch" if launch > times[bound] / 1e6 else bound, found.sampled,
         {"accesses": found.error["element_accesses"], "misses": found.error["misses"]},
     )  # fmt: skip

@@ -27,6 +27,9 @@ WINDOWS = 6
 SMALLEST_SLICE = 4
 """Steps of a loop that a window keeps at least, so that neighbours in lines are seen together."""
 
+COUNTED = ("requests", "element_accesses", "texel_bytes", "local_bytes", "l1_requests", "l1_misses", "l2_requests")
+"""What windows count, each a count of the whole launch."""
+
 _T_FIVE = 2.571
 """Student's t at 97.5 % for five degrees of freedom."""
 
@@ -69,6 +72,7 @@ class Estimate:
     requests: float = 0.0
     element_accesses: float = 0.0
     texel_bytes: float = 0.0
+    local_bytes: float = 0.0
     l1_requests: float = 0.0
     l1_misses: float = 0.0
     l2_requests: float = 0.0
@@ -186,7 +190,7 @@ def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]
     """
     found = Estimate()
     n = len(counts)
-    for name in ("requests", "element_accesses", "texel_bytes", "l1_requests", "l1_misses", "l2_requests"):
+    for name in COUNTED:
         setattr(found, name, sum(getattr(c, name) for c in counts) / n)
     firsts: dict[str, float] = {}
     for name in dict.fromkeys(t for c in counts for t in c.tensors):
@@ -195,7 +199,8 @@ def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]
         found.repeated_misses += sum(t.again for t in seen) / n
         lines = _footprint([t.lines for t in seen], firsts[name], caps.get(name))
         found.footprints[name] = Footprint(min(lines, firsts[name]), any(t.written for t in seen))
-    sweep = sum(firsts.values()) / counts[0].batches
+    # what the cut loops of a window show once may come again in the same filling: it has no more lines than the launch
+    sweep = sum(min(first / counts[0].batches, found.footprints[name].lines) for name, first in firsts.items())
     if n > 1 and sweep > device.l2.lines:
         found.repeated_misses += sum(firsts[name] - found.footprints[name].lines for name in firsts)
     return found

@@ -6,6 +6,7 @@ import io
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from pcpp import Preprocessor
 from pycparser import c_ast
@@ -22,6 +23,9 @@ _SCALARS = ("uchar", "ushort", "uint", "ulong", "half", "size_t", "sampler_t", "
 _VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")
 
 
+_ITEM_BYTES = {"half": 2, "double": 8, "long": 8, "ulong": 8, "short": 2, "ushort": 2, "char": 1, "uchar": 1}
+
+
 class SimulationError(Exception):
     """A kernel or a device cannot be simulated; the message says what, where and what to do."""
 
@@ -32,6 +36,11 @@ class KernelText:
 
     parameters: tuple[str, ...]
     body: c_ast.Compound
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of local memory that a work-group takes: the arrays and variables that the body declares so."""
+        return sum(_bytes(node) for node in self.body.block_items or () if _is_local(node))
 
 
 @lru_cache(maxsize=1)
@@ -71,6 +80,39 @@ def _without_prelude(text: str) -> str:
         if depth == 0:
             return text[start + match.end() :]
     raise SimulationError("the prelude of a kernel's text has no end")
+
+
+def _is_local(node: object) -> bool:
+    declared = isinstance(node, c_ast.Decl) and not isinstance(node.type, c_ast.PtrDecl)
+    return declared and "volatile" in qualifiers(node)
+
+
+def qualifiers(node: Any) -> set[str]:
+    """The qualifiers of a declaration, those of what it is made of included; `volatile` stands for local memory."""
+    found = set(node.quals)
+    inner = node.type
+    while not isinstance(inner, c_ast.IdentifierType):
+        found |= set(getattr(inner, "quals", ()) or ())
+        inner = inner.type
+    return found
+
+
+def item_size(kind: str) -> int:
+    """Bytes of an element of C's arithmetic types."""
+    return _ITEM_BYTES.get(kind, 4)
+
+
+def _bytes(node: Any) -> int:
+    elements, inner = 1, node.type
+    while not isinstance(inner, c_ast.IdentifierType):
+        if isinstance(inner, c_ast.ArrayDecl):
+            if not isinstance(inner.dim, c_ast.Constant):
+                raise SimulationError(f"the extent of the local array {node.name} is no constant ({node.coord})")
+            elements *= int(inner.dim.value)
+        inner = inner.type
+    match = VECTOR.match(" ".join(inner.names))
+    kind, width = (match.group(1), int(match.group(2) or 1)) if match else ("int", 1)
+    return elements * width * item_size(kind)
 
 
 @lru_cache(maxsize=512)

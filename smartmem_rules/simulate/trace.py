@@ -17,7 +17,7 @@ from pycparser import c_ast
 
 from smartmem_rules.simulate.accesses import Access, Items, Loop, Parameter, Slice
 from smartmem_rules.simulate.evaluate import FLOATS, Evaluator, element, type_of
-from smartmem_rules.simulate.source import KernelText, SimulationError
+from smartmem_rules.simulate.source import KernelText, SimulationError, item_size, qualifiers
 from smartmem_rules.simulate.values import UNKNOWN, Number, Pointer, Space, Unknown, Value, aligned, binary, is_number
 
 SEQUENTIAL_LIMIT = 1 << 14
@@ -182,10 +182,8 @@ class Tracer(Evaluator):
             table = [self.value(e) for e in node.init.exprs]
             if all(isinstance(v, int) for v in table):
                 return Pointer(Space("table", node.name, 4, elements, tuple(table)), 0)  # type: ignore[arg-type]
-        local = "volatile" in _qualifiers(node)
-        size = {"half": 2, "double": 8, "long": 8, "ulong": 8, "short": 2, "ushort": 2, "char": 1, "uchar": 1}
-        item = size.get(kind, 4)
-        return Pointer(Space("local" if local else "private", node.name, item, elements * width), 0)
+        local = "volatile" in qualifiers(node)
+        return Pointer(Space("local" if local else "private", node.name, item_size(kind), elements * width), 0)
 
     # --- loops ---
 
@@ -295,15 +293,6 @@ class Tracer(Evaluator):
 
 def _statements(node: Any) -> list[Any]:
     return list(node.block_items or ()) if isinstance(node, c_ast.Compound) else [node]
-
-
-def _qualifiers(node: Any) -> set[str]:
-    found = set(node.quals)
-    inner = node.type
-    while not isinstance(inner, c_ast.IdentifierType):
-        found |= set(getattr(inner, "quals", ()) or ())
-        inner = inner.type
-    return found
 
 
 def _counted(node: Any) -> tuple[str, Any, Any, Any] | None:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from click.testing import CliRunner, Result
 
 from smartmem_rules.cli import main
 from tests.cli import models
+from tests.plan.models import Node, normal
+from tests.plan.models import model as built
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
@@ -142,6 +145,25 @@ def test_explain_names_the_kernel_and_the_rules(model: Path) -> None:
     assert "transpose" in data["rules"]
     assert all("/transpose" not in kernel["with"] for kernel in data["kernels"])
     assert "Transpose /transpose" in smartmem("explain", model, "/transpose").stdout
+
+
+def test_explain_says_how_a_tensor_lies_and_why(tmp_path: Path) -> None:
+    nodes: list[Node] = [("Conv", "x a", "p"), ("Relu", "p", "q"), ("Conv", "q b", "y")]
+    constants = {"a": normal(8, 4, 1, 1), "b": normal(4, 8, 1, 1)}
+    file = tmp_path / "two.onnx"
+    proto = built(nodes, {"x": normal(1, 4, 6, 6)}, "y", constants)
+    for node in proto.graph.node:
+        node.name = f"/{node.output[0]}"
+    onnx.save(proto, file)
+    data = data_of("explain", file, "/p", "--device", "adreno_740")
+    (written,) = data["kernels"][0]["writes"]
+    assert written["reduced"] == ["d1"]
+    assert written["layout"].startswith("image, d1 in the lanes")
+    costs = {one["layout"]: one["microseconds"] for one in written["candidates"]}
+    assert costs[written["layout"]] == min(costs.values())
+    text = smartmem("explain", file, "/p", "--device", "adreno_740").stdout
+    assert f"writes {written['tensor']} as {written['layout']}" in text
+    assert "along d1" in text
 
 
 def test_devices_lists_limits() -> None:

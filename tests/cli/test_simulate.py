@@ -18,7 +18,7 @@ def test_json_of_two_levels(mmoe):
     result = CliRunner().invoke(main, ["simulate", mmoe, "--levels", "dnnfusion,smartmem", "--json"])
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
-    assert (data["device"], data["dtype"], data["memory"]) == ("adreno_740", "float16", "image")
+    assert (data["device"], data["dtype"], data["memory"]) == ("adreno_740", "float16", "preferred")
     assert list(data["levels"]) == ["dnnfusion", "smartmem"]
     for one in data["levels"].values():
         assert {"accesses", "misses", "bytes", "estimated_ms", "kernels"} <= set(one)

@@ -58,7 +58,7 @@ def kernels(case: Case) -> str:
     plan = build(graph, base, Profile.of(base.devices[case.device]), case.level, "float32", case.memory)
     parts = []
     for kernel, source in zip(plan.kernels, plan.sources, strict=True):
-        body = source.text[source.text.index("__kernel void") :]
+        body = source.text[source.text.index("__kernel ") :]
         parts.append(f"// {kernel.name}: global {source.global_size}, local {source.local_size}\n{body.strip()}\n")
     return "\n".join(parts)
 

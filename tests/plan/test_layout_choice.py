@@ -267,5 +267,5 @@ def test_the_report_bounds_every_choice(layout: str, device: str) -> None:
     assert stored <= set(plan.statistics["tensor_layouts"])
     for name in stored:
         one = plan.statistics["tensor_layouts"][name]
-        assert one["layout"] == str(plan.tensors[name].layout)
+        assert one["layout"] == plan.tensors[name].layout.places
         assert one["layout"] in [c["layout"] for c in one["candidates"]]

@@ -103,6 +103,7 @@ def test_two_reduction_axes_of_a_texture() -> None:
     layout = image_layout(shape, with_innermost(3, 2, 0), ImageLimits(100, 100), inner=1)
     assert layout == Layout("image", (1, 2, 0), 1, 1)
     assert str(layout) == "image[d1(d0/4)d2d0]"
+    assert layout.places == "image, d0 in the lanes, x d0/4 d2, y d1"
     assert layout.image_size(shape) == (3 * 5, 3)
     for d1, d2, d3 in places(shape):
         x, y, lane = texel(stored(shape, layout), (Index(d1), Index(d2), Index(d3)))

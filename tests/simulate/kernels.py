@@ -15,7 +15,8 @@ def device(**changed) -> Device:
     """Two texture units, waves of four, lines of 64 bytes."""
     values = {
         "name": "small", "wave": 4, "texture_units": 2, "resident_waves": 1, "line": 64, "l1": Cache(128, 2, 64),
-        "l2": Cache(1024, 4, 64), "block_bytes": 256, "block_rows": 4, "register_array": 64, "texture_bandwidth": 500.0,
+        "l2": Cache(1024, 4, 64), "block_bytes": 256, "block_rows": 4, "register_array": 64, "local_memory": 1024,
+        "texture_bandwidth": 500.0, "local_bandwidth": 500.0,
         "l2_bandwidth": 200.0, "global_bandwidth": 50.0, "peak_gflops": 1000.0, "launch_us": 10.0,
     }  # fmt: skip
     return Device(**{**values, **changed})

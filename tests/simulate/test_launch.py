@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.simulate.caches import Cache
-from smartmem_rules.simulate.launch import PRIVATE, Window, simulate_window, trace
+from smartmem_rules.simulate.launch import PRIVATE, Window, residents, simulate_window, trace
 from smartmem_rules.simulate.source import SimulationError
 from tests.simulate.kernels import all_groups, buffer, device, image, launch
 
@@ -171,6 +171,17 @@ def test_local_memory_is_no_memory_traffic():
     on = device()
     one = launch(BUFFERS, body, [buffer("x", 8), buffer("y", 8)], {"y"}, (8,), (4,), on)
     assert whole(one, on).element_accesses == 16
+    assert whole(one, on).local_bytes == 2 * 8 * 4
+
+
+def test_local_memory_bounds_the_work_groups_of_a_unit():
+    body = "__local ushort2 tile[SIZE]; __local float last; p1[get_global_id(0)] = p0[get_global_id(0)];"
+    on = device(resident_waves=8, local_memory=1024)
+    for size, groups in ((4, 8), (63, 4), (64, 3), (1000, 1)):
+        tensors = [buffer("x", 8), buffer("y", 8)]
+        one = launch(BUFFERS, body.replace("SIZE", str(size)), tensors, {"y"}, (8,), (4,), on)
+        assert one.text.local_bytes == 4 * size + 4
+        assert residents(one, on) == groups
 
 
 def test_indices_from_a_constant_are_its_values():

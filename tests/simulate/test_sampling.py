@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.language.rulebase import load_rules
 from smartmem_rules.pipeline import Request, make_plan
-from smartmem_rules.simulate.launch import Launch, Window, trace
+from smartmem_rules.simulate.launch import Launch, Window, _is_memory, trace
 from smartmem_rules.simulate.memory import Device
 from smartmem_rules.simulate.report import _Shared, simulate
 from smartmem_rules.simulate.sampling import WINDOWS, Effort, _Beginning, choose_windows, estimate
@@ -72,7 +72,7 @@ def test_the_whole_launch_as_one_window_is_exact(device):
     launch = Launch.of(plan.sources[0], plan.tensors, device)
     found = estimate(launch, device, WHOLE)
     seen = trace(launch, Window(np.arange(launch.groups)), device)
-    assert found.element_accesses == sum(int(a.mask.sum()) for a in seen)
+    assert found.element_accesses == sum(int(a.mask.sum()) for a in seen if _is_memory(a, device))
     assert not found.sampled
 
 
@@ -85,7 +85,7 @@ def test_windows_are_spread_and_keep_to_their_budget(device):
     assert len(windows) == WINDOWS
     assert len({(int(w.groups[0]), *(s.start for s in w.slices.values())) for w in windows}) > 1
     for window in windows:
-        size = sum(int(a.mask.sum()) for a in trace(launch, window, device))
+        size = sum(int(a.mask.sum()) for a in trace(launch, window, device) if _is_memory(a, device))
         assert 0 < size <= 2 * effort.window
     again = choose_windows(launch, device, effort, probe)
     assert all(np.array_equal(a.groups, b.groups) and a.slices == b.slices for a, b in zip(windows, again, strict=True))
