@@ -100,6 +100,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block to choose from", False, 1, None),
         _number("column_overhead", "what a tile of columns costs besides its columns, in columns"),
+        _number("row_columns", "columns of the register block of a single row"),
         _number("most_sums", "sums of a register block that the device's registers hold"),
         Key(
             "search",
