@@ -167,7 +167,7 @@ def prepare(
         kinds,
         fixed,
         program.constants,
-        _register_block(schedules, profile.memory.wave),
+        _register_block(schedules, profile.memory.wave if "image" in kinds else 0),
         launched,
     )
     layouts = None
