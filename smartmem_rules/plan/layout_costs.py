@@ -148,14 +148,14 @@ class Spread:
                 turns //= 2
         return once / wave.accesses
 
-    def _lines(self, spans: tuple[tuple[int, int], ...]) -> int:
-        """The lines of all places with so many indices along each axis, which lie so far apart."""
-        total = 1
-        for axis, (places, span) in enumerate(spans):
+    def _lines(self, spans: tuple[tuple[tuple[int, int], ...], int]) -> int:
+        """The lines of so many places in all, with so many indices along each axis, which lie so far apart."""
+        total, (by_axis, points) = 1, spans
+        for axis, (places, span) in enumerate(by_axis):
             if places > 1:
                 reach = span // (LANES if axis == self.lanes else 1) + 1
                 total *= min(places, reach, -(-reach // self.beside.get(axis, 1)))
-        return total
+        return min(total, points)
 
 
 ANYWHERE = 1 << 10
@@ -163,8 +163,13 @@ ANYWHERE = 1 << 10
 
 
 @lru_cache(maxsize=1 << 14)
-def _spans(indices: tuple[Index, ...], wave: Wave, loop: Var | None, turns: int) -> tuple[tuple[int, int], ...]:
-    """For each index how many values it takes over a wave and the turns of a loop, and how far apart they lie."""
+def _spans(
+    indices: tuple[Index, ...], wave: Wave, loop: Var | None, turns: int
+) -> tuple[tuple[tuple[int, int], ...], int]:
+    """For each index how many values it takes over a wave and the turns of a loop, and how far apart they lie.
+
+    The second is the number of places that all of them together lead to at most.
+    """
     counts = dict(wave.places)
     if loop is not None:
         counts[loop] = turns
@@ -179,8 +184,9 @@ def _spans(indices: tuple[Index, ...], wave: Wave, loop: Var | None, turns: int)
             if number > 1:
                 places *= number
                 span += (number - 1) * reach * abs(largest(coefficient))
-        found.append((places, span))
-    return tuple(found)
+        found.append((min(places, math.prod(counts.get(v, 1) for v in index.variables)), span))
+    used = {v for index in indices for v in index.variables}
+    return tuple(found), math.prod(counts.get(v, 1) for v in used)
 
 
 @lru_cache(maxsize=1 << 12)
