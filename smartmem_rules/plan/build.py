@@ -19,6 +19,7 @@ from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.kept_rows import keep_rows
+from smartmem_rules.plan.kept_steps import keep_steps
 from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import Where
 from smartmem_rules.plan.layout_uses import RegisterBlock
@@ -236,9 +237,11 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         scheduler.schedule_launch(kernel)
     if not observed:
         keep_rows(kernels, tensors, program.outputs)
+    _drop_unused(tensors, leaves, program)
+    if not observed and planning.in_place and planning.target.is_cpu:
+        keep_steps(leaves, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
-    _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
     pairs = None
     if planning.in_place:
