@@ -1,15 +1,16 @@
 """Figures of plans that need no device: kernels, what they move, seconds, memory, gap of the extraction.
 
 `python bench/figures.py kernels` prints the kernels of each level beside what is asked, `seconds` the CPU time of each
-stage, `memory` the device memory of activations, `gap` the extraction's gap to the bound; several names print several
-tables. Each model is planned in a process of its own; `--save FILE` keeps the figures as JSON lines, and takes them
-from there again.
+stage, `memory` the device memory of activations, `gap` the extraction's gap to the bound, `layouts` what the choice of
+layouts brings; several names print several tables. Each model is planned in a process of its own; `--save FILE` keeps
+the figures as JSON lines, and takes them from there again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import time
@@ -22,7 +23,13 @@ from networks import KERNELS, PAPER, markdown, named, path
 
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 STAGES = ("import", "saturate", "extract", "plan", "emit")
-WANTED = {"kernels": LEVELS, "seconds": ("smartmem",), "memory": ("dnnfusion", "smartmem"), "gap": ("smartmem",)}
+WANTED = {
+    "kernels": LEVELS,
+    "seconds": ("smartmem",),
+    "memory": ("dnnfusion", "smartmem"),
+    "gap": ("smartmem",),
+    "layouts": ("smartmem",),
+}
 
 
 class Stopwatch:
@@ -65,6 +72,7 @@ def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str
         "seconds": watch.seconds,
         "memory": {**plan.statistics["intermediate_bytes"], "model": plan.statistics["tensor_bytes"]},
         "extraction": plan.statistics["extraction"],
+        "layouts": plan.statistics["layouts"],
     }
 
 
@@ -160,6 +168,25 @@ def gap_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
     return f"{markdown('model | status | gap', rows)}\n\nproved optimal on {proved} of {len(ones)}"
 
 
+def layouts_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
+    """What layouts cost that are chosen edge by edge, and for the whole graph, in modelled time."""
+    rows, ratios = [], []
+    for name in names:
+        one = found.get((name, "smartmem"), {}).get("layouts")
+        if one is None:
+            continue
+        ratios.append(one["local_cost"] / one["cost"])
+        counts = [str(one[k]) for k in ("tensors", "images", "buffers", "copies", "copy_kernels")]
+        costs = [f"{one[k] / 1000:.2f}" for k in ("local_cost", "cost", "bound")]
+        rows.append([name, *counts, *costs, f"{ratios[-1]:.2f}", f"{one['gap']:.2%}", f"{one['seconds']:.2f}"])
+    header = (
+        "model | tensors | images | buffers | second layouts | kernels for them | local ms | program ms | bound ms | "
+        "local over program | gap | seconds"
+    )
+    mean = math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
+    return f"{markdown(header, rows)}\n\ngeometric mean of {len(ratios)}: {mean:.2f}"
+
+
 def main() -> int:
     """Plan, then print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -178,7 +205,13 @@ def main() -> int:
     tables = arguments.tables or list(WANTED)
     levels = [level for level in LEVELS if any(level in WANTED[t] for t in tables)]
     found = collect(names, levels, arguments)
-    printers = {"kernels": kernels_table, "seconds": seconds_table, "memory": memory_table, "gap": gap_table}
+    printers = {
+        "kernels": kernels_table,
+        "seconds": seconds_table,
+        "memory": memory_table,
+        "gap": gap_table,
+        "layouts": layouts_table,
+    }
     print("\n\n".join(printers[t](names, found) for t in tables))
     return 0
 

@@ -57,7 +57,8 @@ class LayoutProblem:
         place = self.space.places[node]
         single: list[State] = [(n, None) for n in range(place.alone)]
         readers = [t for t in self.touches[node] if t.reads is not None]
-        if not copies or place.stored.role == "constant" or not readers:
+        in_pieces = sum(t.writes is not None for t in self.touches[node]) > 1
+        if not copies or place.stored.role == "constant" or not readers or in_pieces:
             return single
         if len(readers) < 2 and place.alone == len(place.layouts):
             return single

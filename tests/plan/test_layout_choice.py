@@ -160,7 +160,7 @@ def test_a_depthwise_convolution_and_its_neighbours_agree() -> None:
     ]
     constants = {"e": normal(24, 8, 1, 1), "d": normal(24, 1, 3, 3), "f": normal(8, 24, 1, 1)}
     proto = model(nodes, {"x": normal(1, 8, 14, 14)}, "y", constants)
-    plan, _ = prepare(proto, Mode(device="adreno_740", memory="image"))
+    plan, _ = prepare(proto, Mode("layout", "image", device="adreno_740"))
     found = [t for t in plan.tensors.values() if t.role == "intermediate"]
     assert len(found) == 2
     assert {t.layout.lane_axis for t in found} == {1}
