@@ -67,10 +67,11 @@
             }
             const int y = (first_strip + t / {{ across }}) * {{ outputs }}, x = t % {{ across }} * {{ outputs }};
             for (int i = 0; i < {{ outputs * outputs }}; ++i) {
-                if (y + i / {{ outputs }} >= {{ height }} || x + i % {{ outputs }} >= {{ width }}) continue;
-                const int {{ row }} = (y + i / {{ outputs }}) * {{ width }} + x + i % {{ outputs }};
-                const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
+                if (y + i / {{ outputs }} < {{ height }} && x + i % {{ outputs }} < {{ width }}) {
+                    const int {{ row }} = (y + i / {{ outputs }}) * {{ width }} + x + i % {{ outputs }};
+                    const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
 {{ part.epilogue }}
+                }
             }
         }
     }

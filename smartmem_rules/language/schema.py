@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "any")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "scan", "any")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
@@ -100,6 +100,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block to choose from", False, 1, None),
         _number("column_overhead", "what a tile of columns costs besides its columns, in columns"),
+        _number("row_columns", "columns of the register block of a single row"),
         _number("most_sums", "sums of a register block that the device's registers hold"),
         Key(
             "search",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Contraction, Kernel
@@ -78,7 +78,13 @@ class PanelProblem:
         row_blocks = -(-self.m // block_rows) * self.batch
         if row_blocks < s.items and self._may_split() and not self.costly:
             tiles = max(min(total, 4), -(-total // -(-s.items // row_blocks)))
-        return PanelSizes(rows, columns, block_rows, tiles)
+        return self._fewer_stagings(PanelSizes(rows, columns, block_rows, tiles), total)
+
+    def _fewer_stagings(self, sizes: PanelSizes, total: int) -> PanelSizes:
+        """Work-items that share rows stage them once each: fewer of them where that costs more than balance gains."""
+        wider = range(sizes.tiles_per_block, total + 1) if _staging(self.c) > self.k else ()
+        found = [replace(sizes, tiles_per_block=-(-total // -(-total // tiles))) for tiles in wider]
+        return min(dict.fromkeys(found), key=self.estimate, default=sizes)
 
     def tail(self, sizes: PanelSizes) -> int:
         """The rows of a chain's block that a register block of their own takes."""

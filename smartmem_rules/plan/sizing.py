@@ -37,6 +37,7 @@ class ContractionSchedule:
     times: GroupTimes | None
     open_extents: bool
     column_overhead: float
+    row_columns: int
     most_sums: int
     spaces: Mapping[str, tuple[int, ...]]
     transform: Transform | None
@@ -69,6 +70,7 @@ class ContractionSchedule:
             GroupTimes.of(block),
             entries.get("extents", ("any",))[0] != "fixed",
             float(entries.get("column_overhead", (0.0,))[0]),
+            numbers.get("row_columns", 0),
             numbers.get("most_sums", 1 << 20),
             {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
             transform_of(rows),
@@ -187,6 +189,9 @@ def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
 
 def panel_columns(kernel: Kernel, s: ContractionSchedule) -> int:
     """Columns of the register block: wide ones, unless too much of the last one would be wasted."""
+    c = kernel.contraction
+    if c is not None and s.row_columns and most(c.m) == 1:
+        return s.row_columns
     extents = [largest(n.extent) for n, _ in right_factors(kernel)]
     return min(s.columns, key=lambda c: (sum(-(-n // c) for n in extents) * (c + s.column_overhead), -c))
 

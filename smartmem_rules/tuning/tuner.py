@@ -220,14 +220,15 @@ class Tuner:
         return variant(self.planning, target.kernel, target.key, choice)
 
     def _confirm(self, target: Target, best: Choice, incumbent: Any) -> None:
-        """Measure the best choice beside the cost model's once more: many small steps may have added up noise."""
+        """Measure the best choice beside the cost model's once more, and keep it only if it is faster beyond noise:
+        many small steps may have added up noise."""
         default = self._variant(target, target.default)
         if best == target.default:
             self._keep(target, best, target.milliseconds, target.milliseconds)
             return
         executors = [runnable(one, self.device, self.seed) for one in (default, incumbent)]
         measured = beside(executors[0], executors[1], self.device)
-        if measured.ratio < 1.0:
+        if measured.better:
             self._keep(target, best, measured.incumbent_ms, measured.incumbent_ms * measured.ratio)
         else:
             self._keep(target, target.default, measured.incumbent_ms, measured.incumbent_ms)
