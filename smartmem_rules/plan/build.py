@@ -203,8 +203,6 @@ def _memory(memory: str, policy: Policy, profile: Profile) -> tuple[str, tuple[s
 def _register_block(schedules: tuple[ContractionSchedule, ...], wave: int) -> RegisterBlock | None:
     """The block of sums for which a contraction on textures reads its operands from memory, by its first schedule."""
     first = schedules[0]
-    if first.kind == "texture_gpu" and first.tiles:
-        return RegisterBlock(first.tiles[0].rows, first.tiles[0].columns, wave)
     return RegisterBlock(first.rows[0], first.columns[0], wave) if first.template == "tile" else None
 
 
