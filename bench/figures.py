@@ -122,29 +122,33 @@ def seconds_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
 
 
 def memory_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
-    """Peak activation memory against one piece for each tensor, and against level dnnfusion."""
-    rows, separately, below = [], [], []
+    """Peak activation memory against a buffer for each tensor, of the plan and of the model, and against dnnfusion."""
+    rows, means = [], []
     for name in names:
         if (name, "smartmem") not in found or (name, "dnnfusion") not in found:
             continue
         mine, theirs = (found[name, level]["memory"] for level in ("smartmem", "dnnfusion"))
-        apart = mine["separate"] / max(1, mine["reused"])
-        less = 1 - mine["reused"] / max(1, theirs["reused"])
+        used = max(1, mine["reused"])
+        apart, model = mine["separate"] / used, mine["model"] / used
+        less = 1 - used / max(1, theirs["reused"])
         rows.append([
-            name, *(f"{mine[k] / 1e6:.2f}" for k in ("reused", "bound", "separate")), f"{apart:.1f}",
-            f"{theirs['reused'] / 1e6:.2f}", f"{less:.0%}", f"{theirs['separate'] / max(1, mine['reused']):.1f}",
+            name, f"{used / 1e6:.2f}", f"{mine['bound'] / 1e6:.2f}", mine["status"], f"{mine['separate'] / 1e6:.2f}",
+            f"{apart:.1f}", f"{mine['model'] / 1e6:.1f}", f"{model:.1f}", f"{theirs['reused'] / 1e6:.2f}",
+            f"{less:.0%}",
         ])  # fmt: skip
         if name in PAPER:
-            separately.append(apart)
-            below.append(less)
+            means.append((apart, model, less))
     header = (
-        "model | MB | bound | one each MB | times less | dnnfusion MB | less than it | "
-        "times less than its tensors apart"
+        "model | MB | bound | proof | one each MB | times less | model's tensors MB | times less | dnnfusion MB | "
+        "less than it"
     )
-    if not below:
+    if not means:
         return markdown(header, rows)
-    times, share = (sum(values) / len(values) for values in (separately, below))
-    mean = f"mean of {len(below)} of the paper's 18: {times:.1f} times, {share:.0%}"
+    apart, model, less = (sum(values) / len(means) for values in zip(*means, strict=True))
+    mean = (
+        f"Mean of {len(means)} of the paper's 18: {apart:.1f} times less than a buffer for each tensor of the plan, "
+        f"{model:.1f} times less than one for each tensor of the model, {less:.0%} less than level dnnfusion."
+    )
     return f"{markdown(header, rows)}\n\n{mean}"
 
 

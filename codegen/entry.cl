@@ -1,5 +1,5 @@
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
-{% macro entry(inside, parameters, tables, shared) %}
+{% macro entry(inside, parameters, tables, shared, group=false) %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
@@ -16,6 +16,6 @@ __kernel void smr_kernel(
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
-    const int item = (int)get_global_id(0);
+    const int item = (int)get_{{ "group" if group else "global" }}_id(0);
 {%- endif %}
 {% endmacro %}

@@ -15,7 +15,7 @@ Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
 
 @dataclass(frozen=True)
 class Call:
-    """One function of the launch, and the work-items that it is for."""
+    """One function of the launch, the work-item that is its first one, and the first that is for another function."""
 
     name: str
     arguments: str
@@ -63,15 +63,17 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     functions: dict[str, None] = {}
     calls: list[Call] = []
     first = 0
-    for step in steps:
+    for step, own in zip(steps, kernel.steps, strict=True):
         name = f"smr_part_{hashlib.sha256(step.text.encode()).hexdigest()[:12]}"
         text = step.text.replace("smr_part", name)
         # kernels of one program may share a function
         functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
         extents = [d.parameter for d in target.dimensions if d.name in step.dimensions]
         handed = ", ".join([*(passed[a.tensor] for a in step.arguments), *extents])
-        items = step.global_size[0]
-        calls.append(Call(name, handed, first, first + items))
+        # a launch may be for one of a step's work-items only
+        only = own.schedule.get("only")
+        items = step.global_size[0] if only is None else 1
+        calls.append(Call(name, handed, first - (only or 0), first + items))
         first += items
     if kernel.form == "chain":
         if len({step.global_size for step in steps}) != 1:

@@ -29,7 +29,14 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
     emission.expressions.call(item, "item")
     places = unravel(variable(item), tuple(v.extent for v in independent))
     values = dict(zip(independent, places, strict=True))
-    with emission.expressions.loop(steps):
+    share = kernel.schedule.get("steps")
+    head = None
+    if share is not None:
+        # of a wave: the work-item's own steps
+        name = emission.expressions.name(steps)
+        head = f"for (int {name} = item * {share}; {name} < min((item + 1) * {share}, {steps.extent}); ++{name})"
+        emission.expressions.call(item, "0")
+    with emission.expressions.loop(steps, head):
         for store in kernel.stores:
             placed = Store(
                 store.tensor,
@@ -39,8 +46,9 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
             )
             _alone(emission, placed) if target.is_cpu else _together(emission, placed)
     if target.is_cpu:
-        return emission.source("scan.cl", (item.extent,), (1,))
-    return emission.source("scan.cl", (item.extent * GROUP,), (GROUP,))
+        items = item.extent if share is None else -(-steps.extent // share)
+        return emission.source("scan.cl", (items,), (1,), group=False)
+    return emission.source("scan.cl", (item.extent * GROUP,), (GROUP,), group=True)
 
 
 def _alone(emission: Emission, store: Store) -> None:

@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "any")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "scan", "any")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,7 @@ from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, too_large
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
+from smartmem_rules.plan.wavefront import wavefront
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest
@@ -151,11 +153,13 @@ def prepare(
     if policy.reads_through_views:
         kernels = write_pieces(kernels, program.types, program.outputs)
     kernels = _chained(kernels, program, policy, schedules, profile.machine)
+    kernels = _in_waves(kernels, program, policy, schedules, profile)
     kernels = _beside(kernels, policy, profile)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     tensors = _stored(leaves, program, dtype, wide)
     costs = LayoutCosts.of(base.layouts[LAYOUT])
-    fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in k.writes)]
+    # weights that a recurrence reads at every step: the elements that it sums up lie side by side as they come
+    fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in (*k.writes, *k.reads))]
     launched = {leaf.name for kernel in kernels for leaf in kernel.leaves if kernel.steps}
     where = Where(
         costs,
@@ -163,7 +167,7 @@ def prepare(
         kinds,
         fixed,
         program.constants,
-        _register_block(schedules, profile.memory.wave),
+        _register_block(schedules, profile.memory.wave if "image" in kinds else 0),
         launched,
     )
     layouts = None
@@ -238,7 +242,7 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
     _pack_constants(tensors, program.constants)
     pairs = None
     if planning.in_place:
-        pairs = {n: p for k in kernels for n, p in written_in_place(k, tensors, planning.target.is_cpu).items()}
+        pairs = _in_place(kernels, tensors, planning.target.is_cpu)
     memory = plan_memory(tensors, kernels, pairs, planning.profile.room)
     kernels = memory.kernels
     sources = []
@@ -248,7 +252,8 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
             sources.append(emit(kernel, planning.target, tensors))
     _drop_unused(tensors, kernels, program)
     for kernel in kernels:
-        kernel.bytes_moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
+        moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
+        kernel.bytes_moved = moved // kernel.schedule.get("shares", 1)
     plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, memory.slots, memory.placement, graph.sizes, graph.dimensions,
@@ -258,6 +263,17 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
     plan.statistics["tensor_layouts"] = {} if layouts is None else dict(layouts.described)
     plan.statistics["intermediate_bytes"] = memory.memory.data()
     return plan
+
+
+def _in_place(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], cpu: bool) -> dict[str, tuple[str, ...]]:
+    """What may be written in place; a tensor that several launches write in pieces never is."""
+    writers = Counter(name for kernel in kernels for name in kernel.writes)
+    return {
+        new: places
+        for kernel in kernels
+        for new, places in written_in_place(kernel, tensors, cpu).items()
+        if writers[new] == 1
+    }
 
 
 @contextmanager
@@ -350,6 +366,20 @@ def _chained(
     if rules == (None, None) or not any(s.template == "panel" for s in schedules):
         return kernels
     return chain(kernels, program.types, program.constants, rules, schedules, machine)
+
+
+def _in_waves(
+    kernels: list[Kernel],
+    program: Program,
+    policy: Policy,
+    schedules: tuple[ContractionSchedule, ...],
+    profile: Profile,
+) -> list[Kernel]:
+    """Stacks of recurrences layer above layer, where a work-item computes a recurrence by itself."""
+    panel = next((s for s in schedules if s.template == "panel"), None)
+    if policy.rule("contraction", "scan") is None or panel is None or profile.kind != "cpu":
+        return kernels
+    return wavefront(kernels, program.constants, panel, profile.machine)
 
 
 def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Kernel]:

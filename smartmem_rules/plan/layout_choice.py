@@ -103,7 +103,7 @@ class LayoutProblem:
                 [sum(costs.of(u, place.stored, new if u.writes else old, lead) for u in touched) for new, lead in leads]
                 for old in place.layouts
             ])  # fmt: skip
-            whole = self.space.where.memory.launch + costs.passing(place.stored) + moved
+            whole = self.space.where.memory.launch + 2 * costs.passing(place.stored) + moved
             self._copying[node] = whole * self.space.where.costs.copy_gain
         return self._copying[node]
 
@@ -158,8 +158,9 @@ class LayoutProblem:
         able = self._write(touch.node)
         if able is None or able.writes is None:
             return np.inf
-        # another tensor goes to memory
-        return float(able.writes[lead][second]) + self.space.costs.passing(self.space.places[touch.node].stored)
+        # another tensor goes to memory, and its readers no longer find in the cache what others read
+        further = 2 * self.space.costs.passing(self.space.places[touch.node].stored)
+        return float(able.writes[lead][second]) + further
 
     def _made_by_none(self, touch: Touch) -> bool:
         """Whether no kernel writes the tensor, and this is the first that reads it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts, line_shape
@@ -39,13 +40,13 @@ class AccessCosts:
         lanes = use.vectors | ({lead.lane} if use.follows and lead.lane is not None else set())
         if layout.memory == "image":
             return self._image(use, stored, layout, lead, lanes)
-        return self._buffer(use, stored, layout, lanes)
+        return self._buffer(use, stored, layout, lead, lanes)
 
     def passing(self, stored: Stored) -> float:
         """Nanoseconds in which the tensor goes through a buffer once, element beside element."""
         return largest(stored.type.elements) * item_bytes(stored.storage) / self.memory.buffer
 
-    def _buffer(self, use: Use, stored: Stored, layout: Layout, lanes: frozenset[Var]) -> float:
+    def _buffer(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
         moving = advancing(use.indices[layout.order[-1]]) if layout.order else None
         if use.writes:
             excess = 0.0 if moving in lanes else self.weights.scattered_write
@@ -55,6 +56,14 @@ class AccessCosts:
             excess = self.weights.strided_read if moving in use.loops else self.weights.scattered_read
         size = item_bytes(stored.storage)
         moved = use.count * size * (1 + excess)
+        wave = lead.wave if use.follows else use.wave
+        if wave is not None and layout.order and stored.role != "input":
+            # beside images, lines count here as they do there, but for the texture units' caches
+            spread = Spread(
+                use.indices, layout.order[-1], {layout.order[-1]: max(1, self.memory.line // (LANES * size))}
+            )
+            lines = spread.of_wave(wave, (), 0) * (use.count if excess else use.count / LANES)
+            return moved / self.memory.buffer + lines * self.memory.line / self.memory.shared
         if stored.role != "input":
             return moved / self.memory.buffer
         # what lies in a buffer in any case is read again out of the shared cache
@@ -63,11 +72,14 @@ class AccessCosts:
 
     def _image(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
         size = LANES * item_bytes(stored.storage)
-        spread = Spread(use.indices, layout, stored.type.shape, line_shape(self.memory.line, size))
+        columns, rows = line_shape(self.memory.line, size)
+        across, down = _steps(layout, stored.type.shape)
+        beside = {axis: length for axis, length in ((across, columns), (down, rows)) if axis is not None}
+        spread = Spread(use.indices, layout.lane_axis, beside)
         wave = lead.wave if use.follows else use.wave
         lines = spread.of_neighbours(use.near)
         if wave is not None:
-            lines = spread.of_wave(wave, use.loops, layout.lane_axis, self.memory.cached)
+            lines = spread.of_wave(wave, use.loops, self.memory.cached)
         texel = TEXEL_BYTES / self.memory.texture + lines * self.memory.line / self.memory.shared
         return _texels(use, layout, lead, lanes) * texel
 
@@ -98,62 +110,77 @@ def fills_texels(indices: tuple[Index, ...], axis: int, var: Var) -> bool:
     return mod(moved, LANES) == variable(lane) and lane not in div(moved, LANES).variables
 
 
+@dataclass(frozen=True)
 class Spread:
-    """How many lines of an image a use takes for each texel.
+    """How many cache lines a use takes for each texel.
 
-    Args:
-        line: columns and rows of a line in texels.
+    Attributes:
+        lanes: the axis of which a texel holds four elements.
+        beside: how many neighbouring elements or texels along an axis lie in one line.
     """
 
-    def __init__(
-        self, indices: tuple[Index, ...], layout: Layout, shape: tuple[int, ...], line: tuple[int, int]
-    ) -> None:
-        self.indices = indices
-        self.lanes = layout.lane_axis
-        across, down = _steps(layout, shape)
-        self.beside = {axis: size for axis, size in ((across, line[0]), (down, line[1])) if axis is not None}
+    indices: tuple[Index, ...]
+    lanes: int | None
+    beside: Mapping[int, int]
 
     def of_neighbours(self, near: Collection[Var]) -> float:
         """Where only the variables are known along which the next texels lie: a line serves those beside it."""
         served = [size for axis, size in self.beside.items() if advancing(self.indices[axis]) in near]
         return 1 / math.prod(served)
 
-    def of_wave(self, wave: Wave, loops: tuple[Var, ...], lanes: int | None, cached: int) -> float:
+    def of_wave(self, wave: Wave, loops: tuple[Var, ...], cached: int) -> float:
         """Where the work-items of a wave are known: the lines that they take together.
 
         The next turns of the innermost loop take the same lines as long as a texture unit's own cache holds them.
         """
-        counts = dict(wave.places)
-        once = self._lines(counts, wave.lane)
+        once = self._lines(_spans(self.indices, wave, None, 1))
         moving = [v for v in loops if v != wave.lane and any(v in i.variables for i in self.indices)]
-        along = [v for v in moving if lanes is not None and v in self.indices[lanes].variables]
+        along = [v for v in moving if self.lanes is not None and v in self.indices[self.lanes].variables]
         if moving:
             # the reduction runs along the lanes inside, where it can
             inner = (along or moving)[-1]
             turns = largest(inner.extent)
             while turns > 1:
-                together = self._lines({**counts, inner: turns}, wave.lane)
+                together = self._lines(_spans(self.indices, wave, inner, turns))
                 if together <= cached:
                     texels = -(-turns // LANES) if along else turns
                     return min(once, together / texels) / wave.accesses
                 turns //= 2
         return once / wave.accesses
 
-    def _lines(self, counts: Mapping[Var, int], lane: Var | None) -> int:
-        """The lines of all places that so many values of the variables lead to."""
+    def _lines(self, spans: tuple[tuple[int, int], ...]) -> int:
+        """The lines of all places with so many indices along each axis, which lie so far apart."""
         total = 1
-        for axis, index in enumerate(self.indices):
-            unit = LANES if axis == self.lanes else 1
-            places, span = 1, 0
-            for atom, coefficient in index.terms:
-                number = math.prod(counts.get(v, 1) for v in atom_variables(atom))
-                step = abs(largest(coefficient)) * (LANES if atom == lane else 1)
-                places *= number
-                # what is no plain variable may lie anywhere
-                span += (number - 1) * (step if isinstance(atom, Var) else step * LANES * self.beside.get(axis, 1))
-            places = min(places, span // unit + 1)
-            total *= min(places, -(-(span // unit + 1) // self.beside.get(axis, 1)))
+        for axis, (places, span) in enumerate(spans):
+            if places > 1:
+                reach = span // (LANES if axis == self.lanes else 1) + 1
+                total *= min(places, reach, -(-reach // self.beside.get(axis, 1)))
         return total
+
+
+ANYWHERE = 1 << 10
+"""How far apart the values of an index lie at most that is no sum of variables."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _spans(indices: tuple[Index, ...], wave: Wave, loop: Var | None, turns: int) -> tuple[tuple[int, int], ...]:
+    """For each index how many values it takes over a wave and the turns of a loop, and how far apart they lie."""
+    counts = dict(wave.places)
+    if loop is not None:
+        counts[loop] = turns
+    found = []
+    for index in indices:
+        places, span = 1, 0
+        for atom, coefficient in index.terms:
+            if isinstance(atom, Var):
+                number, reach = counts.get(atom, 1), LANES if atom == wave.lane else 1
+            else:
+                number, reach = math.prod(counts.get(v, 1) for v in atom_variables(atom)), ANYWHERE
+            if number > 1:
+                places *= number
+                span += (number - 1) * reach * abs(largest(coefficient))
+        found.append((places, span))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1 << 12)

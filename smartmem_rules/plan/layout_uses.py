@@ -157,15 +157,17 @@ class RegisterBlock:
 
     Attributes:
         rows, columns: of a work-item.
-        wave: work-items that issue an access together.
+        wave: work-items that issue an access together; where they lie is not asked for 0.
     """
 
     rows: int
     columns: int
     wave: int
 
-    def waves(self, c: Contraction) -> tuple[Wave, Wave]:
+    def waves(self, c: Contraction) -> tuple[Wave | None, Wave | None]:
         """The places of the rows and of the columns that the work-items of a wave take at a step."""
+        if not self.wave:
+            return None, None
         vectors = self.columns // LANES
         blocks = -(-largest(c.n.extent) // self.columns)
         across = min(blocks, self.wave)

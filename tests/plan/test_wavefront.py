@@ -1,0 +1,103 @@
+"""Stacks of recurrences as waves: fewer launches, the same results, and only where steps follow steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+from smartmem_rules import optimize
+from smartmem_rules.plan.model import Kernel
+from smartmem_rules.plan.sizing import Machine
+from smartmem_rules.plan.wavefront import _Layer, _shares
+
+pytest.importorskip("onnxruntime")
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+SIZE = 16
+
+
+def stack(operators: Sequence[str], steps: int, batch: int = 1, directions: Sequence[str] = ()) -> ModelProto:
+    """Layers of recurrences; between them the axis of directions is taken out."""
+    rng = np.random.default_rng(len(operators))
+    nodes, constants = [], [numpy_helper.from_array(np.array([1]), "axis")]
+    below = "x"
+    for number, operator in enumerate(operators):
+        rows = GATES[operator] * SIZE
+        for name, shape in (("w", (1, rows, SIZE)), ("r", (1, rows, SIZE)), ("b", (1, 2 * rows))):
+            values = 0.3 * rng.standard_normal(shape, np.float32)
+            constants.append(numpy_helper.from_array(values, f"{name}{number}"))
+        direction = directions[number] if directions else "forward"
+        given = [below, f"w{number}", f"r{number}", f"b{number}"]
+        nodes.append(helper.make_node(operator, given, [f"h{number}"], hidden_size=SIZE, direction=direction))
+        below = f"s{number}"
+        nodes.append(helper.make_node("Squeeze", [f"h{number}", "axis"], [below]))
+    inputs = [helper.make_tensor_value_info("x", 1, (steps, batch, SIZE))]
+    graph = helper.make_graph(nodes, "stack", inputs, [helper.make_tensor_value_info(below, 1, None)], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def kernels(model: ModelProto, **how: str) -> list[Kernel]:
+    """The kernels, after two runs over NaN were compared with ONNX Runtime."""
+    plan = optimize(model, **how)
+    for _ in range(2):
+        plan.prepare().poison()
+        check = plan.check()
+        assert check.reference == "onnxruntime"
+        assert check.passed, check
+    return plan.kernels
+
+
+def waves(found: list[Kernel]) -> list[int]:
+    """The layers at work in each wave."""
+    return [len(k.steps) for k in found if k.form == "beside" and any(leaf.form == "scan" for leaf in k.leaves)]
+
+
+@pytest.mark.parametrize("steps", [2, 7, 24])
+@pytest.mark.parametrize("operators", [["LSTM"] * 3, ["GRU", "LSTM"], ["RNN"] * 4], ids="+".join)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_layers_follow_each_other(operators: list[str], steps: int, dtype: str) -> None:
+    found = kernels(stack(operators, steps), dtype=dtype)
+    seen = waves(found)
+    shares = len(seen) - len(operators) + 1
+    assert shares >= 2
+    assert seen == [sum(0 <= wave - n < shares for n in range(len(operators))) for wave in range(len(seen))]
+    assert len(found) <= 2 * len(operators)
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (stack(["LSTM"], 8), "one layer has nothing to follow"),
+        (stack(["LSTM"] * 2, 8, directions=("reverse", "forward")), "the first step of the layer below comes last"),
+        (stack(["LSTM"] * 2, 1), "one step is one share"),
+        (stack(["LSTM"] * 2, 6, batch=3), "the recurrences of a batch are side by side already"),
+    ],
+)
+def test_what_is_no_wave(model: ModelProto, why: str) -> None:
+    assert waves(kernels(model)) == [], why
+
+
+def test_other_levels_run_layer_by_layer() -> None:
+    assert waves(kernels(stack(["LSTM"] * 2, 8), level="layout")) == []
+
+
+def layer(operations: int, steps: int = 64) -> _Layer:
+    from smartmem_rules.tensor.index import Var
+
+    product = Kernel("p", "contraction", (), (), operations=operations)
+    return _Layer(product, Kernel("s", "scan", (Var("t", steps),), (), operations=operations), 1, 1 << 20)
+
+
+@pytest.mark.parametrize("units", [1, 2, 4, 16])
+def test_shares_fill_the_units(units: int) -> None:
+    stack_ = [layer(10_000_000)] * 10
+    shares = _shares(stack_, Machine(units, 100.0 * units, 20.0, 5000.0))
+    if units == 1:
+        assert shares in (0, 2)  # nothing but launches is saved
+    else:
+        assert shares * 2 >= units
+        active = [sum(0 <= wave - n < shares for n in range(10)) for wave in range(9 + shares)]
+        # the modelled time is below that of one recurrence after the other
+        assert sum(-(-a // units) for a in active) / shares * 2 < 10 * (1 + 1 / units)
