@@ -78,7 +78,11 @@ class Profile:
                     float(entries["launch_us"][0]) * 1000,
                     float(entries.get("late_unit", (0.0,))[0]),
                 ),
-                Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
+                Room(
+                    int(entries.get("alignment", (ALIGNMENT,))[0]),
+                    int(entries.get("allocation", (LARGEST,))[0]),
+                    entries.get("sub_buffers", ("yes",))[0] == "yes",
+                ),
                 Roofs.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
