@@ -128,8 +128,14 @@ class Emission:
         if self.target.inside:
             self.expressions.table_name = "smr_part_table"
 
+    @property
+    def handed(self) -> dict[str, Access]:
+        """The tensors that are parameters; others lie in arrays of the body."""
+        own = {*self.kernel.reads, *self.kernel.writes}
+        return {name: access for name, access in self.accesses.items() if name in own}
+
     def parameters(self) -> str:
-        return declarations(self.kernel, self.accesses, set(self.kernel.writes))
+        return declarations(self.kernel, self.handed, set(self.kernel.writes))
 
     def source(
         self, template: str, global_size: tuple[int, ...], local_size: tuple[int, ...] | None, **values: Any
@@ -144,7 +150,7 @@ class Emission:
             text = render(template, parameters=self.parameters() + extent_parameters(used), **values)
         names = tuple(dimension.name for dimension in used)
         written = set(self.kernel.writes)
-        arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.accesses)
+        arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.handed)
         if self.target.inside:
             return Source("smr_part", text, arguments, global_size, local_size, dimensions=names)
         whole = program(text, self.target, self.accesses.values())

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from smartmem_rules.emit.access import Access
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.tensor.expr import substitute_variables
@@ -25,6 +26,10 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
     images = any(tensors[t].layout.memory == "image" for t in kernel.reads)
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
     steps, *independent = kernel.axes
+    for number, (name, elements) in enumerate(kernel.schedule.get("of_step", {}).items()):
+        # vector loads may reach past the end
+        emission.writer.line(f"float step{number}[{elements + 16}] __attribute__((aligned(64)));")
+        emission.accesses[name] = Access(f"step{number}", tensors[name])
     item = Var("item", math.prod(v.extent for v in independent))
     emission.expressions.call(item, "item")
     places = unravel(variable(item), tuple(v.extent for v in independent))

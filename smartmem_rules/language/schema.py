@@ -65,6 +65,12 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("local_memory", "bytes of one work-group", True),
         _number("alignment", "bytes of which the parts of a buffer begin at multiples; the device itself is asked"),
         _number("allocation", "bytes of the largest buffer; the device itself is asked"),
+        Key(
+            "sub_buffers",
+            "word",
+            "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers",
+            choices=("yes", "no"),
+        ),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",

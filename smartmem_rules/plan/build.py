@@ -19,6 +19,7 @@ from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.kept_rows import keep_rows
+from smartmem_rules.plan.kept_steps import keep_steps
 from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import Where
 from smartmem_rules.plan.layout_uses import RegisterBlock
@@ -77,7 +78,11 @@ class Profile:
                     float(entries["launch_us"][0]) * 1000,
                     float(entries.get("late_unit", (0.0,))[0]),
                 ),
-                Room(int(entries.get("alignment", (ALIGNMENT,))[0]), int(entries.get("allocation", (LARGEST,))[0])),
+                Room(
+                    int(entries.get("alignment", (ALIGNMENT,))[0]),
+                    int(entries.get("allocation", (LARGEST,))[0]),
+                    entries.get("sub_buffers", ("yes",))[0] == "yes",
+                ),
                 Roofs.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
@@ -202,8 +207,6 @@ def _memory(memory: str, policy: Policy, profile: Profile) -> tuple[str, tuple[s
 def _register_block(schedules: tuple[ContractionSchedule, ...], wave: int) -> RegisterBlock | None:
     """The block of sums for which a contraction on textures reads its operands from memory, by its first schedule."""
     first = schedules[0]
-    if first.kind == "texture_gpu" and first.tiles:
-        return RegisterBlock(first.tiles[0].rows, first.tiles[0].columns, wave)
     return RegisterBlock(first.rows[0], first.columns[0], wave) if first.template == "tile" else None
 
 
@@ -236,9 +239,11 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         scheduler.schedule_launch(kernel)
     if not observed:
         keep_rows(kernels, tensors, program.outputs)
+    _drop_unused(tensors, leaves, program)
+    if not observed and planning.in_place and planning.target.is_cpu:
+        keep_steps(leaves, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
-    _drop_unused(tensors, leaves, program)
     _pack_constants(tensors, program.constants)
     pairs = None
     if planning.in_place:

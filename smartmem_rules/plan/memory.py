@@ -50,10 +50,12 @@ class Room:
     Attributes:
         alignment: bytes of which offsets are multiples.
         largest: bytes of one piece.
+        parts: whether a buffer may be a part of a piece; if not, buffers share whole pieces.
     """
 
     alignment: int = 128
     largest: int = LARGEST
+    parts: bool = True
 
     def whole(self, size: int) -> int:
         """A size filled up to the alignment."""
@@ -200,6 +202,9 @@ def _placed(needs: Sequence[_Need], in_place: Mapping[str, str], room: Room) -> 
     slots: list[Slot] = []
     placement: dict[str, Place] = {}
     rest = {root: group for root, group in _groups(needs, in_place).items() if group[0].memory == "buffer"}
+    if not room.parts:
+        slots, placement = _whole_pieces(rest)
+        rest = {}
     while rest:
         blocks = {root: _block(group) for root, group in rest.items()}
         offsets = dict(zip(blocks, place(list(blocks.values())), strict=True))
@@ -218,6 +223,22 @@ def _placed(needs: Sequence[_Need], in_place: Mapping[str, str], room: Room) -> 
         images[own].members.append(need)
         placement[need.tensor] = Place(len(slots) + own, 0)
     return _Placed(slots + [image.slot for image in images], placement)
+
+
+def _whole_pieces(groups: Mapping[str, Sequence[_Need]]) -> tuple[list[Slot], dict[str, Place]]:
+    """A piece for each group, which others that are needed at other times share; the largest choose first."""
+    slots: list[Slot] = []
+    members: list[list[Block]] = []
+    placement: dict[str, Place] = {}
+    for _, group in sorted(groups.items(), key=lambda item: (-_block(item[1]).bytes, item[0])):
+        block = _block(group)
+        own = next((n for n, others in enumerate(members) if not any(map(block.meets, others))), len(slots))
+        if own == len(slots):
+            slots.append(Slot("buffer", block.bytes, (0, 0), ""))
+            members.append([])
+        members[own].append(block)
+        placement.update((need.tensor, Place(own, 0)) for need in group)
+    return slots, placement
 
 
 def _fits(need: _Need, image: _ImageSlot) -> bool:

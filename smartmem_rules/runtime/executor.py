@@ -233,10 +233,14 @@ class Executor:
 
     def _allocate(self) -> None:
         slots = self._slots = [self._slot(slot) for slot in self.plan.slots]
+        parted = {place.slot for place in self.plan.placement.values() if place.offset}
         for tensor in self.plan.tensors.values():
             if tensor.name in self.plan.placement:
                 place = self.plan.placement[tensor.name]
-                self._memory[tensor.name] = self._part(slots[place.slot], place.offset, tensor)
+                memory = slots[place.slot]
+                if place.slot in parted:
+                    memory = self._part(memory, place.offset, tensor)
+                self._memory[tensor.name] = memory
             elif (shared := self._shared(tensor)) is not None:
                 self._memory[tensor.name] = shared
                 continue
@@ -271,8 +275,6 @@ class Executor:
         """An intermediate's part of a piece of memory."""
         import pyopencl as cl
 
-        if tensor.layout.memory == "image":
-            return memory
         if offset % self.device.alignment:
             raise RunError(
                 f"the tensor {tensor.name!r} lies {offset} bytes behind the beginning of a buffer, and "

@@ -63,7 +63,10 @@ def test_rows_may_be_visited_in_another_order() -> None:
         "split": np.array([8, 7, 8, 7, 32], np.int64),
         "windows": np.array([64, 49, 32], np.int64),
     }
-    assert planned(nodes, {"x": normal(56 * 56, 24)}, constants) == ["chain"]
+    feeds = {"x": normal(56 * 56, 24)}
+    assert planned(nodes, feeds, constants) == ["chain"]
+    plan, _ = prepare(model(nodes, feeds, "y", constants), Mode())
+    assert list(plan.placement) == []  # each work-item keeps its rows in their new order
 
 
 def test_pixels_next_to_each_other_need_other_rows() -> None:

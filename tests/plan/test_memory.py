@@ -57,13 +57,14 @@ def elements(plan: MemoryPlan, tensor: Stored) -> list[tuple[int, int]]:
 
 
 @settings(deadline=None)
-@given(programs(), st.sampled_from([1, 64, 128]), st.sampled_from([1 << 40, 512]))
+@given(programs(), st.sampled_from([1, 64, 128]), st.sampled_from([1 << 40, 512]), st.booleans())
 def test_nothing_is_overwritten_before_its_last_reader(
-    program: tuple[dict[str, Stored], list[Kernel], Pairs], alignment: int, largest: int
+    program: tuple[dict[str, Stored], list[Kernel], Pairs], alignment: int, largest: int, parts: bool
 ) -> None:
     """Every byte of memory, kernel by kernel: brute force."""
     tensors, kernels, pairs = program
-    plan = plan_memory(tensors, kernels, pairs, Room(alignment, largest))
+    plan = plan_memory(tensors, kernels, pairs, Room(alignment, largest, parts))
+    assert parts or not any(where.offset for where in plan.placement.values())
     assert set(plan.placement) == set(tensors)
     assert sorted(k.name for k in plan.kernels) == sorted(k.name for k in kernels)
     holds: dict[tuple[int, int], str] = {}

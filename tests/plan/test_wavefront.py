@@ -83,6 +83,16 @@ def test_other_levels_run_layer_by_layer() -> None:
     assert waves(kernels(stack(["LSTM"] * 2, 8), level="layout")) == []
 
 
+@pytest.mark.parametrize("operator", GATES)
+def test_what_one_step_needs_lies_in_no_memory(operator: str) -> None:
+    plan = optimize(stack([operator] * 2, 9))
+    plain = optimize(stack([operator] * 2, 9), level="layout")
+    # of all that the equations name, the product and what the next step or layer reads
+    assert len(plan.plan.placement) < len(plain.plan.placement)
+    assert plan.report_data()["intermediate_bytes"]["separate"] < plain.report_data()["intermediate_bytes"]["separate"]
+    assert plan.check().passed
+
+
 def layer(operations: int, steps: int = 64) -> _Layer:
     from smartmem_rules.tensor.index import Var
 

@@ -1,0 +1,75 @@
+"""What a recurrence needs in one step only lies in the scratch memory of its work-item, not in memory for all steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from smartmem_rules.plan.accounting import expressions
+from smartmem_rules.plan.model import Kernel, Layout, Store, Stored
+from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_reads, walk
+from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.ranges import several
+
+SCRATCH = 65536
+"""Bytes of all that a work-item keeps of a step."""
+
+
+def keep_steps(leaves: Sequence[Kernel], tensors: dict[str, Stored], fixed: Collection[str]) -> None:
+    """Take the steps out of tensors that a scan alone reads, each time in the step that made the element.
+
+    The schedule of the scan gets `of_step`: the elements that each of them has in a step. Launches neither read nor
+    write them any more.
+    """
+    users: dict[str, set[str]] = {}
+    for leaf in leaves:
+        for name in (*leaf.reads, *leaf.writes):
+            users.setdefault(name, set()).add(leaf.name)
+    for scan in (leaf for leaf in leaves if leaf.form == "scan" and all(not several(v.extent) for v in leaf.axes[1:])):
+        kept: dict[str, int] = {}
+        for store in scan.stores:
+            stored = tensors[store.tensor]
+            own = users[store.tensor] == {scan.name} and store.tensor not in fixed
+            if own and stored.role == "intermediate" and stored.storage == "float32" and _within_step(scan, store):
+                elements = math.prod(stored.type.shape[1:])
+                if 4 * (sum(kept.values()) + elements) <= SCRATCH:
+                    kept[store.tensor] = elements
+        _take_out(scan, kept)
+        for name in kept:
+            if tensors[name].layout.memory != "scratch":
+                type_ = tensors[name].type
+                shape = type_.shape[1:]
+                layout = Layout("scratch", tuple(range(len(shape))))
+                tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, shape), layout=layout)
+
+
+def _within_step(scan: Kernel, store: Store) -> bool:
+    """Whether what one store makes is read only in the step that makes it, behind the store."""
+    step = variable(scan.axes[0])
+    if store.indices[0] != step or any(step.variables & index.variables for index in store.indices[1:]):
+        return False
+    nodes = [node for e in expressions(scan) for node in walk(e)]
+    if any(store.tensor in index.gathered for node in nodes for index in own_indices(node)):
+        return False
+    place = scan.stores.index(store)
+    before = [node for one in scan.stores[: place + 1] for node in walk(one.value)]
+    if any(isinstance(node, Read) and node.tensor == store.tensor for node in before):
+        return False
+    reads = [node for node in nodes if isinstance(node, Read) and node.tensor == store.tensor]
+    return all(
+        r.indices[0] == step and not any(step.variables & index.variables for index in r.indices[1:]) for r in reads
+    )
+
+
+def _take_out(scan: Kernel, kept: dict[str, int]) -> None:
+    def read(node: Read) -> Expr:
+        return Read(node.tensor, node.indices[1:], node.dtype) if node.tensor in kept else node
+
+    scan.stores = tuple(
+        replace(s, indices=s.indices[1:] if s.tensor in kept else s.indices, value=substitute_reads(s.value, read))
+        for s in scan.stores
+    )
+    scan.reads = tuple(name for name in scan.reads if name not in kept)
+    scan.writes = tuple(name for name in scan.writes if name not in kept)
+    scan.schedule["of_step"] = kept
