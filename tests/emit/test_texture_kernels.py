@@ -106,3 +106,22 @@ def test_rows_that_others_read_too_are_stored_by_the_product(dtype: str) -> None
     first, second = _run(nodes, {"x": normal(50, 96)}, constants, dtype)
     assert len(first.writes) == 2
     assert set(first.writes) == set(second.reads) - {t for t in second.reads if "@" in t}
+
+
+def test_a_mean_over_all_rows_is_not_repeated_for_each_row() -> None:
+    feeds = {"k": normal(1, 40, 16), "q": normal(1, 50, 16)}
+    nodes = [
+        ("ReduceMean", "k one", "m", {"keepdims": 1}), ("Mul", "q m", "p"),
+        ("ReduceSum", "p two", "y", {"keepdims": 1}),
+    ]  # fmt: skip
+    constants = {"one": np.array([1], np.int64), "two": np.array([2], np.int64)}
+    mean, rows = _run(nodes, feeds, constants, "float32")
+    assert mean.writes[0] in rows.reads
+
+
+def test_a_depthwise_convolution_is_computed_as_the_next_one_loads_its_tiles() -> None:
+    constants = {"d": normal(24, 1, 3, 3), "w": normal(40, 24, 1, 1)}
+    depthwise = ("Conv", "x d", "h", {"pads": [1, 1, 1, 1], "group": 24})
+    nodes = [depthwise, ("Relu", "h", "r"), ("Conv", "r w", "y")]
+    (kernel,) = _run(nodes, {"x": normal(1, 24, 13, 11)}, constants, "float32")
+    assert kernel.schedule["template"] == "group"
