@@ -11,7 +11,17 @@ from smartmem_rules.plan.layout_candidates import candidates
 from smartmem_rules.plan.layout_costs import AccessCosts
 from smartmem_rules.plan.layout_problem import Array
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts
-from smartmem_rules.plan.layout_uses import Lead, RegisterBlock, Use, is_led, lead_of, reduction_axes, store_lane, uses
+from smartmem_rules.plan.layout_uses import (
+    Lead,
+    RegisterBlock,
+    Use,
+    is_led,
+    lead_of,
+    reduction_axes,
+    store_lane,
+    uses,
+    writable_lane,
+)
 from smartmem_rules.plan.model import Kernel, Layout, Stored, row_major
 from smartmem_rules.tensor.expr import tensors_read
 
@@ -143,8 +153,9 @@ class LayoutSpace:
         for node, own in by_node.items():
             reads = self._table([u for u in own if not u.writes], node, leads)
             writes = self._table([u for u in own if u.writes], node, leads)
-            if writes is not None and leader is not None:
-                writes = writes + self._clashes(kernel, node, leads)
+            if writes is not None:
+                writes = writes + self._unwritable(kernel, node)
+                writes = writes if leader is None else writes + self._clashes(kernel, node, leads)
             found.append(Touch(kernel, node, leader, reads, writes))
         return found
 
@@ -154,6 +165,12 @@ class LayoutSpace:
         stored, layouts = self.places[node].stored, self.places[node].layouts
         rows = {lead: [sum(self.costs.of(u, stored, one, lead) for u in own) for one in layouts] for lead in {*leads}}
         return np.array([rows[lead] for lead in leads])
+
+    def _unwritable(self, kernel: Kernel, node: Node) -> Array:
+        """Infinite where the kernel fills no texels: row-major tensors may have such layouts as second ones."""
+        store = next(s for s in kernel.stores if s.tensor == node[0])
+        lanes = [layout.order[-1] if layout.memory == "image" else -1 for layout in self.places[node].layouts]
+        return np.array([np.inf if a >= 0 and not writable_lane(kernel, store, a) else 0.0 for a in lanes])
 
     def _clashes(self, kernel: Kernel, node: Node, leads: list[Lead]) -> Array:
         """Infinite where texels would lie along another axis than the kernel's lanes."""
