@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from smartmem_rules.plan.layout_costs import AccessCosts
 from smartmem_rules.plan.layout_problem import Array
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts
 from smartmem_rules.plan.layout_uses import Lead, RegisterBlock, Use, is_led, lead_of, reduction_axes, store_lane, uses
-from smartmem_rules.plan.model import Kernel, Layout, Stored, row_major
+from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.tensor.expr import tensors_read
 
 Node = tuple[str, str]
@@ -27,12 +28,14 @@ class Place:
         layouts: its candidates.
         reduced: the axes along which its readers reduce it, the first reader's first.
         alone: how many of the candidates it may have on its own, the first ones; the others only as a second layout.
+        writable: where several kernels could write it, the candidates of each by its name.
     """
 
     stored: Stored
     layouts: list[Layout]
     reduced: list[int]
     alone: int
+    writable: Mapping[str, Collection[Layout]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,38 @@ class LayoutSpace:
         self.wave = where.memory.wave if "image" in where.kinds else 0
         self.where = where
         self.costs = AccessCosts(where.costs, where.memory)
-        self.writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
+        self.writers: dict[str, list[tuple[Kernel, Store]]] = {}
+        for kernel in kernels:
+            for store in kernel.stores:
+                self.writers.setdefault(store.tensor, []).append((kernel, store))
         self.tensors = tensors
         self.places = self._places()
         self.touches = [touch for kernel in kernels for touch in self._touches(kernel)]
+
+    def restricted(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored]) -> LayoutSpace:
+        """What there is to choose if only some of the kernels run; these touch all of the tensors given."""
+        found = copy(self)
+        names = {kernel.name for kernel in kernels}
+        found.kernels, found.tensors = kernels, tensors
+        found.writers = {t: [w for w in own if w[0].name in names] for t, own in self.writers.items()}
+        found.places, kept = {}, {}
+        for node, place in self.places.items():
+            if node[0] in tensors and (not node[1] or node[1] in names):
+                own = [place.writable[n] for n in names.intersection(place.writable)]
+                kept[node] = [n for n, layout in enumerate(place.layouts) if all(layout in one for one in own)]
+                alone = sum(number < place.alone for number in kept[node])
+                layouts = [place.layouts[n] for n in kept[node]]
+                found.places[node] = replace(place, stored=tensors[node[0]], layouts=layouts, alone=alone, writable={})
+        found.touches = [self._cut(touch, kept) for touch in self.touches if touch.kernel.name in names]
+        return found
+
+    @staticmethod
+    def _cut(touch: Touch, kept: Mapping[Node, list[int]]) -> Touch:
+        """The costs of a touch by the candidates that are left."""
+        rows = [0] if touch.leader is None else kept[touch.leader]
+        where = np.ix_(rows, kept[touch.node])
+        tables = (None if table is None else table[where] for table in (touch.reads, touch.writes))
+        return Touch(touch.kernel, touch.node, touch.leader, *tables)
 
     def node(self, tensor: str, kernel: Kernel) -> Node:
         """What is chosen for a tensor that a kernel touches."""
@@ -108,11 +139,17 @@ class LayoutSpace:
             return Place(stored, [row], [], 1)
         reduced = list(dict.fromkeys(a for k in readers for a in reduction_axes(k, stored.name)))
         fixed = stays_row_major(stored, where.fixed)
-        writer = None if fixed else self.writers.get(stored.name)
-        layouts = candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
+        writers = [] if fixed else self.writers.get(stored.name, [])
+        by_writer = {
+            "" if writer is None else writer[0].name: candidates(
+                stored, writer, reduced, where.kinds, where.costs, where.memory.limits
+            )
+            for writer in writers or [None]
+        }
+        layouts = list(dict.fromkeys(layout for own in by_writer.values() for layout in own))
         if fixed:
             layouts = [row, *(layout for layout in layouts if layout != row)]
-        return Place(stored, layouts, reduced, 1 if fixed else len(layouts))
+        return Place(stored, layouts, reduced, 1 if fixed else len(layouts), by_writer if len(writers) > 1 else {})
 
     def _constant(self, stored: Stored, readers: list[Kernel]) -> dict[Node, Place]:
         """A constant for each of its readers; those whose templates pack it anew share one, which costs nothing."""
@@ -145,6 +182,9 @@ class LayoutSpace:
             writes = self._table([u for u in own if u.writes], node, leads)
             if writes is not None and leader is not None:
                 writes = writes + self._clashes(kernel, node, leads)
+            writable = self.places[node].writable.get(kernel.name)
+            if writes is not None and writable is not None:
+                writes = writes + [0.0 if layout in writable else np.inf for layout in self.places[node].layouts]
             found.append(Touch(kernel, node, leader, reads, writes))
         return found
 
