@@ -256,7 +256,9 @@ class Builder:
     def _pool(self) -> None:
         x, _, attributes, spatial = self._window(1)
         shape = (*self.shapes[x][:2], *spatial)
-        if self.maybe():
+        # ONNX's evaluator drops the padding of a MaxPool over one axis that has more of it at one end
+        evaluated = len(spatial) > 1 or len({*attributes["pads"]}) == 1
+        if evaluated and self.maybe():
             self.add("MaxPool", [x], shape, **attributes)
         elif self.maybe():
             self.add("GlobalAveragePool", [x], (*self.shapes[x][:2], *(1 for _ in spatial)))
