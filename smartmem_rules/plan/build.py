@@ -14,13 +14,13 @@ from smartmem_rules.emit.kernel import Target
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
-from smartmem_rules.plan.alternatives import Limits, Pool
+from smartmem_rules.plan.alternatives import Limits
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kept_rows import keep_rows
 from smartmem_rules.plan.kept_steps import keep_steps
 from smartmem_rules.plan.kernel_times import KernelTimes
-from smartmem_rules.plan.launches import Fusion, launches
+from smartmem_rules.plan.launches import Fusion, copied, launches, same, settle
 from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import LayoutSpace, Where
 from smartmem_rules.plan.layout_uses import RegisterBlock
@@ -172,19 +172,29 @@ def prepare(
     if policy.chooses_kernels and policy.chooses_layouts and exact:
         pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
         stored = _stored(pool.kernels, program, dtype, wide)
-        joint = choose_kernels(pool, stored, where, _times(pool, stored, schedules, profile, dtype, wide))
+        times = _times(stored, schedules, profile, dtype, wide)
+        joint = choose_kernels(pool, stored, where, {n: times.of(k) for n, k in enumerate(pool.kernels)})
+        kernels, joint = settle(joint, own, fusion, profile.kind, profile.machine, times)
         own = list(joint.kernels)
-    kernels = launches(own, program, policy, schedules, profile.kind, profile.machine)
-    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
-    tensors = _stored(leaves, program, dtype, wide)
-    where = replace(where, launched={leaf.name for k in kernels for leaf in k.leaves if k.steps})
-    layouts = None
-    if policy.chooses_layouts:
-        answer = solve_layouts(LayoutSpace(leaves, tensors, where), exact)
+    else:
+        kernels = launches(own, fusion, profile.kind, profile.machine)
+    layouts, answer = None, None
+    if joint is not None and same(kernels, own):
+        # the layouts were chosen for these very kernels
+        answer = joint.answer
+        tensors = dict(answer.problem.space.tensors)
+    else:
+        leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
+        tensors = _stored(leaves, program, dtype, wide)
+        where = replace(where, launched={leaf.name for k in kernels for leaf in k.leaves if k.steps})
+        space = LayoutSpace(leaves, tensors, where)
+        if policy.chooses_layouts:
+            answer = solve_layouts(space, exact)
+    if answer is not None:
         layouts = choose_layouts(answer, tensors, program.constants, exact)
         kernels = _with_copiers(kernels, layouts)
     else:
-        lay_out_row_major(leaves, tensors, program.constants, where)
+        lay_out_row_major(space, tensors, program.constants)
     limits = profile.memory.limits if memory == "image" else None
     width = 4 if memory == "image" else profile.vector_width
     target = Target(
@@ -235,7 +245,7 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
     """
     tensors = dict(planning.tensors)
-    kernels = [_copied(kernel) for kernel in planning.kernels]
+    kernels = [copied(kernel) for kernel in planning.kernels]
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
@@ -303,11 +313,6 @@ def _note_in_place(kernel: Kernel, in_place: Mapping[str, str]) -> None:
         one.in_place = found
 
 
-def _copied(kernel: Kernel) -> Kernel:
-    """A kernel that may be sized without the planning seeing it."""
-    return replace(kernel, schedule=dict(kernel.schedule), steps=tuple(_copied(step) for step in kernel.steps))
-
-
 @dataclass(frozen=True)
 class Variant:
     """One kernel with certain sizes.
@@ -325,10 +330,10 @@ class Variant:
 def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
     """A kernel of the planning with the sizes of a choice, or with the cost model's."""
     tensors = dict(planning.tensors)
-    own = _copied(kernel)
+    own = copied(kernel)
     planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule_launch(own)
     if own.steps:
-        others = [_copied(other) for other in planning.kernels if other is not kernel]
+        others = [copied(other) for other in planning.kernels if other is not kernel]
         keep_rows([own, *others], tensors, planning.program.outputs)
         own.note_borders()
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
@@ -352,23 +357,18 @@ def build(
 
 
 def _times(
-    pool: Pool,
     tensors: Mapping[str, Stored],
     schedules: tuple[ContractionSchedule, ...],
     profile: Profile,
     dtype: str,
     wide: Collection[str],
-) -> dict[int, float]:
-    """Nanoseconds of the kernels that compete."""
-    texture = None
+) -> KernelTimes:
+    """The model of how long kernels take."""
     constants = {name for name, stored in tensors.items() if stored.role == "constant"}
-    if profile.roofs is not None:
-        texture = TextureTiles(profile.roofs, dtype, constants, frozenset(wide))
+    roofs = profile.roofs
+    texture = None if roofs is None else TextureTiles(roofs, dtype, constants, frozenset(wide))
     element = storage_dtype(dtype).itemsize
-    times = KernelTimes(
-        schedules, profile.machine, profile.local_memory, constants, tensors, profile.roofs, texture, element
-    )
-    return {number: times.of(kernel) for number, kernel in enumerate(pool.kernels)}
+    return KernelTimes(schedules, profile.machine, profile.local_memory, constants, tensors, texture, element)
 
 
 def _stored(kernels: Sequence[Kernel], program: Program, dtype: str, wide: Collection[str]) -> dict[str, Stored]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class JointChoice:
     @property
     def gap(self) -> float:
         return 0.0 if self.cost <= 0 else max(0.0, self.cost - self.bound) / self.cost
+
+    def given_up(self, by_rules: Sequence[Kernel]) -> JointChoice:
+        """The kernels of the rules in the place of those chosen; the bound stays."""
+        return replace(self, kernels=tuple(by_rules), status="feasible", cost=self.two_step_cost, changed=0)
 
     def data(self) -> dict[str, object]:
         """What the plan's report says of it: costs in microseconds, the time of the choice in seconds."""
@@ -145,7 +149,7 @@ def _times(region: Region, times: Mapping[int, float]) -> Array:
 
 
 def choose_kernels(pool: Pool, tensors: Mapping[str, Stored], where: Where, times: Mapping[int, float]) -> JointChoice:
-    """The cheapest kernels of a pool and layouts of their tensors; what the rules make, with its best layouts, at worst.
+    """The cheapest kernels of a pool and layouts of their tensors; at worst those of the rules, laid out best.
 
     Args:
         tensors: all that kernels of the pool touch, and the inputs and outputs of the model.

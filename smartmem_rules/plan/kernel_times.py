@@ -8,7 +8,7 @@ the chip and the caches beyond the first access to each operand; that first acce
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import Demand, GroupTimes, group_cost, rank_groups
@@ -20,6 +20,7 @@ from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import demand_of
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine, right_factors, sizes_of
 from smartmem_rules.plan.texture_tiles import TextureTiles
+from smartmem_rules.plan.winograd_sizes import filters_of
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, tensors_read
 from smartmem_rules.tensor.ranges import largest
 
@@ -37,9 +38,26 @@ class KernelTimes:
     local_memory: int
     constants: Collection[str]
     tensors: Mapping[str, Stored]
-    roofs: Roofs | None
     texture: TextureTiles | None
     element: int
+
+    @property
+    def roofs(self) -> Roofs | None:
+        return None if self.texture is None else self.texture.roofs
+
+    def of_launch(self, kernel: Kernel) -> float:
+        """Nanoseconds of a launch of one kernel or of several."""
+        if not kernel.steps:
+            return self.of(kernel)
+        panel = next((s for s in self.schedules if s.template == "panel"), None)
+        sizes = [] if panel is None else [sizes_of(step, panel, self.constants) for step in kernel.steps]
+        known = [one for one in sizes if one is not None]
+        if kernel.form == "chain" and panel is not None and len(known) == len(kernel.steps):
+            filters = filters_of(kernel.steps[0], self.schedules, panel, known[0].constant, self.machine.units)
+            known[0] = replace(known[0], filters=filters)
+            block = kernel.schedule.get("block_rows", known[0].m_count)
+            return LaunchCosts(panel, self.machine).together(known, block, whole=not kernel.axes)
+        return self.machine.launch + sum(self.of_launch(step) - self.machine.launch for step in kernel.steps)
 
     def of(self, kernel: Kernel) -> float:
         """Nanoseconds of a kernel that is no launch of several."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartmem_rules.plan.alternatives import Limits, Pool, gather, other_policies
 from smartmem_rules.plan.beside import side_by_side
 from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import Fused, fuse
+from smartmem_rules.plan.joint import JointChoice
+from smartmem_rules.plan.kernel_times import KernelTimes
 from smartmem_rules.plan.model import Kernel
 from smartmem_rules.plan.pieces import write_pieces
 from smartmem_rules.plan.policy import Policy
@@ -67,20 +69,13 @@ class Fusion:
         return all(self.program.types[t].elements == 0 for t in kernel.writes)
 
 
-def launches(
-    kernels: Sequence[Kernel],
-    program: Program,
-    policy: Policy,
-    schedules: tuple[ContractionSchedule, ...],
-    kind: str,
-    machine: Machine,
-) -> list[Kernel]:
+def launches(kernels: Sequence[Kernel], fusion: Fusion, kind: str, machine: Machine) -> list[Kernel]:
     """The enqueues of kernels: outputs in pieces, and where work-items own rows, several kernels in one launch.
 
     Args:
         kind: of device.
     """
-    found = list(kernels)
+    found, program, policy, schedules = list(kernels), fusion.program, fusion.policy, fusion.schedules
     if policy.reads_through_views:
         found = write_pieces(found, program.types, program.outputs)
     found = _chained(found, program, policy, schedules, machine)
@@ -105,3 +100,31 @@ def _chained(
     if rules == (None, None) or not any(s.template == "panel" for s in schedules):
         return kernels
     return chain(kernels, program.types, program.constants, rules, schedules, machine)
+
+
+def settle(
+    joint: JointChoice, by_rules: Sequence[Kernel], fusion: Fusion, kind: str, machine: Machine, times: KernelTimes
+) -> tuple[list[Kernel], JointChoice]:
+    """The launches of the kernels that were chosen, or of the rules' where these are fewer or faster once joined.
+
+    What kernels that share a launch save is not known when they are chosen: it depends on all of the launch.
+    """
+    before = [copied(kernel) for kernel in by_rules] if joint.changed else []
+    found = launches(joint.kernels, fusion, kind, machine)
+    if not joint.changed or not any(kernel.steps for kernel in found):
+        return found, joint
+    first = launches(before, fusion, kind, machine)
+    times_of = [sum(map(times.of_launch, one)) for one in (found, first)]
+    if len(found) > len(first) or times_of[0] > times_of[1]:
+        return first, joint.given_up(by_rules)
+    return found, joint
+
+
+def same(launched: Sequence[Kernel], kernels: Sequence[Kernel]) -> bool:
+    """Whether launches are the very kernels, each by itself and as it was."""
+    return len(launched) == len(kernels) and all(a is b for a, b in zip(launched, kernels, strict=True))
+
+
+def copied(kernel: Kernel) -> Kernel:
+    """A kernel that may be sized or joined with others without the original seeing it."""
+    return replace(kernel, schedule=dict(kernel.schedule), steps=tuple(copied(step) for step in kernel.steps))

@@ -121,8 +121,8 @@ class LayoutSpace:
         """The candidates that each of the kernels that writes the tensor can write."""
         place = self.places[node]
         tables = [t.writes for t in self.touches_of[node] if t.kernel.name in names and t.writes is not None]
-        able = np.array([np.isfinite(table).any(axis=0) for table in tables]).all(axis=0) if tables else None
-        return [n for n in range(len(place.layouts)) if n >= place.alone or able is None or able[n]]
+        able = [{n for n in range(table.shape[1]) if np.isfinite(table[:, n]).any()} for table in tables]
+        return [n for n in range(len(place.layouts)) if n >= place.alone or all(n in one for one in able)]
 
     @staticmethod
     def _cut(touch: Touch, kept: Mapping[Node, list[int]]) -> Touch:
@@ -160,7 +160,7 @@ class LayoutSpace:
             return Place(stored, [row], [], 1)
         reduced = list(dict.fromkeys(a for k in readers for a in reduction_axes(k, stored.name)))
         fixed = stays_row_major(stored, where.fixed)
-        writers = [] if fixed else self.writers.get(stored.name, [])
+        writers: Sequence[tuple[Kernel, Store] | None] = [] if fixed else self.writers.get(stored.name, [])
         by_writer = [
             candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
             for writer in writers or [None]

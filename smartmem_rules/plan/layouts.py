@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.plan.layout_choice import LayoutProblem
 from smartmem_rules.plan.layout_copies import copy_kernel, rename_tensors, write_copy
 from smartmem_rules.plan.layout_problem import Chosen, Solution
-from smartmem_rules.plan.layout_space import LayoutSpace, Where
+from smartmem_rules.plan.layout_space import LayoutSpace
 from smartmem_rules.plan.model import Kernel, Layout, Stored
 from smartmem_rules.plan.packing import pack
 
@@ -142,11 +142,8 @@ def choose_layouts(
     )  # fmt: skip
 
 
-def lay_out_row_major(
-    kernels: Sequence[Kernel], tensors: dict[str, Stored], constants: Mapping[str, np.ndarray], where: Where
-) -> None:
+def lay_out_row_major(space: LayoutSpace, tensors: dict[str, Stored], constants: Mapping[str, np.ndarray]) -> None:
     """Set the layout of every tensor to row-major, or to what is nearest to it that its kernel can write."""
-    space = LayoutSpace(kernels, tensors, where)
     chosen = space.by_edge(follow=False)
     _lay_out(space, {node: space.places[node].layouts[number] for node, number in chosen.items()}, tensors, constants)
 
