@@ -159,6 +159,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("views", "word", "whether consumers read through index maps", choices=("keep", "read_through")),
         Key("fuse", "word", "`fuse` blocks that go beyond the table", most=None, refers="fuse"),
         Key("layouts", "word", "how tensors are laid out", choices=("none", "reduction")),
+        Key("kernels", "word", "`joint`: chosen with the layouts, by modelled time", choices=("rules", "joint")),
         Key("schedules", "word", "which schedules are admitted", choices=("default", "tuned")),
         Key("memory", "word", "textures and buffers", choices=("buffer", "preferred")),
         Key("intermediates", "word", "how they share memory", choices=("shared", "in_place")),
@@ -173,11 +174,15 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("copy_gain", "how often a kernel that only copies a tensor has to save what it costs"),
         _number("sweeps", "passes of the local search", True),
         _number("solver_seconds", "time that the solver may take for the choice over the whole graph"),
+        _number("configurations", "ways to compute a part of the graph that compete, at most"),
+        _number("further_kernels", "kernels that one of them may have more than the fusion rules make there"),
     ),
     "fuse": (
         Key("first", "word", "the form of the kernel that feeds", required=True, choices=_FORMS),
         Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
         _number("recompute", "scalar operations that one saved access may cost"),
+        _number("recompute_most", "the same, for kernels that compete where kernels are chosen jointly with layouts"),
+        Key("optional", "word", "whether kernels made without the block compete there, too", choices=("yes", "no")),
         _number("scratch", "bytes of one row that are kept on chip"),
         _number("columns", "bytes of a right factor that are kept beside it; any number where absent"),
         Key(

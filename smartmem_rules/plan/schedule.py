@@ -279,8 +279,7 @@ class Scheduler:
         return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
 
     def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
-        taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-        return replace(_demand(kernel, c), element=storage_dtype(self.storage).itemsize, taps=taps)
+        return demand_of(kernel, c, storage_dtype(self.storage).itemsize)
 
     def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
@@ -318,13 +317,18 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule
     found: set[str] = set()
     for kernel in kernels:
         c = kernel.contraction
-        if tiles and c is not None and c.stages and not fitting(tiles, _demand(kernel, c), local_memory):
+        if tiles and c is not None and c.stages and not fitting(tiles, demand_of(kernel, c), local_memory):
             found.update(kernel.writes)
     return found
 
 
-def _demand(kernel: Kernel, c: Contraction) -> Demand:
-    """What a contraction asks of a work-group."""
+def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
+    """What a contraction asks of a work-group.
+
+    Args:
+        element: bytes of a stored element.
+    """
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
-    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner)
+    taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps)
