@@ -104,7 +104,7 @@ def devices() -> list[Device]:
 
 
 def keep_threads_apart() -> None:
-    """Have PoCL keep each of its threads on a core of its own; to be called before the first OpenCL call of the process.
+    """Have PoCL keep each of its threads on a core of its own; to be called before the first OpenCL call.
 
     They sleep between kernels, and a scheduler that wakes one often puts it beside the thread that woke it: kernels of
     some hundred microseconds are over before it moves. Where the process may not use all cores, or `$POCL_AFFINITY` is
