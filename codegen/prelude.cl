@@ -113,6 +113,16 @@ static inline F smr_erf##W(F x) {                                               
 }
 
 #ifdef SMR_CPU
+// Ask for the cache line at P, which may lie past the end of its buffer.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define SMR_PREFETCH(P) __builtin_prefetch((const void*)(size_t)(P))
+#endif
+#endif
+#ifndef SMR_PREFETCH
+#define SMR_PREFETCH(P)
+#endif
+
 #define SMR_EXP(W, F, I)                                                                               \
 static inline F smr_exp##W(F x) {                                                                      \
     const F limited = x > 88.7f ? (F)(88.7f) : (x < -87.3f ? (F)(-87.3f) : x);                         \

@@ -24,7 +24,8 @@ from smartmem_rules.tensor.substitution import substitute, unravel
 class PanelSchedule:
     """Sizes of a panel contraction: register block, rows of a work-item, tiles of columns of a work-item.
 
-    The last `tail` rows of a full block have a register block of their own.
+    The last `tail` rows of a full block have a register block of their own. Every `ahead` steps of the reduction a line
+    of the next tile of a packed right factor is asked for.
     """
 
     rows: int
@@ -32,11 +33,12 @@ class PanelSchedule:
     block_rows: int
     tiles_per_block: int
     tail: int
+    ahead: int
 
     @staticmethod
     def of(kernel: Kernel) -> PanelSchedule:
         s = kernel.schedule
-        return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"], s.get("tail", 0))
+        return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"], s["tail"], s["ahead"])
 
 
 class Panel:
@@ -202,6 +204,7 @@ class Panel:
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
             columns=columns, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
+            ahead=self.schedule.ahead if right[0] else 0,
         )  # fmt: skip
         for line in text.splitlines():
             self.emission.writer.line(line)
@@ -286,6 +289,11 @@ class Columns:
     @property
     def columns(self) -> int:
         return self.panel.schedule.columns
+
+    @property
+    def ahead(self) -> int:
+        """See `PanelSchedule`; factors that are packed or widened here lie in cache."""
+        return self.panel.schedule.ahead if self.space else 0
 
     @property
     def tiles(self) -> int:

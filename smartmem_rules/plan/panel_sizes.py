@@ -8,7 +8,15 @@ from dataclasses import asdict, dataclass, replace
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Contraction, Kernel
-from smartmem_rules.plan.sizing import ContractionSchedule, most, most_rows, panel_columns, register_rows
+from smartmem_rules.plan.sizing import (
+    ContractionSchedule,
+    count,
+    most,
+    most_rows,
+    panel_columns,
+    register_rows,
+    steps_ahead,
+)
 from smartmem_rules.tensor.ranges import largest
 
 STAGING_SHARE = 20
@@ -89,6 +97,11 @@ class PanelProblem:
     def tail(self, sizes: PanelSizes) -> int:
         """The rows of a chain's block that a register block of their own takes."""
         return 0 if self.given is None else min(self.given, self.m) % sizes.rows
+
+    def ahead(self, sizes: PanelSizes) -> int:
+        """Steps of the reduction for each request of a line of the next tile of the right factors."""
+        blocks = min(sizes.block_rows, self.m) // sizes.rows
+        return steps_ahead(self.s, count(self.c.k), sizes.columns, blocks) if self.constant else 0
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""

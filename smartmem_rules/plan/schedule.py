@@ -216,7 +216,7 @@ class Scheduler:
         packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
             "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
-            "tail": problem.tail(sizes), "packed": packed,
+            "tail": problem.tail(sizes), "packed": packed, "ahead": problem.ahead(sizes),
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
@@ -246,7 +246,7 @@ class Scheduler:
         packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
         kernel.schedule = {
             "template": "winograd", "name": problem.s.name, **sizes.choice(), "tail": problem.tail(sizes),
-            "packed": packed, "windows": windows, "transform": transform,
+            "packed": packed, "windows": windows, "transform": transform, "ahead": problem.ahead(sizes),
         }  # fmt: skip
         account_reads(kernel, skip_right=True)
         kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))

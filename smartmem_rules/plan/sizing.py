@@ -12,6 +12,7 @@ from smartmem_rules.plan.group_schedule import GroupTile, GroupTimes
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.plan.winograd import Transform, transform_of
 from smartmem_rules.tensor.expr import Expr, tensors_read
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
 
@@ -31,6 +32,7 @@ class ContractionSchedule:
     scratch_bytes: int
     items: int
     step_overhead: float
+    request_steps: int
     smallest_block: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
@@ -64,6 +66,7 @@ class ContractionSchedule:
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
+            numbers.get("request_steps", 0),
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile.of([int(v) for v in e.values]) for e in block.entries if e.key == "tile"),
@@ -144,6 +147,8 @@ class Sizes:
         return most(self.m)
 
 
+LINE = 16
+"""Floats of a cache line."""
 INNER_COLUMNS = 16
 """Columns of the register block that computes scores."""
 UNBOUNDED = 1 << 30
@@ -178,6 +183,18 @@ def register_rows(s: ContractionSchedule, block: int) -> tuple[int, int, float]:
 
     rows = min((r for r in s.rows if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
     return rows, block % rows, time(rows)
+
+
+def steps_ahead(s: ContractionSchedule, k: int, columns: int, blocks: int) -> int:
+    """Steps of the reduction for each request of a line of the right factor's next tile, 0 for no requests.
+
+    Args:
+        blocks: register blocks of rows over one tile, which share its lines.
+    """
+    if is_symbolic(k) or is_symbolic(blocks):
+        return 0
+    most_steps = min(s.request_steps, blocks * LINE // columns)
+    return max((steps for steps in range(2, most_steps + 1) if k % steps == 0), default=0)
 
 
 def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.plan.panel_sizes import PanelProblem
-from smartmem_rules.plan.sizing import ContractionSchedule, Filter, most, register_rows, right_factors
+from smartmem_rules.plan.sizing import ContractionSchedule, Filter, most, register_rows, right_factors, steps_ahead
 from smartmem_rules.plan.winograd import Transform, Windows, match_windows
 from smartmem_rules.tensor.ranges import largest
 
@@ -101,6 +101,10 @@ class WinogradProblem:
     def tail(self, sizes: WinogradSizes) -> int:
         """Tiles of a block that a register block of their own takes."""
         return self.tiles_of(sizes.block_rows) % sizes.rows
+
+    def ahead(self, sizes: WinogradSizes) -> int:
+        """Steps of the reduction for each request of a line of the weights of the next point."""
+        return steps_ahead(self.s, self.k, sizes.columns, self.tiles_of(sizes.block_rows) // sizes.rows)
 
     @property
     def right_bytes(self) -> int:
