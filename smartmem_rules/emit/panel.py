@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from smartmem_rules.emit.access import consecutive, offset
 from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
+from smartmem_rules.emit.shared_terms import share_terms
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.factors import PackedPanel
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
@@ -120,7 +121,8 @@ class Panel:
                 return direct
         if c.scores is not None:
             self._scores(c.scores)
-        return self._staged_rows("panel", c.a, c.k, c.stages, c.scores)
+        stages, (a,) = share_terms(c.stages, (c.a,))
+        return self._staged_rows("panel", a, c.k, stages, c.scores)
 
     def _staged_rows(
         self, panel: str, a: Expr, k: tuple[Var, ...], stages: tuple[Stage, ...], scores: Scores | None = None
