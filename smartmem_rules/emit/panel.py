@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.access import consecutive, offset
 from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.shared_terms import share_terms
+from smartmem_rules.emit.windows import WindowRows, Windows
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.factors import PackedPanel
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
@@ -26,7 +27,7 @@ class PanelSchedule:
     """Sizes of a panel contraction: register block, rows of a work-item, tiles of columns of a work-item.
 
     The last `tail` rows of a full block have a register block of their own. Every `ahead` steps of the reduction a line
-    of the next tile of a packed right factor is asked for.
+    of the next tile of a packed right factor is asked for. Windows of up to `window_rows` rows are computed together.
     """
 
     rows: int
@@ -35,11 +36,13 @@ class PanelSchedule:
     tiles_per_block: int
     tail: int
     ahead: int
+    window_rows: int
 
     @staticmethod
     def of(kernel: Kernel) -> PanelSchedule:
         s = kernel.schedule
-        return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"], s["tail"], s["ahead"])
+        names = ("rows", "columns", "block_rows", "tiles_per_block", "tail", "ahead", "window_rows")
+        return PanelSchedule(*(s[name] for name in names))
 
 
 class Panel:
@@ -132,7 +135,15 @@ class Panel:
         writer.line(f"float {panel}[{self.schedule.block_rows * largest(k_count)}];")
         local = Var(f"staged_{panel}", self.schedule.block_rows)
         name, row = expressions.name(local), expressions.name(self.row)
-        with expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})"):
+        windows = None
+        if k == self.contraction.k:
+            windows = Windows.of(self.contraction, stages, a, self.schedule.window_rows, self.emission.width)
+        rows = expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})")
+        if windows is not None:
+            stages = tuple(replace(s, body=windows.instead(s.body)) for s in stages)
+            a = windows.instead(a)
+            rows = WindowRows(self.emission, windows, self.values(None), self.contraction.m).rows(name)
+        with rows:
             writer.line(f"const int {row} = first_row + {name};")
             if scores is not None:
                 padded = self._padded_columns(scores)

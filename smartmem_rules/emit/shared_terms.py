@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Stage
-from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, Select, free_variables, substitute_variables, walk
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, free_variables, replaced, substitute_variables, walk
 from smartmem_rules.tensor.index import Var, variable
 
 LEAST_OPERATIONS = 2
@@ -55,23 +55,9 @@ def _reading(expr: Expr, terms: Stage) -> Expr:
     alike = sorted((v for v in _variables(expr) if v.extent == var.extent), key=lambda v: v.name)
     for own in alike:
         found = substitute_variables(terms.body, {var: variable(own)})
-        expr = _replaced(expr, found, Read(terms.name, (variable(own),), terms.dtype))
+        expr = replaced(expr, found, Read(terms.name, (variable(own),), terms.dtype))
     return expr
 
 
 def _variables(expr: Expr) -> set[Var]:
     return free_variables(expr).union(*(n.variables for n in walk(expr) if isinstance(n, Reduce)))
-
-
-def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
-    if expr == old:
-        return new
-    match expr:
-        case Apply(arguments=arguments):
-            return replace(expr, arguments=tuple(_replaced(a, old, new) for a in arguments))
-        case Select(then=then, otherwise=otherwise):
-            return replace(expr, then=_replaced(then, old, new), otherwise=_replaced(otherwise, old, new))
-        case Reduce(body=body):
-            return replace(expr, body=_replaced(body, old, new))
-        case _:
-            return expr

@@ -128,6 +128,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("request_steps", "most steps of the reduction for one request of a line of the next tile of weights"),
+        _number("window_rows", "most neighbouring rows whose windows are computed together"),
         _number("items", "work-items that balance the device"),
         _number("smallest_block", "rows below which columns are split instead"),
         _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),

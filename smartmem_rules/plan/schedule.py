@@ -217,6 +217,7 @@ class Scheduler:
         kernel.schedule = {
             "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
             "tail": problem.tail(sizes), "packed": packed, "ahead": problem.ahead(sizes),
+            "window_rows": s.window_rows,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
@@ -247,6 +248,7 @@ class Scheduler:
         kernel.schedule = {
             "template": "winograd", "name": problem.s.name, **sizes.choice(), "tail": problem.tail(sizes),
             "packed": packed, "windows": windows, "transform": transform, "ahead": problem.ahead(sizes),
+            "window_rows": 1,
         }  # fmt: skip
         account_reads(kernel, skip_right=True)
         kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))

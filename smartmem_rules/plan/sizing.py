@@ -33,6 +33,7 @@ class ContractionSchedule:
     items: int
     step_overhead: float
     request_steps: int
+    window_rows: int
     smallest_block: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
@@ -67,6 +68,7 @@ class ContractionSchedule:
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
             numbers.get("request_steps", 0),
+            numbers.get("window_rows", 1),
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile.of([int(v) for v in e.values]) for e in block.entries if e.key == "tile"),
