@@ -60,4 +60,4 @@ def _reading(expr: Expr, terms: Stage) -> Expr:
 
 
 def _variables(expr: Expr) -> set[Var]:
-    return free_variables(expr).union(*(n.variables for n in walk(expr) if isinstance(n, Reduce)))
+    return set(free_variables(expr)).union(*(n.variables for n in walk(expr) if isinstance(n, Reduce)))

@@ -7,6 +7,7 @@ that the group's rows then read one by one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from smartmem_rules.tensor.expr import (
     free_variables,
     logic,
     replaced,
+    select,
     substitute_variables,
     walk,
 )
@@ -118,9 +120,7 @@ class WindowRows:
         """C loops around what is done for each row of the work-item's block."""
         emission, w = self.emission, self.windows
         expressions, writer = emission.expressions, emission.writer
-        count = 1
-        for var in self.m:
-            count *= var.extent
+        count = math.prod(v.extent for v in self.m)
         group, size = Var("group", count // w.group), w.channel.extent
         g = expressions.name(group)
         writer.line(f"float window[{w.group * size}];")
@@ -149,11 +149,9 @@ class WindowRows:
             sums = [expressions.temporary() for _ in rows]
             for name in sums:
                 writer.line(f"float8 {name} = (float8)(0.0f);")
+            body = substitute_variables(w.reduce.body, {**self.batch, w.channel: channels})
             bodies = [
-                (
-                    name,
-                    substitute_variables(w.reduce.body, {**self.batch, **row, w.channel: channels, last: Index(step)}),
-                )
+                (name, substitute_variables(body, {**row, last: Index(step)}))
                 for step in range(last.extent)
                 for name, row in zip(sums, rows, strict=True)
             ]
@@ -210,7 +208,7 @@ def _without(body: Expr, known: set[Condition]) -> Expr:
     for factor in body.arguments:
         if isinstance(factor, Select) and _padded(factor):
             rest = logic("and", tuple(c for c in _comparisons(factor.condition) if c not in known))
-            factors.append(factor.then if rest is True else replace(factor, condition=rest))
+            factors.append(select(rest, factor.then, factor.otherwise))
         else:
             factors.append(factor)
     return replace(body, arguments=tuple(factors))
