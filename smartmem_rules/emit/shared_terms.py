@@ -12,9 +12,12 @@ from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Stage
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, free_variables, replaced, substitute_variables, walk
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.ranges import largest
 
 LEAST_OPERATIONS = 2
 """Terms of fewer operations are as cheap as reading them."""
+MOST_TERMS = 16384
+"""Longer rows find no place in cache, nor on the stack of a thread."""
 
 
 def share_terms(stages: Sequence[Stage], last: Sequence[Expr]) -> tuple[tuple[Stage, ...], tuple[Expr, ...]]:
@@ -45,6 +48,8 @@ def _terms(stage: Stage) -> Stage | None:
     if stage.axes or not isinstance(body, Reduce) or len(body.variables) != 1:
         return None
     if body.body.dtype != "float32" or operations(body.body) < LEAST_OPERATIONS:
+        return None
+    if largest(body.variables[0].extent) > MOST_TERMS:
         return None
     return Stage(f"{stage.name}@terms", body.variables, body.body, body.body.dtype)
 

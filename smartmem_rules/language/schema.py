@@ -105,7 +105,6 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("tuned", "word", "used from the level on that says `schedules tuned`", True, choices=("yes", "no")),
         _number("rows", "rows of the register block to choose from", False, 1, None),
         _number("columns", "columns of the register block to choose from", False, 1, None),
-        _number("column_overhead", "what a tile of columns costs besides its columns, in columns"),
         _number("row_columns", "columns of the register block of a single row"),
         _number("most_sums", "sums of a register block that the device's registers hold"),
         Key(
@@ -126,7 +125,9 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("extents", "word", "`fixed` for a template that cannot take open extents", choices=("any", "fixed")),
         _number("panel_bytes", "bytes of staged rows"),
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
-        _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
+        _number("step_overhead", "what a step of the reduction costs besides, in products of a vector"),
+        _number("product_latency", "from one product to the next of the same sum, in products of a vector"),
+        _number("load_cost", "what loading a vector or repeating an element costs, in products of a vector"),
         _number("request_steps", "most steps of the reduction for one request of a line of the next tile of weights"),
         _number("window_rows", "most neighbouring rows whose windows are computed together"),
         _number("items", "work-items that balance the device"),

@@ -15,6 +15,7 @@ from smartmem_rules.plan.sizing import (
     most_rows,
     panel_columns,
     register_rows,
+    register_step,
     steps_ahead,
 )
 from smartmem_rules.tensor.ranges import largest
@@ -77,9 +78,9 @@ class PanelProblem:
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
         if self.given is None:
-            rows = min(choices, key=lambda r: (-(-self.m // r) * (r + s.step_overhead), -r))
+            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns), -r))
         else:
-            rows = register_rows(s, min(self.given, self.m))[0]
+            rows = register_rows(s, min(self.given, self.m), columns)[0]
         block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
@@ -155,9 +156,9 @@ class PanelProblem:
         """
         s, vectors = self.s, sizes.columns / 8
         blocks = -(-sizes.block_rows // sizes.rows)
-        step = (sizes.rows + s.step_overhead) * vectors + 0.25 * sizes.rows
-        item = blocks * sizes.tiles_per_block * (self.k * step + 6 * sizes.rows * vectors)
-        item += sizes.block_rows * _staging(self.c) / 4 + 300
+        step = register_step(s, sizes.rows, sizes.columns)
+        item = blocks * sizes.tiles_per_block * (self.k * step + 5 * sizes.rows * vectors)
+        item += sizes.block_rows * _staging(self.c) / 5 + 250
         if not self.constant:
             item += self.k * sum(self.tiles(sizes.columns)) * vectors
         column_items = -(-sum(self.tiles(sizes.columns)) // sizes.tiles_per_block)
