@@ -71,6 +71,12 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers",
             choices=("yes", "no"),
         ),
+        Key(
+            "ordered_launches",
+            "word",
+            "`yes` where a work-group keeps its unit from its beginning to its end, so that others may wait for it",
+            choices=("yes", "no"),
+        ),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
         Key(
             "storage",

@@ -26,6 +26,7 @@ from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
+from smartmem_rules.plan.ordered import counters
 from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.pieces import write_pieces
 from smartmem_rules.plan.policy import Policy, policy_of
@@ -77,6 +78,7 @@ class Profile:
                     float(entries["global_bandwidth"][0]),
                     float(entries["launch_us"][0]) * 1000,
                     float(entries.get("late_unit", (0.0,))[0]),
+                    entries.get("ordered_launches", ("no",))[0] in ("yes", True),
                 ),
                 Room(
                     int(entries.get("alignment", (ALIGNMENT,))[0]),
@@ -244,6 +246,7 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         keep_steps(leaves, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
+    tensors |= counters(kernels)
     _pack_constants(tensors, program.constants)
     pairs = None
     if planning.in_place:
@@ -325,6 +328,7 @@ def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None)
         others = [_copied(other) for other in planning.kernels if other is not kernel]
         keep_rows([own, *others], tensors, planning.program.outputs)
         own.note_borders()
+        tensors |= counters([own])
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
     return Variant(emit(own, planning.target, {**tensors, **used}), used, own.writes if own.steps else kernel.writes)

@@ -170,19 +170,52 @@ class Part:
     stores: tuple[Store, ...]
 
 
+@dataclass(frozen=True)
+class Wait:
+    """What the work-items of a step wait for before they begin.
+
+    Attributes:
+        step: which earlier step; or the own one, whose work-items then end in their order.
+        lag: None: for all of its work-items; else work-item i waits until the first i + lag of them are done, where
+            those end in their order.
+    """
+
+    step: int
+    lag: int | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """How the work-items of an ordered launch follow each other.
+
+    Attributes:
+        state: the tensor of the counters: how many work-items were taken, and how many of each step are done.
+        waits: of each step.
+        places: the work-items in the order in which they are taken, numbered through all steps; none where that is
+            their own. What a work-item waits for stands before it.
+    """
+
+    state: str
+    waits: tuple[tuple[Wait, ...], ...]
+    places: tuple[int, ...] = ()
+
+
 @dataclass
 class Kernel:
     """One enqueue.
 
     Attributes:
-        form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
+        form: pointwise | reduction | contraction | scan, the template family; chain | beside | ordered for several in
+            one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
         parts: further contractions of the same left factor; their stores stand in `stores` too, after its own. Stores
             with local axes stand last: rows of the left factor that others read as well.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
         in_place: for tensors that it writes into the memory of one that it reads, which one.
-        steps: the kernels that one launch runs, one after the other (form `chain`) or side by side (`beside`).
+        steps: the kernels that one launch runs: one after the other in each work-item (form `chain`), side by side
+            (`beside`), or each when the work-items of others are done (`ordered`).
+        order: of a launch of this last form.
     """
 
     name: str
@@ -201,6 +234,7 @@ class Kernel:
     operations: int = 0
     steps: tuple[Kernel, ...] = ()
     in_place: dict[str, str] = field(default_factory=dict)
+    order: Order | None = None
 
     @property
     def leaves(self) -> tuple[Kernel, ...]:
@@ -215,6 +249,8 @@ class Kernel:
             written = dict.fromkeys(t for k in self.steps for t in k.writes)
             read = dict.fromkeys(t for k in self.steps for t in k.reads)
             kept = self.schedule.get("kept", {})
+            if self.order is not None:
+                written[self.order.state] = None
             self.writes = tuple(t for t in written if t not in kept)
             self.reads = tuple(t for t in read if t not in written)
 
