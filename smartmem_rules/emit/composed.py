@@ -9,7 +9,7 @@ from typing import Any
 
 from smartmem_rules.emit.access import Access
 from smartmem_rules.emit.kernel import Target, declarations, extent_parameters, program, render
-from smartmem_rules.plan.model import Argument, Kernel, Order, Source, Stored, Wait
+from smartmem_rules.plan.model import Argument, Kernel, Order, Source, Stored
 from smartmem_rules.plan.ordered import LINE
 from smartmem_rules.tensor.extents import Dimension
 
@@ -29,6 +29,21 @@ class Call:
     arguments: str
     first: int
     last: int
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A step of an ordered launch.
+
+    Attributes:
+        in_turn: whether one work-group computes all of its work-items.
+        waits: counters, and the numbers that they have to reach.
+    """
+
+    call: Call
+    items: int
+    in_turn: bool
+    waits: list[tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -144,29 +159,20 @@ def _ordered(
 ) -> Source:
     """Steps whose work-items wait for those of others."""
     parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
-    calls = parts.calls(kernel)
-
-    def number(call: Call, wait: Wait) -> str:
-        """What the counter of a step has to reach."""
-        other = calls[wait.step]
-        return str(other.last - other.first) if wait.lag is None else f"item + {wait.lag}"
-
-    waits = [
-        [(1 + wait.step, number(call, wait)) for wait in before]
-        for call, before in zip(calls, order.waits, strict=True)
-    ]
-    items = calls[-1].last
-    shell = _shell(parts, target) | {"tables": [("places", order.places)] if order.places else []}
-    text = render(
-        "ordered.cl",
-        state=parts.accesses[order.state].parameter,
-        items=items,
-        calls=list(zip(calls, waits, strict=True)),
-        places=bool(order.places),
-        line=LINE,
-        **shell,
-    )
-    return parts.source(target, text, min(items, max(target.units, GROUPS)), ATOMICS)
+    turns: list[_Turn] = []
+    last = 0
+    for number, source in enumerate(parts.sources):
+        items, first = source.global_size[0], last
+        last += 1 if number in order.in_turn else items
+        waits = []
+        for wait in order.waits[number]:
+            reached = f"{turns[wait.step].items}" if wait.lag is None else f"item + {wait.lag}"
+            waits.append((1 + wait.step, reached))
+        call = Call(parts.names[number], parts.handed[number], first, last)
+        turns.append(_Turn(call, items, number in order.in_turn, waits))
+    state = parts.accesses[order.state].parameter
+    text = render("ordered.cl", state=state, turns=turns, tickets=last, line=LINE, **_shell(parts, target))
+    return parts.source(target, text, min(last, max(target.units, GROUPS)), ATOMICS)
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:

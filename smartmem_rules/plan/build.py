@@ -26,10 +26,10 @@ from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
-from smartmem_rules.plan.ordered import counters
+from smartmem_rules.plan.ordered import counters, join_launches
 from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.pieces import write_pieces
-from smartmem_rules.plan.policy import Policy, policy_of
+from smartmem_rules.plan.policy import FusionRule, Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.roofs import Roofs
@@ -98,6 +98,7 @@ class Planning:
     Attributes:
         tensors: without the packed factors that scheduling adds.
         layouts: how well the layouts were chosen, None where tensors stay row-major.
+        ordered: which launches become one whose work-items wait for each other.
     """
 
     graph: Graph
@@ -114,6 +115,7 @@ class Planning:
     layouts: LayoutChoice | None
     in_place: bool
     wide: Collection[str] = ()
+    ordered: FusionRule | None = None
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
@@ -191,7 +193,7 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        policy.writes_in_place, frozenset(wide),
+        policy.writes_in_place, frozenset(wide), policy.rule("launch", "launch") if profile.machine.ordered else None,
     )  # fmt: skip
 
 
@@ -225,12 +227,15 @@ def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:
     return found
 
 
-def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False) -> Plan:
+def finish(
+    planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False, apart: bool = False
+) -> Plan:
     """Size the kernels and emit them.
 
     Args:
         choices: tuned sizes by kernel key.
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
+        apart: each kernel of the planning stays a launch.
     """
     tensors = dict(planning.tensors)
     kernels = [_copied(kernel) for kernel in planning.kernels]
@@ -253,15 +258,19 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         pairs = _in_place(kernels, tensors, planning.target.is_cpu)
     memory = plan_memory(tensors, kernels, pairs, planning.profile.room)
     kernels = memory.kernels
-    sources = []
     for kernel in kernels:
         _note_in_place(kernel, memory.in_place)
-        with _for_ranges(kernel):
-            sources.append(emit(kernel, planning.target, tensors))
-    _drop_unused(tensors, kernels, program)
-    for kernel in kernels:
         moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
         kernel.bytes_moved = moved // kernel.schedule.get("shares", 1)
+    sources = [_emitted(kernel, planning.target, tensors) for kernel in kernels]
+    if planning.ordered is not None and not (observed or apart):
+        made = {id(kernel): source for kernel, source in zip(kernels, sources, strict=True)}
+        kernels = join_launches(
+            kernels, sources, (tensors, memory.placement), planning.ordered, planning.profile.machine
+        )
+        tensors |= counters(kernels)
+        sources = [made.get(id(kernel)) or _emitted(kernel, planning.target, tensors) for kernel in kernels]
+    _drop_unused(tensors, kernels, program)
     plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, memory.slots, memory.placement, graph.sizes, graph.dimensions,
@@ -282,6 +291,11 @@ def _in_place(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], cpu: boo
         for new, places in written_in_place(kernel, tensors, cpu).items()
         if writers[new] == 1
     }
+
+
+def _emitted(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    with _for_ranges(kernel):
+        return emit(kernel, target, tensors)
 
 
 @contextmanager

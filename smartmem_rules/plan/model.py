@@ -175,9 +175,9 @@ class Wait:
     """What the work-items of a step wait for before they begin.
 
     Attributes:
-        step: which earlier step; or the own one, whose work-items then end in their order.
-        lag: None: for all of its work-items; else work-item i waits until the first i + lag of them are done, where
-            those end in their order.
+        step: which earlier step.
+        lag: None: for all of its work-items; else work-item i waits until i + lag of them are done, of a step whose
+            work-items are computed in turn.
     """
 
     step: int
@@ -191,13 +191,12 @@ class Order:
     Attributes:
         state: the tensor of the counters: how many work-items were taken, and how many of each step are done.
         waits: of each step.
-        places: the work-items in the order in which they are taken, numbered through all steps; none where that is
-            their own. What a work-item waits for stands before it.
+        in_turn: the steps whose work-items one work-group computes, one after the other.
     """
 
     state: str
     waits: tuple[tuple[Wait, ...], ...]
-    places: tuple[int, ...] = ()
+    in_turn: tuple[int, ...] = ()
 
 
 @dataclass

@@ -5,8 +5,8 @@ leaves the other units idle. Cut into shares of so many steps, share s of layer 
 share s of the layer below. All shares with the same s + l are independent of each other (Appleyard, Kocisky, Blunsom,
 "Optimizing performance of recurrent neural networks on GPUs", 2016).
 
-Where work-items may wait for others (`plan.ordered`), the whole stack is one launch: a work-item computes the input product
-and the recurrence of one share, which it begins when the two that it needs are done. Elsewhere each wave is a launch.
+Where work-items may wait for others (`plan.ordered`), the whole stack is one launch: a work-group computes the input product
+and the recurrence of a layer, share by share, each when that of the layer below is done. Elsewhere each wave is a launch.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _shares(stack: Sequence[_Layer], machine: Machine) -> int:
         length = -(-stack[0].steps // shares)
         if -(-stack[0].steps // length) != shares or any(length * k.rows > k.most for k in stack):
             continue
-        time = (_time_ordered if machine.ordered else _time_of_waves)(stack, shares, machine)
+        time = (_time_in_order if machine.ordered else _time_of_waves)(stack, shares, machine)
         if time < best:
             best, chosen = time, shares
     return chosen
@@ -178,20 +178,20 @@ def _time_of_waves(stack: Sequence[_Layer], shares: int, machine: Machine) -> fl
     return len(active) * machine.launch + rounds * each * length / stack[0].steps
 
 
-def _time_ordered(stack: Sequence[_Layer], shares: int, machine: Machine) -> float:
-    """Nanoseconds of one launch whose work-items are taken wave by wave, each as soon as a unit is free."""
-    length = -(-stack[0].steps // shares)
+def _time_in_order(stack: Sequence[_Layer], shares: int, machine: Machine) -> float:
+    """Nanoseconds of one launch in which a unit computes a layer, share by share behind the layer below."""
     free = [0.0] * machine.units
-    done: dict[tuple[int, int], float] = {}
-    for n, share in _by_waves(len(stack), shares):
-        layer = stack[n]
-        steps = min(length, layer.steps - share * length)
-        begin = max(heapq.heappop(free), done.get((n, share - 1), 0.0), done.get((n - 1, share), 0.0))
-        work = (layer.product_time(machine) + layer.scan_time(machine)) * steps / layer.steps
-        # the share before was of another layer, whose weights took the place of these in the unit's caches
-        again = (layer.factor + layer.weights) / machine.bandwidth
-        done[n, share] = begin + work + again
-        heapq.heappush(free, done[n, share])
+    below = [0.0] * shares
+    length = -(-stack[0].steps // shares)
+    for layer in stack:
+        now = heapq.heappop(free)
+        for share in range(shares):
+            steps = min(length, layer.steps - share * length)
+            work = (layer.product_time(machine) + layer.scan_time(machine)) * steps / layer.steps
+            # between two shares the recurrence's weights take the place of the product's in the unit's caches
+            now = max(now, below[share]) + work + layer.factor / machine.bandwidth
+            below[share] = now
+        heapq.heappush(free, now)
     return machine.launch + max(free)
 
 
@@ -219,7 +219,7 @@ def _waves(stack: Sequence[_Layer], shares: int) -> list[Kernel]:
 
 
 def _one_launch(stack: Sequence[_Layer], shares: int) -> Kernel:
-    """All shares of all layers as the work-items of one launch."""
+    """All layers in one launch, the shares of each computed in turn."""
     steps = tuple(_cut(layer, shares) for layer in stack)
     for step, layer in zip(steps, stack, strict=True):
         c = layer.product.contraction
@@ -228,9 +228,8 @@ def _one_launch(stack: Sequence[_Layer], shares: int) -> Kernel:
         step.axes = c.m
         rows = layer.steps * layer.rows
         step.schedule |= {"m": rows, "block_rows": -(-layer.steps // shares) * layer.rows}
-    waits = tuple((Wait(n, 0), *([Wait(n - 1, 1)] if n else [])) for n in range(len(stack)))
-    places = tuple(n * shares + share for n, share in _by_waves(len(stack), shares))
-    return in_order(f"{stack[0].product.name}_waves", steps, waits, places)
+    waits = tuple((Wait(n - 1, 1),) if n else () for n in range(len(stack)))
+    return in_order(f"{stack[0].product.name}_layers", steps, waits, tuple(range(len(stack))))
 
 
 def _cut(layer: _Layer, shares: int) -> Kernel:
