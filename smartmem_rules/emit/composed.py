@@ -10,7 +10,7 @@ from typing import Any
 from smartmem_rules.emit.access import Access
 from smartmem_rules.emit.kernel import Target, declarations, extent_parameters, program, render
 from smartmem_rules.plan.model import Argument, Kernel, Order, Source, Stored
-from smartmem_rules.plan.ordered import LINE
+from smartmem_rules.plan.ordered import FIRST_STEP, LINE, places
 from smartmem_rules.tensor.extents import Dimension
 
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
@@ -36,14 +36,26 @@ class _Turn:
     """A step of an ordered launch.
 
     Attributes:
-        in_turn: whether one work-group computes all of its work-items.
+        in_turn: whether its work-items follow each other.
+        taken: the counter of the work-items that were taken.
         waits: counters, and the numbers that they have to reach.
     """
 
     call: Call
     items: int
     in_turn: bool
+    taken: int
     waits: list[tuple[int, str]]
+
+    @property
+    def done(self) -> int:
+        """The counter of the work-items that are done; of those that follow each other all that were taken are."""
+        return self.taken if self.in_turn else self.taken + 1
+
+    @property
+    def owned(self) -> int:
+        """The counter that says whether a work-group computes them."""
+        return self.taken + 1
 
 
 @dataclass(frozen=True)
@@ -160,19 +172,27 @@ def _ordered(
     """Steps whose work-items wait for those of others."""
     parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
     turns: list[_Turn] = []
-    last = 0
+    most = 0
     for number, source in enumerate(parts.sources):
-        items, first = source.global_size[0], last
-        last += 1 if number in order.in_turn else items
+        items = source.global_size[0]
+        in_turn = number in order.in_turn
+        most = max(most, len(order.in_turn) if in_turn else items)
         waits = []
         for wait in order.waits[number]:
-            reached = f"{turns[wait.step].items}" if wait.lag is None else f"item + {wait.lag}"
-            waits.append((1 + wait.step, reached))
-        call = Call(parts.names[number], parts.handed[number], first, last)
-        turns.append(_Turn(call, items, number in order.in_turn, waits))
-    state = parts.accesses[order.state].parameter
-    text = render("ordered.cl", state=state, turns=turns, tickets=last, line=LINE, **_shell(parts, target))
-    return parts.source(target, text, min(last, max(target.units, GROUPS)), ATOMICS)
+            other = turns[wait.step]
+            waits.append((other.done, str(other.items) if wait.lag is None else f"item + {wait.lag}"))
+        call = Call(parts.names[number], parts.handed[number], 0, items)
+        turns.append(_Turn(call, items, in_turn, FIRST_STEP + 2 * number, waits))
+    text = render(
+        "ordered.cl",
+        state=parts.accesses[order.state].parameter,
+        turns=turns,
+        places={"active": 0, "closed": 1, "left": 2, "all": places(order)},
+        patience=order.patience,
+        line=LINE,
+        **_shell(parts, target),
+    )
+    return parts.source(target, text, min(most, max(target.units, GROUPS)), ATOMICS)
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:

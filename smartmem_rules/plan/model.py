@@ -189,13 +189,15 @@ class Order:
     """How the work-items of an ordered launch follow each other.
 
     Attributes:
-        state: the tensor of the counters: how many work-items were taken, and how many of each step are done.
+        state: the tensor of the counters.
         waits: of each step.
-        in_turn: the steps whose work-items one work-group computes, one after the other.
+        patience: how often a work-group looks whether what it waits for is done, before it leaves the rest to others.
+        in_turn: the steps whose work-items need the one before, computed by one work-group as far as it gets.
     """
 
     state: str
     waits: tuple[tuple[Wait, ...], ...]
+    patience: int
     in_turn: tuple[int, ...] = ()
 
 

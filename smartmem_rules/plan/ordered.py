@@ -1,8 +1,10 @@
-"""Kernels that need each other in one launch, on devices whose work-groups, once begun, keep their unit to the end.
+"""Kernels that need each other in one launch, on devices whose work-groups, once begun, run to their end by themselves.
 
-A work-group takes one work-item after the other from a counter, in an order in which each stands behind all that it needs,
-waits until that is done, computes, and counts itself (codegen/ordered.cl). What it waits for was taken before by a
-work-group that runs, so that none waits for ever, however many of them run at once.
+Work-groups go through the kernels in their order and take work-items from counters, each when all that it needs is done
+(codegen/ordered.cl). None holds a work-item that it has not begun; so what one waits for is being computed by another one.
+If that takes long, because the other one's thread is kept from running by other programs, the one that waits leaves, and the
+thread that it ran on may sleep, as it would between two launches. The last one never leaves: all that it needs it finds done
+or can do itself, however the device runs the work-groups.
 
 Launches that follow each other are joined when all else is decided: which memory a tensor has, also which one had it before.
 A kernel waits for those that write what it reads or writes, or read what it writes, by the places in memory.
@@ -25,17 +27,36 @@ from smartmem_rules.tensor.extents import is_symbolic
 
 LINE = 16
 """Elements of int32 from one counter to the next: each lies in a line of the cache of its own."""
+FIRST_STEP = 3
+"""Counters of the whole launch, before the two of each step."""
+POLL = 2.0
+"""Nanoseconds of a look at a counter."""
+PATIENT = 2
+"""How many times longer than modelled a work-group waits."""
 
 
 def in_order(
-    name: str, steps: tuple[Kernel, ...], waits: tuple[tuple[Wait, ...], ...], in_turn: tuple[int, ...] = ()
+    name: str,
+    steps: tuple[Kernel, ...],
+    waits: tuple[tuple[Wait, ...], ...],
+    longest: float,
+    in_turn: tuple[int, ...] = (),
 ) -> Kernel:
-    """A launch of kernels of which some wait for others (see `Order`)."""
+    """A launch of kernels of which some wait for others (see `Order`).
+
+    Args:
+        longest: nanoseconds that a work-group waits at most where all run.
+    """
     found = compose("ordered", steps)
     found.name = name
-    found.order = Order(f"{name}@order", waits, in_turn)
+    found.order = Order(f"{name}@order", waits, max(1, round(PATIENT * longest / POLL)), in_turn)
     found.note_borders()
     return found
+
+
+def places(order: Order) -> int:
+    """How many counters an ordered launch has."""
+    return FIRST_STEP + 2 * len(order.waits)
 
 
 def counters(kernels: Iterable[Kernel]) -> dict[str, Stored]:
@@ -44,7 +65,7 @@ def counters(kernels: Iterable[Kernel]) -> dict[str, Stored]:
 
 
 def _counters(order: Order) -> Stored:
-    zeros = np.zeros(LINE * (1 + len(order.waits)), np.int32)
+    zeros = np.zeros(LINE * places(order), np.int32)
     return Stored(order.state, TensorType("int32", zeros.shape), row_major(1), "constant", "int32", zeros)
 
 
@@ -59,12 +80,14 @@ class _Launch:
         known: whether the number of its work-items is known before it runs.
         time: nanoseconds on one unit.
         idle: nanoseconds for which units wait for its last work-items.
+        longest: nanoseconds of a work-item.
     """
 
     kernel: Kernel
     known: bool
     time: float = 0.0
     idle: float = 0.0
+    longest: float = 0.0
 
 
 @dataclass
@@ -107,8 +130,8 @@ def _launch(kernel: Kernel, source: Source, machine: Machine) -> _Launch:
         return _Launch(kernel, False)
     time = max(kernel.operations * machine.units / machine.peak, kernel.bytes_moved / machine.bandwidth)
     # units without a work-item in the last round, and those that wait for a late one
-    places = -size % machine.units + machine.late_unit
-    return _Launch(kernel, True, time, time / size * places)
+    late = -size % machine.units + machine.late_unit
+    return _Launch(kernel, True, time, time / size * late, time / size)
 
 
 def _waits(group: _Group, kernel: Kernel, touched: _Touched) -> tuple[Wait, ...]:
@@ -131,18 +154,27 @@ def _before(group: _Group, number: int) -> set[int]:
 
 
 def _joins(group: _Group, launch: _Launch, waits: tuple[Wait, ...], rule: FusionRule, machine: Machine) -> bool:
-    """Whether what units wait in vain, where they would sleep between launches, is little."""
+    """Whether what units lose while they wait, where between launches they would sleep, is little.
+
+    Small kernels may wait for small ones. Others lose the time of some launches with each wait, because programs beside
+    them keep one of the units busy, and that has to be a small part of their own time.
+    """
     if not (launch.known and group.members[0].known):
         return False
     needed = [group.members[wait.step] for wait in waits]
-    return all(one.idle <= rule.waits * machine.launch + one.time * rule.tolerance / 100 for one in needed)
+    if not needed:
+        return True
+    idle, few = max(one.idle for one in needed), rule.waits * machine.launch
+    if all(one.time <= rule.launches * machine.launch for one in (*needed, launch)):
+        return idle <= few
+    return idle + few <= sum(one.time for one in (*needed, launch)) * rule.tolerance / 100
 
 
 def _joined(group: _Group) -> Kernel:
     steps = tuple(member.kernel for member in group.members)
     if len(steps) == 1:
         return steps[0]
-    found = in_order(steps[0].name, steps, tuple(group.waits))
+    found = in_order(steps[0].name, steps, tuple(group.waits), max(member.longest for member in group.members))
     found.bytes_moved = sum(step.bytes_moved for step in steps)
     for step in steps:
         found.in_place |= step.in_place

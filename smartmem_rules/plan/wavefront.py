@@ -80,7 +80,7 @@ def wavefront(
         if shares:
             members = [k for layer in stack for k in (layer.product, layer.scan)]
             # nothing that the stack needs is made behind its first product
-            replaced[id(members[0])] = [_one_launch(stack, shares)] if machine.ordered else _waves(stack, shares)
+            replaced[id(members[0])] = [_one_launch(stack, shares, machine)] if machine.ordered else _waves(stack, shares)
             gone |= {id(k) for k in members}
     found: list[Kernel] = []
     for kernel in kernels:
@@ -218,7 +218,7 @@ def _waves(stack: Sequence[_Layer], shares: int) -> list[Kernel]:
     return found
 
 
-def _one_launch(stack: Sequence[_Layer], shares: int) -> Kernel:
+def _one_launch(stack: Sequence[_Layer], shares: int, machine: Machine) -> Kernel:
     """All layers in one launch, the shares of each computed in turn."""
     steps = tuple(_cut(layer, shares) for layer in stack)
     for step, layer in zip(steps, stack, strict=True):
@@ -229,7 +229,9 @@ def _one_launch(stack: Sequence[_Layer], shares: int) -> Kernel:
         rows = layer.steps * layer.rows
         step.schedule |= {"m": rows, "block_rows": -(-layer.steps // shares) * layer.rows}
     waits = tuple((Wait(n - 1, 1),) if n else () for n in range(len(stack)))
-    return in_order(f"{stack[0].product.name}_layers", steps, waits, tuple(range(len(stack))))
+    # until the first share has gone through the layers at work
+    longest = machine.units * max(k.product_time(machine) + k.scan_time(machine) for k in stack) / shares
+    return in_order(f"{stack[0].product.name}_layers", steps, waits, longest, tuple(range(len(stack))))
 
 
 def _cut(layer: _Layer, shares: int) -> Kernel:
