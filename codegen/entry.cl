@@ -18,6 +18,6 @@ __kernel void smr_kernel(
 {% endfor %}
 {% if numbered %}
     const int item = (int)get_{{ "group" if group else "global" }}_id(0);
-{% endif %}
+{%- endif %}
 {%- endif %}
 {% endmacro %}
