@@ -166,9 +166,7 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     return parts.source(target, text, items)
 
 
-def _ordered(
-    kernel: Kernel, order: Order, target: Target, tensors: Mapping[str, Stored], emit: Emitter
-) -> Source:
+def _ordered(kernel: Kernel, order: Order, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
     """Steps whose work-items wait for those of others."""
     parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
     turns: list[_Turn] = []

@@ -78,7 +78,9 @@ def _take_turns(
         return replace(node, indices=place(node.indices)) if node.tensor in turning else node
 
     scan.stores = tuple(
-        replace(s, indices=place(s.indices) if s.tensor in turning else s.indices, value=substitute_reads(s.value, read))
+        replace(
+            s, indices=place(s.indices) if s.tensor in turning else s.indices, value=substitute_reads(s.value, read)
+        )
         for s in scan.stores
     )
     for name in turning:

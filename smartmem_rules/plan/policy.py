@@ -28,6 +28,8 @@ class FusionRule:
         waits: the time for which a unit may wait for another one, in launches.
         width: columns of a contraction for which what is fed is computed once.
         keeps: whether what is fed may be stored too, for others that read it later.
+        optional: whether kernels made without the rule compete with those made by it (`plan.alternatives`).
+        recompute_most: the limit in the place of `recompute` for kernels that compete.
     """
 
     name: str
@@ -42,11 +44,18 @@ class FusionRule:
     waits: int
     width: int
     keeps: bool
+    optional: bool
+    recompute_most: int
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The fusion knowledge of one level."""
+    """The fusion knowledge of one level.
+
+    Attributes:
+        chooses_kernels: whether fusion is chosen together with the layouts, among what the rules allow.
+        joins_earliest: of several kernels that could take in a definition, the first does, not the last.
+    """
 
     level: str
     table: Table | None
@@ -56,6 +65,8 @@ class Policy:
     tuned: bool
     prefers_device_memory: bool
     writes_in_place: bool
+    chooses_kernels: bool = False
+    joins_earliest: bool = False
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""
@@ -116,6 +127,7 @@ def policy_of(level: Block, tables: Mapping[str, Table], fuse: Mapping[str, Bloc
         entries.get("schedules", ("default",))[0] == "tuned",
         entries.get("memory", ("buffer",))[0] == "preferred",
         entries.get("intermediates", ("shared",))[0] == "in_place",
+        entries.get("kernels", ("rules",))[0] == "joint",
     )
 
 
@@ -135,6 +147,8 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("waits", (0,))[0]),
             int(entries.get("width", (ANY,))[0]),
             entries.get("keeps", ("no",))[0] in ("yes", True),
+            entries.get("optional", ("no",))[0] in ("yes", True),
+            int(entries.get("recompute_most", entries.get("recompute", (0,)))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

@@ -80,7 +80,9 @@ def wavefront(
         if shares:
             members = [k for layer in stack for k in (layer.product, layer.scan)]
             # nothing that the stack needs is made behind its first product
-            replaced[id(members[0])] = [_one_launch(stack, shares, machine)] if machine.ordered else _waves(stack, shares)
+            replaced[id(members[0])] = (
+                [_one_launch(stack, shares, machine)] if machine.ordered else _waves(stack, shares)
+            )
             gone |= {id(k) for k in members}
     found: list[Kernel] = []
     for kernel in kernels:
@@ -91,7 +93,9 @@ def wavefront(
 # --- what may be cut into shares ---
 
 
-def _layers(kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], schedule: ContractionSchedule) -> list[_Layer]:
+def _layers(
+    kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], schedule: ContractionSchedule
+) -> list[_Layer]:
     made = {name: kernel for kernel in kernels for name in kernel.writes}
     found = []
     for scan in kernels:
@@ -105,7 +109,9 @@ def _layers(kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], sche
     return found
 
 
-def _layer(product: Kernel, scan: Kernel, constants: Mapping[str, np.ndarray], schedule: ContractionSchedule) -> _Layer | None:
+def _layer(
+    product: Kernel, scan: Kernel, constants: Mapping[str, np.ndarray], schedule: ContractionSchedule
+) -> _Layer | None:
     """A scan over a contraction that makes, row by row, what a step reads; None if it is something else."""
     sizes = sizes_of(product, schedule, constants)
     c = product.contraction
