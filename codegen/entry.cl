@@ -1,5 +1,5 @@
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
-{% macro entry(inside, parameters, tables, shared, group=false) %}
+{% macro entry(inside, parameters, tables, shared, group=false, numbered=true) %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
@@ -16,6 +16,8 @@ __kernel void smr_kernel(
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
+{% if numbered %}
     const int item = (int)get_{{ "group" if group else "global" }}_id(0);
+{%- endif %}
 {%- endif %}
 {% endmacro %}
