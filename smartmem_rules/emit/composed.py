@@ -1,4 +1,8 @@
-"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items."""
+"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items.
+
+On GPUs a share is whole work-groups, so that all work-items of a group come to the same barriers, and all functions part
+one array of local memory: a work-group runs only one of them.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,28 @@ from smartmem_rules.emit.access import Access
 from smartmem_rules.emit.kernel import Target, declarations, extent_parameters, program, render
 from smartmem_rules.plan.model import Argument, Kernel, Source, Stored
 
+APART = 4
+"""Floats between the places in local memory at which two kernels of a launch begin."""
+
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One function of the launch, the work-item that is its first one, and the first that is for another function."""
+    """One function of the launch, the work-item that is its first one, and the first that is for another function.
+
+    Attributes:
+        first_group, last_group: the same of work-groups.
+        local: floats of local memory before those that are its own.
+    """
 
     name: str
     arguments: str
     first: int
     last: int
+    first_group: int = 0
+    last_group: int = 0
+    local: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,9 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     Raises:
         ValueError: the steps of a chain do not have one work-item for each block of rows.
     """
-    steps = [emit(step, replace(target, inside=True), tensors) for step in kernel.steps]
+    group = kernel.schedule.get("group_items", 0)
+    inside = replace(target, inside=True, group_items=group)
+    steps = [emit(step, inside, tensors) for step in kernel.steps]
     kept = kernel.schedule.get("kept", {})
     every = dict.fromkeys(argument.tensor for step in steps for argument in step.arguments)
     names = [name for name in every if name not in kept]
@@ -73,7 +90,11 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         # a launch may be for one of a step's work-items only
         only = own.schedule.get("only")
         items = step.global_size[0] if only is None else 1
-        calls.append(Call(name, handed, first - (only or 0), first + items))
+        if group and step.local_size != (group,):
+            raise ValueError(f"{own.name} takes work-groups of {step.local_size} in a launch of groups of {group}")
+        last = first + items
+        of_groups = (first // group, last // group, len(calls) * APART) if group else ()
+        calls.append(Call(name, handed, first - (only or 0), last, *of_groups))
         first += items
     if kernel.form == "chain":
         if len({step.global_size for step in steps}) != 1:
@@ -85,6 +106,9 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         functions=list(functions),
         form=kernel.form,
         inside=target.inside,
+        in_group=group > 0,
+        threads=group,
+        local_floats=max(step.local_bytes // 4 + APART * (n + 1) for n, step in enumerate(steps)),
         parameters=parameters + extent_parameters(used),
         calls=calls,
         tables=[],
@@ -96,4 +120,4 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     if target.inside:
         return Source("smr_part", text, arguments, (first,), (1,), dimensions=dimensions)
     text = program(text, target, accesses.values())
-    return Source("smr_kernel", text, arguments, (first,), (1,), dimensions=dimensions)
+    return Source("smr_kernel", text, arguments, (first,), (group or 1,), dimensions=dimensions)

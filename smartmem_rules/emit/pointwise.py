@@ -41,8 +41,9 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     writer.line(f"const int {name} = {number};")
     with expressions.scope(f"if ({name} < {outer_count})"):
         _row(emission, kernel, axis, values, vector)
-    size = -(-outer_count * vectors // 64) * 64
-    return emission.source("pointwise.cl", (size,), (64,))
+    items = target.group_items or 64
+    size = -(-outer_count * vectors // items) * items
+    return emission.source("pointwise.cl", (size,), (items,))
 
 
 def _item(vectors: int, inside: int) -> tuple[str, str]:

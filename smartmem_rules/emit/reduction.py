@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.expressions import Team, Value
-from smartmem_rules.emit.kernel import Emission, Target
+from smartmem_rules.emit.kernel import Emission, LocalArray, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.plan.row_arrays import array_size, storage_of
@@ -60,6 +60,9 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     teams = max(1, min(GROUP_ITEMS // size, target.local_memory // (2 * max(arrays, 1))))
     if few and size > 1:
         teams = max(1, min(teams, largest(count) // (2 * target.units)))
+    if target.group_items:
+        size = _team_of_group(target, size, arrays)
+        teams = target.group_items // size
     row = Var("row", count)
     expressions = emission.expressions
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
@@ -67,10 +70,25 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     # a team behind the last row repeats it: every work-item has to come to every barrier
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
     if size > 1:
-        emission.shared.append(f"float across[{size * teams}]")
+        emission.shared.append(LocalArray("float", "across", size * teams))
         expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})")
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
+
+
+def _team_of_group(target: Target, size: int, arrays: int) -> int:
+    """Work-items that share a row where the size of the work-group is given, and all its rows have to fit.
+
+    Args:
+        size: the team that suits the rows.
+        arrays: bytes of a row.
+    """
+    if size == 1:
+        return 1
+    group = target.group_items
+    teams = [s for s in TEAM_SIZES if min(size, group) <= s < group] + [group]
+    # rows that do not fit lie in the private memory of single work-items
+    return next((s for s in teams if 4 * group + group // s * arrays <= target.local_memory), 1)
 
 
 def row_axes(kernel: Kernel) -> list[tuple[Var, ...]]:
@@ -209,6 +227,12 @@ def _texel_rows(
     *places, block = unravel(variable(item), (*(v.extent for v in outer), blocks))
     values = dict(zip(outer, places, strict=True))
     name = emission.expressions.name(item)
+    size: tuple[int, ...] = (count,)
+    local = (1,) if target.is_cpu else None
+    if target.group_items:
+        local = (target.group_items,)
+        size = (-(-count // local[0]) * local[0],)
+        emission.writer.line(f"if (item >= {count}) return;")
     emission.writer.line(f"const int {name} = item;")
     filled = [s for s in kernel.stores if tensors[s.tensor].layout.lane_axis is not None]
     single = [s for s in kernel.stores if s not in filled]
@@ -231,4 +255,4 @@ def _texel_rows(
             texts[tensor].append(result)
     for store in filled:
         write_texel(emission, store, {**values, packed: scale(block, 4)}, f"(float4)({', '.join(texts[store.tensor])})")
-    return emission.source("reduction.cl", (count,), (1,) if target.is_cpu else None)
+    return emission.source("reduction.cl", size, local)

@@ -15,6 +15,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.beside import side_by_side
+from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.chains import chain
 from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.in_place import written_in_place
@@ -26,13 +27,15 @@ from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
+from smartmem_rules.plan.occupancy import Occupancy, Share
 from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.pieces import write_pieces
-from smartmem_rules.plan.policy import Policy, policy_of
+from smartmem_rules.plan.policy import FusionRule, Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, too_large
+from smartmem_rules.plan.shares import Shares
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.plan.wavefront import wavefront
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -58,6 +61,7 @@ class Profile:
     machine: Machine
     room: Room
     roofs: Roofs | None = None
+    occupancy: Occupancy | None = None
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -84,6 +88,7 @@ class Profile:
                     entries.get("sub_buffers", ("yes",))[0] == "yes",
                 ),
                 Roofs.of(entries),
+                Occupancy.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -112,6 +117,7 @@ class Planning:
     layouts: LayoutChoice | None
     in_place: bool
     wide: Collection[str] = ()
+    beside: FusionRule | None = None
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
@@ -189,7 +195,7 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        policy.writes_in_place, frozenset(wide),
+        policy.writes_in_place, frozenset(wide), policy.rule("any", "any"),
     )  # fmt: skip
 
 
@@ -234,9 +240,10 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
     kernels = [_copied(kernel) for kernel in planning.kernels]
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
-    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     for kernel in kernels:
         scheduler.schedule_launch(kernel)
+    kernels = _beside_in_groups(kernels, planning, scheduler, tensors)
+    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     if not observed:
         keep_rows(kernels, tensors, program.outputs)
     _drop_unused(tensors, leaves, program)
@@ -391,6 +398,25 @@ def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Ker
     """Small kernels that do not need each other, side by side; the templates for CPUs have work-groups of one."""
     rule = policy.rule("any", "any")
     return kernels if rule is None or profile.kind != "cpu" else side_by_side(kernels, rule, profile.machine)
+
+
+def _beside_in_groups(
+    kernels: list[Kernel], planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]
+) -> list[Kernel]:
+    """The same on GPUs, whose kernels say only when they are sized how many work-groups they have."""
+    rule, device = planning.beside, planning.profile.occupancy
+    if rule is None or device is None or planning.target.is_cpu:
+        return kernels
+    shares = Shares(scheduler, tensors, planning.profile.machine, planning.profile.local_memory)
+    unsized = {kernel.name: kernel for kernel in planning.kernels}
+
+    def again(kernel: Kernel, share: Share) -> Kernel:
+        made = _copied(unsized[kernel.name])
+        scheduler.schedule(made, share.choice)
+        return made
+
+    candidates = [Candidate(kernel, shares.of(kernel)) for kernel in kernels]
+    return side_by_side_in_groups(candidates, rule, device, again)
 
 
 def _is_empty(kernel: Kernel, program: Program) -> bool:
