@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 
 from figures import LEVELS
-from networks import markdown, named, path
+from markdown_tables import markdown
+from networks import named, path
 
 MEMORIES = ("buffer", "image")
 

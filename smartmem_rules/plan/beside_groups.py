@@ -18,8 +18,8 @@ from smartmem_rules.plan.model import Kernel
 from smartmem_rules.plan.occupancy import Occupancy, Share, apart, beside, fills
 from smartmem_rules.plan.policy import FusionRule
 
-Again = Callable[[Kernel, Share], Kernel]
-"""A kernel with the sizes of another choice."""
+Again = Callable[[Kernel, Share, int], Kernel]
+"""A kernel with the sizes of a way to run it, in work-groups of so many work-items."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def side_by_side_in_groups(
     Args:
         candidates: in an order in which each finds what it reads.
         rule: `launches` says how many launches' time a kernel takes at most that fills the device by itself.
-        again: sizes a kernel anew where it has to take another work-group than it has.
+        again: sizes a kernel anew for the work-group of its launch.
     """
     forwards = _dealt(candidates, rule, device, lambda kernel: (kernel.reads, kernel.writes))
     backwards = _dealt(candidates[::-1], rule, device, lambda kernel: (kernel.writes, kernel.reads))[::-1]
@@ -124,10 +124,9 @@ def _joined(launch: _Launch, again: Again) -> Kernel:
     kernels = [member.kernel for member in launch.members]
     if len(kernels) == 1:
         return kernels[0]
-    found = zip(launch.members, launch.chosen, strict=True)
     # the longest begins first
-    order = sorted(found, key=lambda one: -one[1].time)
-    steps = [m.kernel if share is m.shares[0] else again(m.kernel, share) for m, share in order]
+    order = sorted(zip(kernels, launch.chosen, strict=True), key=lambda one: -one[1].time)
+    steps = [again(kernel, share, launch.threads) for kernel, share in order]
     made = compose("beside", tuple(steps))
     made.schedule["group_items"] = launch.threads
     return made

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from smartmem_rules.plan.layout_uses import (
     uses,
     writable_lane,
 )
-from smartmem_rules.plan.model import Kernel, Layout, Stored, row_major
+from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.tensor.expr import tensors_read
 
 Node = tuple[str, str]
@@ -85,10 +86,51 @@ class LayoutSpace:
         self.wave = where.memory.wave if "image" in where.kinds else 0
         self.where = where
         self.costs = AccessCosts(where.costs, where.memory)
-        self.writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
+        self.writers: dict[str, list[tuple[Kernel, Store]]] = {}
+        for kernel in kernels:
+            for store in kernel.stores:
+                self.writers.setdefault(store.tensor, []).append((kernel, store))
         self.tensors = tensors
         self.places = self._places()
         self.touches = [touch for kernel in kernels for touch in self._touches(kernel)]
+        self.touches_of: dict[Node, list[Touch]] = {node: [] for node in self.places}
+        for touch in self.touches:
+            self.touches_of[touch.node].append(touch)
+
+    def restricted(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored]) -> LayoutSpace:
+        """What there is to choose if only some of the kernels run; these touch all of the tensors given."""
+        found = copy(self)
+        names = {kernel.name for kernel in kernels}
+        found.kernels, found.tensors = kernels, tensors
+        found.writers = {t: [w for w in own if w[0].name in names] for t, own in self.writers.items()}
+        kept = {node: self._writable(node, names) for node in self.places if node[0] in tensors}
+        kept = {node: numbers for node, numbers in kept.items() if not node[1] or node[1] in names}
+        found.places = {}
+        for node, numbers in kept.items():
+            place = self.places[node]
+            layouts = [place.layouts[n] for n in numbers]
+            alone = sum(number < place.alone for number in numbers)
+            found.places[node] = replace(place, stored=tensors[node[0]], layouts=layouts, alone=alone)
+        found.touches = [self._cut(touch, kept) for touch in self.touches if touch.kernel.name in names]
+        found.touches_of = {node: [] for node in found.places}
+        for touch in found.touches:
+            found.touches_of[touch.node].append(touch)
+        return found
+
+    def _writable(self, node: Node, names: Collection[str]) -> list[int]:
+        """The candidates that each of the kernels that writes the tensor can write."""
+        place = self.places[node]
+        tables = [t.writes for t in self.touches_of[node] if t.kernel.name in names and t.writes is not None]
+        able = [{n for n in range(table.shape[1]) if np.isfinite(table[:, n]).any()} for table in tables]
+        return [n for n in range(len(place.layouts)) if n >= place.alone or all(n in one for one in able)]
+
+    @staticmethod
+    def _cut(touch: Touch, kept: Mapping[Node, list[int]]) -> Touch:
+        """The costs of a touch by the candidates that are left."""
+        rows = [0] if touch.leader is None else kept[touch.leader]
+        where = np.ix_(rows, kept[touch.node])
+        tables = (None if table is None else table[where] for table in (touch.reads, touch.writes))
+        return Touch(touch.kernel, touch.node, touch.leader, *tables)
 
     def node(self, tensor: str, kernel: Kernel) -> Node:
         """What is chosen for a tensor that a kernel touches."""
@@ -118,8 +160,12 @@ class LayoutSpace:
             return Place(stored, [row], [], 1)
         reduced = list(dict.fromkeys(a for k in readers for a in reduction_axes(k, stored.name)))
         fixed = stays_row_major(stored, where.fixed)
-        writer = None if fixed else self.writers.get(stored.name)
-        layouts = candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
+        writers: Sequence[tuple[Kernel, Store] | None] = [] if fixed else self.writers.get(stored.name, [])
+        by_writer = [
+            candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
+            for writer in writers or [None]
+        ]
+        layouts = list(dict.fromkeys(layout for own in by_writer for layout in own))
         if fixed:
             layouts = [row, *(layout for layout in layouts if layout != row)]
         return Place(stored, layouts, reduced, 1 if fixed else len(layouts))

@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from smartmem_rules.plan.accounting import expressions
+from smartmem_rules.plan.element_schedules import array_bytes, in_group
 from smartmem_rules.plan.group_schedule import GroupChoice
+from smartmem_rules.plan.launches import copied
 from smartmem_rules.plan.memory import stored_bytes
 from smartmem_rules.plan.model import Kernel, Stored
 from smartmem_rules.plan.occupancy import Share
-from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.plan.schedule import Scheduler
 from smartmem_rules.plan.sizing import Machine, count
-from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.extents import is_symbolic
 
 LANES = 4
 """Elements of a work-item's vector."""
-TEAM = 64
-"""Work-items that share a row at most where rows are dealt out to work-groups of any size."""
 SPARE = 1024
 """Bytes of local memory that launches of several kernels leave between them."""
 ANY = 1 << 20
 """Work-items that no multiprocessor holds: only its own limits count."""
+WINDOW = 16
+"""How often as large as its result what an elementwise kernel reads of one tensor may be."""
 
 
 @dataclass(frozen=True)
 class Shares:
     """Finds the ways of kernels.
 
-    Args:
+    Attributes:
         local_memory: bytes of a work-group.
+        unsized: the kernels by name, as they were before they were sized.
     """
 
     scheduler: Scheduler
     tensors: Mapping[str, Stored]
     machine: Machine
     local_memory: int
+    unsized: Mapping[str, Kernel]
 
     def of(self, kernel: Kernel) -> tuple[Share, ...]:
         """The way that the kernel is sized for, then others; none where it has to have its launch for itself."""
@@ -49,6 +50,16 @@ class Shares:
         if kernel.schedule["template"] == "group":
             return self._tiles(kernel)
         return (self._registers(kernel),)
+
+    def again(self, kernel: Kernel, share: Share, threads: int) -> Kernel:
+        """The kernel for work-groups of so many work-items, with the tile of one of its ways."""
+        if kernel.contraction is None:
+            return replace(kernel, schedule=in_group(kernel.schedule, array_bytes(kernel), threads, self.local_memory))
+        if share.choice is None or all(kernel.schedule[name] == size for name, size in share.choice.items()):
+            return kernel
+        made = copied(self.unsized[kernel.name])
+        self.scheduler.schedule(made, share.choice)
+        return made
 
     def _is_open(self, kernel: Kernel) -> bool:
         stored = (self.tensors[name] for name in (*kernel.reads, *kernel.writes))
@@ -98,16 +109,12 @@ class Shares:
     # --- elements and rows ---
 
     def _elementwise(self, kernel: Kernel) -> Share:
-        elements = sum(math.prod(v.extent for v in (*kernel.axes, *s.local)) for s in kernel.stores[:1])
-        if kernel.form == "pointwise":
-            return Share(0, -(-elements // LANES), 0, self._roofline(kernel), ANY)
         rows = math.prod(v.extent for v in kernel.axes)
-        reduced = [n.variables for e in expressions(kernel) for n in walk(e) if isinstance(n, Reduce)]
-        loops = (*reduced, *(stage.axes for stage in kernel.stages), *(store.local for store in kernel.stores))
-        longest = max(math.prod(v.extent for v in axes) for axes in loops)
-        team = min(TEAM, max(1, longest // LANES))
-        arrays = 4 * sum(array_size(stage.axes) for stage in kernel.stages if stage.axes)
-        local = min(self.local_memory // 2, arrays * max(1, TEAM // team) + 4 * TEAM)
+        if kernel.form == "pointwise":
+            items = -(-rows // (LANES * kernel.schedule["places"]))
+            return Share(0, items, 0, self._roofline(kernel), ANY)
+        team, teams = kernel.schedule["team"], kernel.schedule["teams"]
+        local = 0 if team == 1 else teams * array_bytes(kernel) + 4 * team * teams
         return Share(0, rows * team, local, self._roofline(kernel), ANY)
 
     def _roofline(self, kernel: Kernel) -> float:
@@ -117,7 +124,3 @@ class Shares:
         most = WINDOW * max(written, 1) if kernel.form == "pointwise" else ANY**2
         read = sum(min(most, stored_bytes(self.tensors[name])) for name in kernel.reads)
         return max(kernel.operations / self.machine.peak, (written + read) / self.machine.bandwidth)
-
-
-WINDOW = 16
-"""How often as large as its result what an elementwise kernel reads of one tensor may be."""

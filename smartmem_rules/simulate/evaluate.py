@@ -271,7 +271,7 @@ class Evaluator(ABC):
 
 
 def _in_units(pointer: Pointer, size: int) -> tuple[Space, Number]:
-    """The space and the offset of a pointer in elements of so many bytes; local memory holds arrays of several types."""
+    """The space and the offset of a pointer in elements of so many bytes; local arrays are of several types."""
     space = pointer.space
     if space.kind != "local" or space.item_bytes == size:
         return space, pointer.offset

@@ -45,7 +45,7 @@ class Launch:
 
     @staticmethod
     def all_of(source: Source, tensors: Mapping[str, Stored], device: Device) -> list[Launch]:
-        """The launch of a source; of several kernels side by side one for each of them, with the local memory of all."""
+        """The launch of a source; of several kernels side by side one for each, with the local memory of all."""
         whole = Launch.of(source, tensors, device)
         found = []
         for part in whole.text.parts:

@@ -33,7 +33,7 @@ class SimulationError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """A function that a launch of several kernels calls for some of its work-groups, which it counts from its first one.
+    """A function that a launch of several kernels calls for some of its work-groups, counted from the first of these.
 
     Attributes:
         text: the function, with the launch's local memory.
@@ -86,7 +86,11 @@ class _Quiet(Preprocessor):  # type: ignore[misc]
 
 def _preprocessed(text: str) -> str:
     # what kernels call is known by name; only what a form's template adds behind the prelude is read
-    cut = re.search(r"^(?:typedef|static|__kernel|__constant|#define|#ifndef|#pragma unroll).*\Z", _without_prelude(text), re.M | re.S)
+    cut = re.search(
+        r"^(?:typedef|static|__kernel|__constant|#define|#ifndef|#pragma unroll).*\Z",
+        _without_prelude(text),
+        re.M | re.S,
+    )
     if cut is None:
         raise SimulationError("a kernel's text holds no __kernel function")
     defined = "#define SMR_CPU\n" if text.startswith("#define SMR_CPU") else ""
@@ -170,7 +174,7 @@ def _parameters(function: c_ast.FuncDef) -> tuple[str, ...]:
 
 
 GIVEN = ("item", "group")
-"""What a function of a launch of several kernels gets besides tensors and local memory: its work-item and work-group."""
+"""What a function of a launch of several kernels gets besides tensors and local memory: work-item and work-group."""
 
 
 def _parts(

@@ -13,16 +13,15 @@ from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.build import finish
 from smartmem_rules.plan.model import Kernel, Plan
 from smartmem_rules.plan.occupancy import Occupancy, Share, apart, beside
-from smartmem_rules.plan.policy import FusionRule
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.simulate.memory import Device
 from smartmem_rules.simulate.report import simulate
 from tests.plan.models import Node, model, normal
 from tests.plan.models import normal as weights
-from tests.plan.programs import rules
+from tests.plan.programs import policy, rules
 
-RULE = FusionRule("beside", "any", "any", 0, 0, 0, 0, "group", 1, 0, False)
+RULE = next(rule for rule in policy("smartmem").rules if rule.name == "side_by_side_in_groups")
 GPU = Occupancy(units=4, items=256, memory=1024, launch=100.0)
 
 # two branches of unlike kernels, which meet at the end
@@ -107,7 +106,7 @@ def _small(kernel: Kernel, **share: int) -> Candidate:
 
 
 def _dealt(*candidates: Candidate) -> list[set[str]]:
-    found = side_by_side_in_groups(candidates, RULE, GPU, lambda kernel, share: kernel)
+    found = side_by_side_in_groups(candidates, RULE, GPU, lambda kernel, share, threads: kernel)
     return [{step.name for step in kernel.steps or (kernel,)} for kernel in found]
 
 
@@ -138,18 +137,18 @@ def test_a_common_work_group_is_chosen() -> None:
     one = Candidate(_kernel("a", "x", "y"), (Share(64, 64, 0, 10.0, 256), Share(128, 128, 0, 12.0, 256)))
     other = Candidate(_kernel("b", "x", "z"), (Share(128, 128, 0, 10.0, 256),))
     chosen = []
-    found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share: chosen.append(share.threads) or k)
+    found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share, threads: chosen.append(threads) or k)
     assert [kernel.schedule["group_items"] for kernel in found] == [128]
-    assert chosen == [128]
+    assert chosen == [128, 128]
     none = Candidate(_kernel("b", "x", "z"), (Share(32, 32, 0, 10.0, 256),))
-    assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share: k)) == 2
+    assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share, threads: k)) == 2
 
 
 def test_what_fills_the_device_and_takes_longer_than_a_launch_stays_alone() -> None:
     # 4 units of 256 work-items hold 1024
     large = _small(_kernel("a", "x", "y"), items=1024, time=101.0)
     assert _dealt(large, _small(_kernel("b", "x", "z"))) == [{"a"}, {"b"}]
-    assert len(_dealt(_small(_kernel("a", "x", "y"), items=1023, time=101.0), _small(_kernel("b", "x", "z")))) == 1
+    assert len(_dealt(_small(_kernel("a", "x", "y"), items=960, time=101.0), _small(_kernel("b", "x", "z")))) == 1
 
 
 def test_the_local_memory_of_one_crowds_the_others() -> None:
@@ -159,4 +158,4 @@ def test_the_local_memory_of_one_crowds_the_others() -> None:
     assert beside([greedy, many], 64, GPU) == 100 + (15 * 90 + 10) / 4
     assert apart([greedy, many], GPU) == 300
     crowded = [Candidate(_kernel("a", "x", "y"), (greedy,)), Candidate(_kernel("b", "x", "z"), (many,))]
-    assert len(side_by_side_in_groups(crowded, RULE, GPU, lambda k, share: k)) == 2
+    assert len(side_by_side_in_groups(crowded, RULE, GPU, lambda k, share, threads: k)) == 2
