@@ -295,7 +295,9 @@ class Scheduler:
             return self.texture.ranked(s, kernel, self.tensors, demand, self.local_memory)
         if s.times is None:
             raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
-        return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
+        # how many work-groups meet in memory has to be known
+        splits = (1,) if is_symbolic(count((*kernel.axes, *kernel.contraction.k))) else s.splits
+        return rank_groups(s.tiles, splits, s.times, demand, units, self.local_memory)
 
     def demand(self, kernel: Kernel, c: Contraction) -> Demand:
         """What a contraction asks of a work-group."""
@@ -343,7 +345,7 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule
 
 
 def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
-    """What a contraction asks of a work-group.
+    """What a contraction asks of a work-group, at the greatest extents of open dimensions.
 
     Args:
         element: bytes of a stored element.
@@ -351,4 +353,4 @@ def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps)
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most
