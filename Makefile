@@ -15,18 +15,19 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	cd bench && MYPYPATH=.. ../$(BIN)/mypy --config-file ../pyproject.toml *.py
 
 tables: $(VENV)/.installed
 	$(BIN)/python bench/tables.py --write README.md
 	$(BIN)/python bench/tables.py --levels --write README.md
 
 operators: models
-	PYTHONPATH=. $(BIN)/python bench/backend_suite.py --json build/node_tests.json
-	PYTHONPATH=. $(BIN)/python bench/operators.py --suite build/node_tests.json --models build/models.json \
+	$(BIN)/python bench/backend_suite.py --json build/node_tests.json
+	$(BIN)/python bench/operators.py --suite build/node_tests.json --models build/models.json \
 		--write docs/operators.md --readme README.md
 
 models: $(VENV)/.installed
-	PYTHONPATH=. $(BIN)/python bench/models.py --json build/models.json --write docs/models.md
+	$(BIN)/python bench/models.py --json build/models.json --write docs/models.md
 
 # installed anew only when the dependencies change: the checkout itself is imported in place
 $(VENV)/.installed: pyproject.toml

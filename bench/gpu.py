@@ -1,6 +1,6 @@
 """The table of a GPU in docs/performance.md: levels, memories and element types of each model, in turns on one device.
 
-`PYTHONPATH=. python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole
+`python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole
 inference, with its inputs from and its outputs to the host.
 """
 
@@ -10,11 +10,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench.tables import FOLDER, markdown, of_plan, replace_table
+from markdown_tables import markdown, replace_table
+from networks import FOLDER
+from tables import of_plan
+
 from smartmem_rules import OptimizedPlan, optimize
 from smartmem_rules.runtime.benchmarks import interleaved
 
-MODELS = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "mobilenetv2", "cswin_tiny", "efficientvit_b3")
+MODELS = (
+    "swin_tiny", "vit_base", "convnext_tiny", "resnet50", "mobilenetv2", "cswin_tiny", "autoformer_s3",
+    "efficientvit_b3",
+)  # fmt: skip
 VARIANTS = (
     ("smartmem", "buffer", "float32"),
     ("smartmem", "image", "float32"),

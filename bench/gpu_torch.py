@@ -1,6 +1,6 @@
 """Ours beside torch.compile with CUDA graphs (TF32 off) on one NVIDIA device, in turns; torch with CUDA and timm.
 
-`PYTHONPATH=. python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and
+`python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and
 torch with its input from and its output to the host.
 """
 
@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.tables import FOLDER, markdown
+from markdown_tables import markdown
+from networks import FOLDER
+
 from smartmem_rules import optimize
 
 MODELS = {

@@ -10,11 +10,12 @@ import argparse
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import onnx
 from figures import STAGES, figures
-from networks import markdown
+from markdown_tables import markdown
 from onnx import TensorProto, helper, numpy_helper
 
 SIDE, WINDOW, WIDTH, HEADS = 28, 7, 96, 3
@@ -31,7 +32,7 @@ class Stack:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
-    def add(self, operator: str, *inputs: str, **attributes: object) -> str:
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """A node with one output, whose name is given back."""
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], name=f"{operator}_{name}", **attributes))
@@ -130,7 +131,7 @@ def main() -> int:
         figures(stack(1), "smartmem", arguments.device, "auto")  # what is loaded or compiled once is no growth
         print(json.dumps(figures(stack(arguments.blocks[0]), "smartmem", arguments.device, "auto")))
         return 0
-    best: dict[int, dict[str, object]] = {}
+    best: dict[int, dict[str, Any]] = {}
     for _ in range(arguments.runs):
         for blocks in arguments.blocks:
             command = [sys.executable, __file__, "--one", str(blocks), "--device", arguments.device]
@@ -151,7 +152,7 @@ def main() -> int:
     return 0
 
 
-def total(one: dict) -> float:
+def total(one: dict[str, Any]) -> float:
     """CPU seconds of all stages."""
     return float(sum(one["seconds"].values()))
 

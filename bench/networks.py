@@ -37,9 +37,3 @@ def named(names: list[str]) -> list[str]:
 def path(name: str) -> Path:
     """The file of a model."""
     return FOLDER / f"{name}.onnx"
-
-
-def markdown(header: str, rows: list[list[str]]) -> str:
-    """A table, numbers to the right."""
-    rule = "|" + "|".join(["---", *["---:"] * header.count(" | ")]) + "|"
-    return "\n".join([f"| {header} |", rule, *("| " + " | ".join(row) + " |" for row in rows)])

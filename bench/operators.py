@@ -25,14 +25,14 @@ from smartmem_rules.graph.loading import DEFAULT_DOMAIN
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import Operator
+from smartmem_rules.runtime.reference import TOLERANCES
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import COMPLEXITY, Classes, classify
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import backend_suite  # found beside this file however it is started
-import models
-from tables import replace_table
+from markdown_tables import replace_table
 
 PROBES, ATTEMPTS = 24, 600
 LAYOUTS = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")
@@ -230,7 +230,7 @@ def summary(
         "| refused with a reason / wrong / failed otherwise | "
         f"{total['unsupported']} / {total['wrong']} / {total['failed']} |",
     ]
-    for dtype, limit in models.TOLERANCES.items():
+    for dtype, limit in TOLERANCES.items():
         of = [row for name, row in measured.items() if name.endswith(f" {dtype}")]
         if of:
             good = [row for row in of if row["passed"]]

@@ -180,8 +180,8 @@ def tuned(models: Sequence[str], runs: int, device: str) -> None:
         ratios = {}
         for key in (key for key in spaces if key in choices and choices[key] != spaces[key][1][0]):
             kernel, space = spaces[key]
-            sizes = [variant(planning, kernel, key, choice) for choice in (space[0], choices[key])]
-            found = measure(Job(*sizes, target.device.name, 0))
+            model_choice, tuned = (variant(planning, kernel, key, choice) for choice in (space[0], choices[key]))
+            found = measure(Job(model_choice, tuned, target.device.name, 0))
             ratios[shape(kernel)] = 1 / found.ratio
         worst = max(ratios, key=lambda name: ratios[name], default="")
         plans = [finish(planning, known) for known in (None, choices)]

@@ -22,7 +22,8 @@ Counts = dict[str, dict[str, int]]
 def counts_of(models: Sequence[Path], base: RuleBase, level: str = "smartmem") -> Counts:
     """Saturate each model by all rule sets of a level."""
     rulesets = words(level_of(level, base), "rulesets")
-    found: Counts = {rule.name: {} for rule in (*base.rewrites, *base.eliminates)}
+    names = [*(rule.name for rule in base.rewrites), *(rule.name for rule in base.eliminates)]
+    found: Counts = {name: {} for name in names}
     for model in models:
         saturation = saturate(import_model(model, base, {}), base, rulesets)
         for name, one in saturation.statistics.items():

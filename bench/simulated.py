@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from networks import PAPER, markdown, named, path
+from markdown_tables import markdown
+from networks import PAPER, named, path
 
 from smartmem_rules.simulate.levels import simulate_levels
 from smartmem_rules.simulate.sampling import Effort

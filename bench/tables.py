@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from markdown_tables import markdown, replace_table
+from networks import FOLDER
 
 from smartmem_rules import OptimizedPlan, optimize
 from smartmem_rules.runtime.benchmarks import Contender, interleaved
 from smartmem_rules.runtime.reference import NoReferenceError, open_reference
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "models"
 MODELS = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "bert_base", "mobilenetv2")
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 LEVELS_HEADER = "level | kernels | kernels that only move data | MB moved | ms | relative error"
@@ -39,12 +40,6 @@ def main() -> int:
     else:
         replace_table(arguments.write, name, text)
     return 0
-
-
-def markdown(header: str, rows: list[list[str]]) -> str:
-    """A table, numbers to the right."""
-    rule = "|" + "|".join(["---", *["---:"] * header.count(" | ")]) + "|"
-    return "\n".join([f"| {header} |", rule, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -111,15 +106,6 @@ def of_plan(level: str, plan: OptimizedPlan) -> Contender:
     """A plan to measure."""
     feeds = plan.random_feeds()
     return Contender(level, lambda: plan.run(feeds), len(plan.kernels), plan.prepare().device.name)
-
-
-def replace_table(path: Path, name: str, text: str) -> None:
-    """Put a table between its marks; the file must have them."""
-    old = path.read_text()
-    pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)"
-    if not re.search(pattern, old, re.DOTALL):
-        raise SystemExit(f"{path} has no place for the table {name!r}")
-    path.write_text(re.sub(pattern, lambda found: f"{found[1]}{text}\n{found[2]}", old, flags=re.DOTALL))
 
 
 if __name__ == "__main__":

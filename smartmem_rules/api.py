@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -41,6 +41,19 @@ LAYOUTS = ("exact", "local")
 STAGES = ("import", "saturate", "extract", "emit", "build")
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
+
+
+class PlanOptions(TypedDict, total=False):
+    """What `optimize` takes beside the model; its documentation says what each is."""
+
+    rules: Sequence[str | Path]
+    device: str
+    level: str
+    dtype: str
+    memory: str
+    disable: Collection[str]
+    dims: Dims | None
+    layout: str
 
 
 class OptimizedPlan:
@@ -242,7 +255,7 @@ def optimize(
         ValueError: an argument is none of its choices.
     """
     clock = Clock(progress)
-    plan, target = _plan(graph, rules, device, level, dtype, memory, disable, dims, clock, layout)
+    plan, target = _plan(graph, clock, rules, device, level, dtype, memory, disable, dims, layout)
     optimized = OptimizedPlan(plan, target.device, None if _is_graph(graph) else graph, debug)  # type: ignore[arg-type]
     if target.device is not None:
         with clock.stage("build"):
@@ -252,27 +265,17 @@ def optimize(
 
 
 def explain_model(
-    graph: ModelSource | Graph,
-    node: str,
-    rules: Sequence[str | Path] = (),
-    device: str = AUTO,
-    level: str = DEFAULT_LEVEL,
-    dtype: str = "float32",
-    memory: str = "auto",
-    disable: Collection[str] = (),
-    dims: Dims | None = None,
-    progress: Progress | None = None,
-    layout: str = "exact",
+    graph: ModelSource | Graph, node: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
 ) -> dict[str, Any]:
     """What becomes of an ONNX node, without building the kernels; `graph` may also be the path of a saved plan.
 
-    The arguments are those of `optimize`, the result is that of `OptimizedPlan.explain`.
+    The options are arguments of `optimize`, the result is that of `OptimizedPlan.explain`.
     """
     from smartmem_rules.report import explain
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain(load_plan(graph), node)
-    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress), layout)
+    plan, _ = _plan(graph, Clock(progress), **options)
     return explain(plan, node, lambda: _file_nodes(graph))
 
 
@@ -305,8 +308,23 @@ def verify(
 
 
 def explain_rule_on(
+    graph: ModelSource | Graph, rule: str, progress: Progress | None = None, **options: Unpack[PlanOptions]
+) -> dict[str, Any]:
+    """Where a rule fires on a model and where it nearly does, without building the kernels.
+
+    The options are arguments of `optimize`; `graph` may also be the path of a saved plan.
+    """
+    from smartmem_rules.report import explain_rule
+
+    if isinstance(graph, (str, Path)) and is_plan_file(graph):
+        return explain_rule(load_plan(graph), rule)
+    plan, _ = _plan(graph, Clock(progress), **options)
+    return explain_rule(plan, rule)
+
+
+def _plan(
     graph: ModelSource | Graph,
-    rule: str,
+    clock: Clock,
     rules: Sequence[str | Path] = (),
     device: str = AUTO,
     level: str = DEFAULT_LEVEL,
@@ -314,32 +332,7 @@ def explain_rule_on(
     memory: str = "auto",
     disable: Collection[str] = (),
     dims: Dims | None = None,
-    progress: Progress | None = None,
     layout: str = "exact",
-) -> dict[str, Any]:
-    """Where a rule fires on a model and where it nearly does, without building the kernels.
-
-    The arguments but for `rule` are those of `optimize`; `graph` may also be the path of a saved plan.
-    """
-    from smartmem_rules.report import explain_rule
-
-    if isinstance(graph, (str, Path)) and is_plan_file(graph):
-        return explain_rule(load_plan(graph), rule)
-    plan, _ = _plan(graph, rules, device, level, dtype, memory, disable, dims, Clock(progress), layout)
-    return explain_rule(plan, rule)
-
-
-def _plan(
-    graph: ModelSource | Graph,
-    rules: Sequence[str | Path],
-    device: str,
-    level: str,
-    dtype: str,
-    memory: str,
-    disable: Collection[str],
-    dims: Dims | None,
-    clock: Clock,
-    layout: str,
 ) -> tuple[Plan, Target]:
     checked = (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES), ("layout", layout, LAYOUTS))
     for name, value, choices in checked:

@@ -209,7 +209,7 @@ class _Group:
         block, lane = Var(f"block{first}", blocks), Var("lane", LANES)
         epilogue = VectorEpilogue(self.emission, n.extent, lane, stores)
         name = self.emission.expressions.name(block)
-        column = add(scale(Index(0, ((block, 1),)), LANES), variable(lane))
+        column = add(scale(variable(block), LANES), variable(lane))
 
         def write() -> None:
             epilogue.set_accumulator("finished")

@@ -113,7 +113,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "sizes that tuning tries: which size of the template, and its values",
             least=2,
             most=None,
-            choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
+            choices=("rows", "columns", "block_rows", "tiles_per_block", "items", "places", "team"),
             repeats=True,
         ),
         Key("input", "number", "a row of the input's transform B^T (Winograd)", most=None, repeats=True),
@@ -131,6 +131,12 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("request_steps", "most steps of the reduction for one request of a line of the next tile of weights"),
         _number("window_rows", "most neighbouring rows whose windows are computed together"),
         _number("items", "work-items that balance the device"),
+        _number("group", "work-items of a work-group that share out vectors of the output"),
+        _number("places", "vectors of the output that a work-item computes"),
+        _number("team", "work-items that may share a row, to choose from", False, 1, None),
+        _number("team_group", "work-items of a work-group whose teams compute rows"),
+        _number("vectors", "vectors of a row for each member of a team"),
+        _number("few_rows", "rows are few if the device has more than one in so many of its work-items idle"),
         _number("smallest_block", "rows below which columns are split instead"),
         _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
@@ -156,6 +162,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         Key("views", "word", "whether consumers read through index maps", choices=("keep", "read_through")),
         Key("fuse", "word", "`fuse` blocks that go beyond the table", most=None, refers="fuse"),
         Key("layouts", "word", "how tensors are laid out", choices=("none", "reduction")),
+        Key("kernels", "word", "`joint`: chosen with the layouts, by modelled time", choices=("rules", "joint")),
         Key("schedules", "word", "which schedules are admitted", choices=("default", "tuned")),
         Key("memory", "word", "textures and buffers", choices=("buffer", "preferred")),
         Key("intermediates", "word", "how they share memory", choices=("shared", "in_place")),
@@ -170,11 +177,15 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("copy_gain", "how often a kernel that only copies a tensor has to save what it costs"),
         _number("sweeps", "passes of the local search", True),
         _number("solver_seconds", "time that the solver may take for the choice over the whole graph"),
+        _number("configurations", "ways to compute a part of the graph that compete, at most"),
+        _number("further_kernels", "kernels that one of them may have more than the fusion rules make there"),
     ),
     "fuse": (
         Key("first", "word", "the form of the kernel that feeds", required=True, choices=_FORMS),
         Key("second", "word", "the form of what it feeds", required=True, choices=_FORMS),
         _number("recompute", "scalar operations that one saved access may cost"),
+        _number("recompute_most", "the same, for kernels that compete where kernels are chosen jointly with layouts"),
+        Key("optional", "word", "whether kernels made without the block compete there, too", choices=("yes", "no")),
         _number("scratch", "bytes of one row that are kept on chip"),
         _number("columns", "bytes of a right factor that are kept beside it; any number where absent"),
         Key(
@@ -187,7 +198,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     ),
 }
 
-SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "reduction")}
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "window", "reduction")}
 """What stands behind `for`, for blocks that need it."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {

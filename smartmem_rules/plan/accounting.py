@@ -34,8 +34,11 @@ def account(kernel: Kernel) -> None:
     for store in kernel.stores:
         total += elements * _extent(store.local) * operations(store.value)
     if kernel.contraction is not None:
-        rows = _extent((*kernel.contraction.batch, *kernel.contraction.m))
-        total += elements * 2 * _extent(kernel.contraction.k)
+        c = kernel.contraction
+        rows = _extent((*c.batch, *c.m))
+        # a kernel that finishes rows has all of their columns, which are none of its axes
+        columns = 1 if c.n in kernel.axes else largest(c.n.extent)
+        total += elements * columns * 2 * _extent(c.k)
         total += sum(rows * largest(part.n.extent) * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
         scores = kernel.contraction.scores
         if scores is not None:

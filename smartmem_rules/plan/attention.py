@@ -73,6 +73,27 @@ def score_values(scores: Group, rows: Group, reader: Group, tensor: str) -> Scor
         return None
     at = row_values(rows, reader)
     found: ScoreRows | None = None
+    reads = _reads_by_rows(rows, tensor)
+    if reads is None:
+        return None
+    for read in reads:
+        values = dict(zip(matched.space, backward.apply(read), strict=True))
+        place = values[matched.n]
+        local = next((v for v in place.variables if place == variable(v)), None)
+        if local is None or local in rows.space or local.extent != matched.n.extent:
+            return None
+        if any(values[v].variables - set(rows.space) for v in matched.space if v is not matched.n):
+            return None
+        row = {v: substitute(i, at) for v, i in values.items() if v is not matched.n}
+        if found is not None and found.values != row:
+            return None
+        found = ScoreRows(row, local, backward.apply)
+    return found
+
+
+def _reads_by_rows(rows: Group, tensor: str) -> list[tuple[Index, ...]] | None:
+    """The indices at which a reduction reads a tensor, in its own rows; None where it reads it in between."""
+    found = []
     for user in rows.members:
         if user.tensor not in rows.coordinates:  # recomputed inside the rows that read it
             if tensor in tensors_read(user.equation.body):
@@ -80,20 +101,8 @@ def score_values(scores: Group, rows: Group, reader: Group, tensor: str) -> Scor
             continue
         own = dict(zip(user.equation.variables, rows.coordinates[user.tensor], strict=True))
         for read in walk(user.equation.body):
-            if not isinstance(read, Read) or read.tensor != tensor:
-                continue
-            space = backward.apply(tuple(substitute(i, own) for i in read.indices))
-            values = dict(zip(matched.space, space, strict=True))
-            place = values[matched.n]
-            local = next((v for v in place.variables if place == variable(v)), None)
-            if local is None or local in rows.space or local.extent != matched.n.extent:
-                return None
-            if any(values[v].variables - set(rows.space) for v in matched.space if v is not matched.n):
-                return None
-            row = {v: substitute(i, at) for v, i in values.items() if v is not matched.n}
-            if found is not None and found.values != row:
-                return None
-            found = ScoreRows(row, local, backward.apply)
+            if isinstance(read, Read) and read.tensor == tensor:
+                found.append(tuple(substitute(i, own) for i in read.indices))
     return found
 
 
@@ -128,27 +137,21 @@ def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] |
     assert matched is not None
     coordinates = source.coordinates[tensor]
     values: dict[Var, Index] = {}
-    for user in rows.members:
-        if user.tensor not in rows.coordinates:  # recomputed inside the rows that read it
-            if tensor in tensors_read(user.equation.body):
-                return None
-            continue
-        own = dict(zip(user.equation.variables, rows.coordinates[user.tensor], strict=True))
-        for read in walk(user.equation.body):
-            if not isinstance(read, Read) or read.tensor != tensor:
-                continue
-            for index, place in zip(read.indices, coordinates, strict=True):
-                here = substitute(index, own)
-                if matched.n in place.variables:
-                    if place != variable(matched.n) or not _whole_axis(here, matched.n.extent, set(rows.space)):
-                        return None
-                elif here.is_constant:
-                    if not place.is_constant:
-                        return None
-                else:
-                    row = next(iter(here.variables))
-                    if here != variable(row) or row not in rows.space or values.setdefault(row, place) != place:
-                        return None
+    reads = _reads_by_rows(rows, tensor)
+    if reads is None:
+        return None
+    for read in reads:
+        for here, place in zip(read, coordinates, strict=True):
+            if matched.n in place.variables:
+                if place != variable(matched.n) or not _whole_axis(here, matched.n.extent, set(rows.space)):
+                    return None
+            elif here.is_constant:
+                if not place.is_constant:
+                    return None
+            else:
+                row = next(iter(here.variables))
+                if here != variable(row) or row not in rows.space or values.setdefault(row, place) != place:
+                    return None
     made = math.prod(v.extent for v in (*matched.batch, *matched.m))
     complete = set(values) == set(rows.space) and made == math.prod(v.extent for v in rows.space)
     return values if complete else None

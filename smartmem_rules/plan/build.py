@@ -14,29 +14,29 @@ from smartmem_rules.emit.kernel import Target
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
-from smartmem_rules.plan.beside import side_by_side
-from smartmem_rules.plan.chains import chain
-from smartmem_rules.plan.fusion import fuse
+from smartmem_rules.plan.alternatives import Limits
+from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, element_schedules
 from smartmem_rules.plan.in_place import written_in_place
+from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kept_rows import keep_rows
 from smartmem_rules.plan.kept_steps import keep_steps
+from smartmem_rules.plan.kernel_times import KernelTimes
+from smartmem_rules.plan.launches import Fusion, copied, launches, same, settle
 from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
-from smartmem_rules.plan.layout_space import Where
+from smartmem_rules.plan.layout_space import LayoutSpace, Where
 from smartmem_rules.plan.layout_uses import RegisterBlock
-from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major
+from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.packing import holds, pack
-from smartmem_rules.plan.pieces import write_pieces
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
-from smartmem_rules.plan.realise import realise
 from smartmem_rules.plan.roofs import Roofs
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules, too_large
+from smartmem_rules.plan.schedule import Scheduler, candidates
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
-from smartmem_rules.plan.wavefront import wavefront
+from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.primitives import device_dtype
+from smartmem_rules.tensor.primitives import device_dtype, storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 LAYOUT = "reduction_contiguous"
@@ -106,10 +106,11 @@ class Planning:
     kernels: tuple[Kernel, ...]
     tensors: Mapping[str, Stored]
     schedules: tuple[ContractionSchedule, ...]
-    elementwise: Mapping[str, ContractionSchedule]
+    elementwise: Mapping[str, ElementSchedule]
     limits: ImageLimits | None
     target: Target
     layouts: LayoutChoice | None
+    joint: JointChoice | None
     in_place: bool
     wide: Collection[str] = ()
 
@@ -119,6 +120,7 @@ class Planning:
         return Scheduler(
             self.schedules, self.program.constants, tensors, self.dtype, self.limits,
             profile.local_memory, profile.machine.units, choices, self.elementwise, profile.roofs, self.wide,
+            self.target.width,
         )  # fmt: skip
 
 
@@ -154,33 +156,47 @@ def prepare(
     schedules = tuple(s for s in schedules if s.transform is None or dtype == "float32")
     policy = policy.within({s.template for s in schedules})
     program = flatten(graph, policy.reads_through_views)
-    kernels = _fused(program, policy, schedules, profile)
-    if policy.reads_through_views:
-        kernels = write_pieces(kernels, program.types, program.outputs)
-    kernels = _chained(kernels, program, policy, schedules, profile.machine)
-    kernels = _in_waves(kernels, program, policy, schedules, profile)
-    kernels = _beside(kernels, policy, profile)
-    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
-    tensors = _stored(leaves, program, dtype, wide)
-    costs = LayoutCosts.of(base.layouts[LAYOUT])
+    exact = layout == "exact"
+    fusion = Fusion(program, policy, schedules, profile.local_memory)
+    own = fusion.kernels()
     # weights that a recurrence reads at every step: the elements that it sums up lie side by side as they come
-    fixed = [*program.outputs, *(t for k in leaves if k.form == "scan" for t in (*k.writes, *k.reads))]
-    launched = {leaf.name for kernel in kernels for leaf in kernel.leaves if kernel.steps}
+    fixed = [*program.outputs, *(t for k in own if k.form == "scan" for t in (*k.writes, *k.reads))]
     where = Where(
-        costs,
+        LayoutCosts.of(base.layouts[LAYOUT]),
         profile.memory,
         kinds,
         fixed,
         program.constants,
         _register_block(schedules, profile.memory.wave if "image" in kinds else 0),
-        launched,
+        (),
     )
-    layouts = None
-    if policy.chooses_layouts:
-        layouts = choose_layouts(leaves, tensors, program.constants, where, layout == "exact")
+    joint = None
+    if policy.chooses_kernels and policy.chooses_layouts and exact:
+        pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
+        stored = _stored(pool.kernels, program, dtype, wide)
+        times = _times(stored, schedules, profile, dtype, wide)
+        joint = choose_kernels(pool, stored, where, {n: times.of(k) for n, k in enumerate(pool.kernels)})
+        kernels, joint = settle(joint, own, fusion, profile.kind, profile.machine, times)
+        own = list(joint.kernels)
+    else:
+        kernels = launches(own, fusion, profile.kind, profile.machine)
+    layouts, answer = None, None
+    if joint is not None and same(kernels, own):
+        # the layouts were chosen for these very kernels
+        answer = joint.answer
+        tensors = dict(answer.problem.space.tensors)
+    else:
+        leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
+        tensors = _stored(leaves, program, dtype, wide)
+        where = replace(where, launched={leaf.name for k in kernels for leaf in k.leaves if k.steps})
+        space = LayoutSpace(leaves, tensors, where)
+        if policy.chooses_layouts:
+            answer = solve_layouts(space, exact)
+    if answer is not None:
+        layouts = choose_layouts(answer, tensors, program.constants, exact)
         kernels = _with_copiers(kernels, layouts)
     else:
-        lay_out_row_major(leaves, tensors, program.constants, where)
+        lay_out_row_major(space, tensors, program.constants)
     limits = profile.memory.limits if memory == "image" else None
     width = 4 if memory == "image" else profile.vector_width
     target = Target(
@@ -189,7 +205,7 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        policy.writes_in_place, frozenset(wide),
+        joint, policy.writes_in_place, frozenset(wide),
     )  # fmt: skip
 
 
@@ -231,7 +247,7 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
     """
     tensors = dict(planning.tensors)
-    kernels = [_copied(kernel) for kernel in planning.kernels]
+    kernels = [copied(kernel) for kernel in planning.kernels]
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
     leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
@@ -265,6 +281,8 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
     )  # fmt: skip
     layouts = planning.layouts
     plan.statistics["layouts"] = {"status": "skipped", "gap": 0.0} if layouts is None else layouts.data()
+    if planning.joint is not None:
+        plan.statistics["layouts"]["joint"] = planning.joint.data()
     plan.statistics["tensor_layouts"] = {} if layouts is None else dict(layouts.described)
     plan.statistics["intermediate_bytes"] = memory.memory.data()
     return plan
@@ -297,11 +315,6 @@ def _note_in_place(kernel: Kernel, in_place: Mapping[str, str]) -> None:
         one.in_place = found
 
 
-def _copied(kernel: Kernel) -> Kernel:
-    """A kernel that may be sized without the planning seeing it."""
-    return replace(kernel, schedule=dict(kernel.schedule), steps=tuple(_copied(step) for step in kernel.steps))
-
-
 @dataclass(frozen=True)
 class Variant:
     """One kernel with certain sizes.
@@ -319,10 +332,10 @@ class Variant:
 def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
     """A kernel of the planning with the sizes of a choice, or with the cost model's."""
     tensors = dict(planning.tensors)
-    own = _copied(kernel)
+    own = copied(kernel)
     planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule_launch(own)
     if own.steps:
-        others = [_copied(other) for other in planning.kernels if other is not kernel]
+        others = [copied(other) for other in planning.kernels if other is not kernel]
         keep_rows([own, *others], tensors, planning.program.outputs)
         own.note_borders()
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
@@ -345,59 +358,22 @@ def build(
     return finish(prepare(graph, base, profile, level, dtype, memory, layout, wide), choices)
 
 
-def _fused(
-    program: Program, policy: Policy, schedules: tuple[ContractionSchedule, ...], profile: Profile
-) -> list[Kernel]:
-    """The kernels of a program; what would not fit on chip together is left apart."""
-    apart: set[str] = set()
-    while True:
-        kernels = realise(program, fuse(program, policy, apart))
-        kernels = [k for k in kernels if not _is_empty(k, program)]
-        large = too_large(kernels, schedules, profile.local_memory) - apart
-        if not large:
-            return kernels
-        apart |= large
-
-
-def _chained(
-    kernels: list[Kernel],
-    program: Program,
-    policy: Policy,
-    schedules: tuple[ContractionSchedule, ...],
-    machine: Machine,
-) -> list[Kernel]:
-    """Kernels joined over the rows or batches that they share, where a template gives rows to work-items."""
-    rules = (policy.rule("rows", "rows"), policy.rule("batch", "batch"))
-    if rules == (None, None) or not any(s.template == "panel" for s in schedules):
-        return kernels
-    return chain(kernels, program.types, program.constants, rules, schedules, machine)
-
-
-def _in_waves(
-    kernels: list[Kernel],
-    program: Program,
-    policy: Policy,
+def _times(
+    tensors: Mapping[str, Stored],
     schedules: tuple[ContractionSchedule, ...],
     profile: Profile,
-) -> list[Kernel]:
-    """Stacks of recurrences layer above layer, where a work-item computes a recurrence by itself."""
-    panel = next((s for s in schedules if s.template == "panel"), None)
-    if policy.rule("contraction", "scan") is None or panel is None or profile.kind != "cpu":
-        return kernels
-    return wavefront(kernels, program.constants, panel, profile.machine)
+    dtype: str,
+    wide: Collection[str],
+) -> KernelTimes:
+    """The model of how long kernels take."""
+    constants = {name for name, stored in tensors.items() if stored.role == "constant"}
+    roofs = profile.roofs
+    texture = None if roofs is None else TextureTiles(roofs, dtype, constants, frozenset(wide))
+    element = storage_dtype(dtype).itemsize
+    return KernelTimes(schedules, profile.machine, profile.local_memory, constants, tensors, texture, element)
 
 
-def _beside(kernels: list[Kernel], policy: Policy, profile: Profile) -> list[Kernel]:
-    """Small kernels that do not need each other, side by side; the templates for CPUs have work-groups of one."""
-    rule = policy.rule("any", "any")
-    return kernels if rule is None or profile.kind != "cpu" else side_by_side(kernels, rule, profile.machine)
-
-
-def _is_empty(kernel: Kernel, program: Program) -> bool:
-    return all(program.types[t].elements == 0 for t in kernel.writes)
-
-
-def _stored(kernels: list[Kernel], program: Program, dtype: str, wide: Collection[str]) -> dict[str, Stored]:
+def _stored(kernels: Sequence[Kernel], program: Program, dtype: str, wide: Collection[str]) -> dict[str, Stored]:
     tensors: dict[str, Stored] = {}
     written = {t for k in kernels for t in k.writes}
     names = dict.fromkeys([*program.inputs, *(t for k in kernels for t in (*k.reads, *k.writes)), *program.outputs])

@@ -23,26 +23,60 @@ STAGED = "panel"
 
 
 @dataclass
+class Decisions:
+    """Which rules decided something, by name: what plans that compete with this one would leave out or do more of.
+
+    Attributes:
+        applied: rules by which a kernel took in another.
+        repeating: rules by which something is computed more than once.
+        refused: rules whose limit of repeated operations alone stood against taking something in.
+        contested: whether several kernels of one form could have taken in the same definition.
+    """
+
+    applied: set[str] = field(default_factory=set)
+    repeating: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    contested: bool = False
+
+
+@dataclass
+class Growth:
+    """What several fusions of a program share, whose policies differ in what is taken in after the groups have grown.
+
+    Attributes:
+        groups: definitions that joined the groups that compute what they read; not to be changed.
+        rows: for reductions, by the definitions that they compute, bytes and operations of a row (`_rows_of`).
+    """
+
+    groups: list[Group]
+    rows: dict[object, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass
 class Fused:
     """The kernels-to-be in an order that can be executed.
 
     Attributes:
         inlined: tensors that are recomputed inside their readers.
         stored: tensors that lie in memory between kernels.
+        decisions: where the policy could have decided otherwise.
     """
 
     groups: list[Group]
     inlined: dict[str, Equation] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
+    decisions: Decisions = field(default_factory=Decisions)
+    growth: Growth | None = None
 
 
-def fuse(program: Program, policy: Policy, apart: Collection[str] = ()) -> Fused:
+def fuse(program: Program, policy: Policy, apart: Collection[str] = (), growth: Growth | None = None) -> Fused:
     """Partition the program's definitions into groups as the policy allows.
 
     Args:
         apart: tensors whose contractions read their rows from memory.
+        growth: of a fusion by a policy that lets the same definitions join.
     """
-    return _Fusion(program, policy, apart).run()
+    return _Fusion(program, policy, apart).run(growth)
 
 
 class _Fusion:
@@ -58,6 +92,8 @@ class _Fusion:
         self.users = program.users()
         self.place = {d.tensor: i for i, d in enumerate(program.definitions)}
         self.spans: dict[Group, tuple[int, int, int]] = {}
+        self.decisions = Decisions()
+        self.rows: dict[object, tuple[int, int]] = {}
         self.indexing = {
             name
             for d in program.definitions
@@ -66,16 +102,23 @@ class _Fusion:
             for name in index.gathered
         }
 
-    def run(self) -> Fused:
-        for definition in self.program.definitions:
-            self._place(definition)
+    def run(self, growth: Growth | None) -> Fused:
+        if growth is None:
+            for definition in self.program.definitions:
+                self._place(definition)
+            growth = Growth([group.copy() for group in self.groups])
+        else:
+            self.groups = [group.copy() for group in growth.groups]
+            self.owner = {member.tensor: group for group in self.groups for member in group.members}
+        self.rows = growth.rows
         if self.policy.table is not None:
             self._inline_producers()
             self._merge_siblings()
             self._feed_contractions()
             self._finish_rows()
         groups = self._ordered()
-        return Fused(groups, self.inlined, {t for g in groups for t in self._outputs(g)})
+        stored = {t for g in groups for t in self._outputs(g)}
+        return Fused(groups, self.inlined, stored, self.decisions, growth)
 
     # --- growing groups over their consumers ---
 
@@ -100,8 +143,11 @@ class _Fusion:
             if self.policy.may(self.definition[tensor], definition, group.form):
                 found.setdefault(group)
         rank = {"contraction": 0, "window": 1, "reduction": 2, "pointwise": 3}
-        position = {group: place for place, group in enumerate(self.groups)}
-        return sorted(found, key=lambda g: (rank[g.form], -position[g]))
+        forms = [group.form for group in found]
+        self.decisions.contested |= len(set(forms)) < len(forms)
+        sign = 1 if self.policy.joins_earliest else -1
+        position = {group: sign * place for place, group in enumerate(self.groups)}
+        return sorted(found, key=lambda g: (rank[g.form], position[g]))
 
     def _place_scan(self, definition: Definition) -> None:
         """All scans of a node are one kernel: each step needs what the others hold one step before."""
@@ -195,7 +241,7 @@ class _Fusion:
         first = self.definition[tensor]
         elements = largest(first.equation.type.elements)
         readers = self._readers(tensor)
-        computed, allowance = 0, []
+        computed, rules = 0, []
         for reader in readers:
             rule = self.policy.rule(group.form, reader.form)
             uses = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
@@ -209,10 +255,16 @@ class _Fusion:
                 return
             read = max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
             computed += read * _times(reader, rule)
-            allowance.append(rule.recompute)
+            rules.append(rule)
         cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
-        if not readers or cost * max(0, computed - elements) > min(allowance) * elements:
+        repeated = cost * max(0, computed - elements)
+        if not readers or repeated > min(rule.recompute for rule in rules) * elements:
+            if readers and repeated <= min(rule.recompute_most for rule in rules) * elements:
+                self.decisions.refused.update(rule.name for rule in rules)
             return
+        self.decisions.applied.update(rule.name for rule in rules)
+        if repeated:
+            self.decisions.repeating.update(rule.name for rule in rules)
         for member in group.members:
             self.inlined[member.tensor] = member.equation
             # a member may have come here by being inlined itself
@@ -235,7 +287,8 @@ class _Fusion:
     # --- contractions of one left factor, side by side ---
 
     def _merge_siblings(self) -> None:
-        if self.policy.rule("contraction", "contraction") is None:
+        rule = self.policy.rule("contraction", "contraction")
+        if rule is None:
             return
         first: dict[object, list[Group]] = {}
         for group in list(self.groups):
@@ -245,6 +298,7 @@ class _Fusion:
                 if not self._depends(group, other) and not self._depends(other, group):
                     other.siblings.append(group)
                     self._absorb(other, group)
+                    self.decisions.applied.add(rule.name)
                     break
             else:
                 first[left_key(group)].append(group)
@@ -269,9 +323,13 @@ class _Fusion:
                 continue
             if any(t in self.apart for t in reader.tensors):
                 continue
-            if rule.recompute and self._repeated(group) > rule.recompute:
+            repeated = self._rows_of(group)[1] if rule.recompute else 0
+            if repeated > rule.recompute:
+                if repeated <= rule.recompute_most:
+                    self.decisions.refused.add(rule.name)
                 continue
             if self._all_line_up(group, outputs[0], reader):
+                self.decisions.applied.add(rule.name)
                 reader.feeding.append(group)
                 self._absorb(reader, group)
                 self._feed_scores(group, reader)
@@ -295,17 +353,19 @@ class _Fusion:
         """What a reduction keeps of a row: the whole row where it is staged, else the arrays that it needs twice."""
         if rule.template == STAGED:
             return 4 * max((largest(v.extent) for own in group.locals.values() for v in own), default=1)
-        rows = Rows(self.program, self.inlined, group, {}, {})
-        return sum(4 * array_size(stage.axes) for stage in rows.stages() if stage.axes)
+        return self._rows_of(group)[0]
 
-    def _repeated(self, group: Group) -> int:
-        """Scalar operations for one element of a reduction's rows, which every tile of columns repeats."""
-        rows = Rows(self.program, self.inlined, group, {}, {})
-        total = 0
-        for stage in rows.stages():
-            sums = [operations(n.body) for n in walk(stage.body) if isinstance(n, Reduce)]
-            total += operations(stage.body) if stage.axes else max(sums, default=0)
-        return total
+    def _rows_of(self, group: Group) -> tuple[int, int]:
+        """Bytes of a row's arrays, and scalar operations for one element of it, which every tile of columns repeats."""
+        key = tuple((m.tensor, m.tensor in self.inlined) for m in group.members)
+        if key not in self.rows:
+            size, total = 0, 0
+            for stage in Rows(self.program, self.inlined, group, {}, {}).stages():
+                sums = [operations(n.body) for n in walk(stage.body) if isinstance(n, Reduce)]
+                total += operations(stage.body) if stage.axes else max(sums, default=0)
+                size += 4 * array_size(stage.axes) if stage.axes else 0
+            self.rows[key] = size, total
+        return self.rows[key]
 
     def _feed_scores(self, rows: Group, reader: Group) -> None:
         """Let the contraction that makes the rows (the scores of an attention) join its reader."""
@@ -327,6 +387,7 @@ class _Fusion:
                 continue
             if scores_line_up(scores, rows, reader, tensor, rule):
                 reader.scores = scores
+                self.decisions.applied.add(rule.name)
                 self._absorb(reader, scores)
                 return
 
@@ -352,6 +413,7 @@ class _Fusion:
                     continue
                 if self._is_constant(source) and source_values(source, rows, tensor) is not None:
                     rows.source = source
+                    self.decisions.applied.add(rule.name)
                     self._absorb(rows, source)
                     break
 

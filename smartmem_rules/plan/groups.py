@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartmem_rules.plan.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.program import Definition
@@ -50,6 +50,12 @@ class Group:
     scores: Group | None = None
     siblings: list[Group] = field(default_factory=list)
     source: Group | None = None
+
+    def copy(self) -> Group:
+        """The same group, to grow by itself; nothing feeds it yet."""
+        own = replace(self, members=[*self.members], coordinates={**self.coordinates}, locals={**self.locals})
+        own.feeding, own.siblings = [*self.feeding], [*self.siblings]
+        return own
 
     @property
     def parts(self) -> list[Group]:

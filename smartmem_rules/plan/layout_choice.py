@@ -41,9 +41,7 @@ class LayoutProblem:
 
     def __init__(self, space: LayoutSpace, copies: bool) -> None:
         self.space = space
-        self.touches: dict[Node, list[Touch]] = {node: [] for node in space.places}
-        for touch in space.touches:
-            self.touches[touch.node].append(touch)
+        self.touches = space.touches_of
         self._copying: dict[Node, Array] = {}
         self.states = {node: self._states(node, copies) for node in space.places}
         self.handicaps = {node: self._handicap(node) for node in space.places}

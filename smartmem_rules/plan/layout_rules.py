@@ -19,6 +19,8 @@ class LayoutCosts:
         copy_gain: how often a kernel that only copies has to save what it costs.
         sweeps: passes of the search that gives the solver its start.
         solver_seconds: time of the solver.
+        configurations: at most as many ways to compute a part of the graph compete.
+        further_kernels: how many kernels one of them may have more than the fusion rules make.
     """
 
     scattered_read: float
@@ -30,6 +32,8 @@ class LayoutCosts:
     copy_gain: float
     sweeps: int
     solver_seconds: float
+    configurations: int
+    further_kernels: int
 
     @staticmethod
     def of(block: Block) -> LayoutCosts:
@@ -44,6 +48,8 @@ class LayoutCosts:
             entries.get("copy_gain", 1.0),
             int(entries["sweeps"]),
             entries.get("solver_seconds", 10.0),
+            int(entries.get("configurations", 1)),
+            int(entries.get("further_kernels", 0)),
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +12,18 @@ from smartmem_rules.plan.layout_candidates import candidates
 from smartmem_rules.plan.layout_costs import AccessCosts
 from smartmem_rules.plan.layout_problem import Array
 from smartmem_rules.plan.layout_rules import DeviceMemory, LayoutCosts
-from smartmem_rules.plan.layout_uses import Lead, RegisterBlock, Use, is_led, lead_of, reduction_axes, store_lane, uses
-from smartmem_rules.plan.model import Kernel, Layout, Stored, row_major
+from smartmem_rules.plan.layout_uses import (
+    Lead,
+    RegisterBlock,
+    Use,
+    is_led,
+    lead_of,
+    reduction_axes,
+    store_lane,
+    uses,
+    writable_lane,
+)
+from smartmem_rules.plan.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.tensor.expr import tensors_read
 
 Node = tuple[str, str]
@@ -75,10 +86,51 @@ class LayoutSpace:
         self.wave = where.memory.wave if "image" in where.kinds else 0
         self.where = where
         self.costs = AccessCosts(where.costs, where.memory)
-        self.writers = {s.tensor: (k, s) for k in kernels for s in k.stores}
+        self.writers: dict[str, list[tuple[Kernel, Store]]] = {}
+        for kernel in kernels:
+            for store in kernel.stores:
+                self.writers.setdefault(store.tensor, []).append((kernel, store))
         self.tensors = tensors
         self.places = self._places()
         self.touches = [touch for kernel in kernels for touch in self._touches(kernel)]
+        self.touches_of: dict[Node, list[Touch]] = {node: [] for node in self.places}
+        for touch in self.touches:
+            self.touches_of[touch.node].append(touch)
+
+    def restricted(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored]) -> LayoutSpace:
+        """What there is to choose if only some of the kernels run; these touch all of the tensors given."""
+        found = copy(self)
+        names = {kernel.name for kernel in kernels}
+        found.kernels, found.tensors = kernels, tensors
+        found.writers = {t: [w for w in own if w[0].name in names] for t, own in self.writers.items()}
+        kept = {node: self._writable(node, names) for node in self.places if node[0] in tensors}
+        kept = {node: numbers for node, numbers in kept.items() if not node[1] or node[1] in names}
+        found.places = {}
+        for node, numbers in kept.items():
+            place = self.places[node]
+            layouts = [place.layouts[n] for n in numbers]
+            alone = sum(number < place.alone for number in numbers)
+            found.places[node] = replace(place, stored=tensors[node[0]], layouts=layouts, alone=alone)
+        found.touches = [self._cut(touch, kept) for touch in self.touches if touch.kernel.name in names]
+        found.touches_of = {node: [] for node in found.places}
+        for touch in found.touches:
+            found.touches_of[touch.node].append(touch)
+        return found
+
+    def _writable(self, node: Node, names: Collection[str]) -> list[int]:
+        """The candidates that each of the kernels that writes the tensor can write."""
+        place = self.places[node]
+        tables = [t.writes for t in self.touches_of[node] if t.kernel.name in names and t.writes is not None]
+        able = [{n for n in range(table.shape[1]) if np.isfinite(table[:, n]).any()} for table in tables]
+        return [n for n in range(len(place.layouts)) if n >= place.alone or all(n in one for one in able)]
+
+    @staticmethod
+    def _cut(touch: Touch, kept: Mapping[Node, list[int]]) -> Touch:
+        """The costs of a touch by the candidates that are left."""
+        rows = [0] if touch.leader is None else kept[touch.leader]
+        where = np.ix_(rows, kept[touch.node])
+        tables = (None if table is None else table[where] for table in (touch.reads, touch.writes))
+        return Touch(touch.kernel, touch.node, touch.leader, *tables)
 
     def node(self, tensor: str, kernel: Kernel) -> Node:
         """What is chosen for a tensor that a kernel touches."""
@@ -108,8 +160,12 @@ class LayoutSpace:
             return Place(stored, [row], [], 1)
         reduced = list(dict.fromkeys(a for k in readers for a in reduction_axes(k, stored.name)))
         fixed = stays_row_major(stored, where.fixed)
-        writer = None if fixed else self.writers.get(stored.name)
-        layouts = candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
+        writers: Sequence[tuple[Kernel, Store] | None] = [] if fixed else self.writers.get(stored.name, [])
+        by_writer = [
+            candidates(stored, writer, reduced, where.kinds, where.costs, where.memory.limits)
+            for writer in writers or [None]
+        ]
+        layouts = list(dict.fromkeys(layout for own in by_writer for layout in own))
         if fixed:
             layouts = [row, *(layout for layout in layouts if layout != row)]
         return Place(stored, layouts, reduced, 1 if fixed else len(layouts))
@@ -143,8 +199,9 @@ class LayoutSpace:
         for node, own in by_node.items():
             reads = self._table([u for u in own if not u.writes], node, leads)
             writes = self._table([u for u in own if u.writes], node, leads)
-            if writes is not None and leader is not None:
-                writes = writes + self._clashes(kernel, node, leads)
+            if writes is not None:
+                writes = writes + self._unwritable(kernel, node)
+                writes = writes if leader is None else writes + self._clashes(kernel, node, leads)
             found.append(Touch(kernel, node, leader, reads, writes))
         return found
 
@@ -154,6 +211,12 @@ class LayoutSpace:
         stored, layouts = self.places[node].stored, self.places[node].layouts
         rows = {lead: [sum(self.costs.of(u, stored, one, lead) for u in own) for one in layouts] for lead in {*leads}}
         return np.array([rows[lead] for lead in leads])
+
+    def _unwritable(self, kernel: Kernel, node: Node) -> Array:
+        """Infinite where the kernel fills no texels: row-major tensors may have such layouts as second ones."""
+        store = next(s for s in kernel.stores if s.tensor == node[0])
+        lanes = [layout.order[-1] if layout.memory == "image" else -1 for layout in self.places[node].layouts]
+        return np.array([np.inf if a >= 0 and not writable_lane(kernel, store, a) else 0.0 for a in lanes])
 
     def _clashes(self, kernel: Kernel, node: Node, leads: list[Lead]) -> Array:
         """Infinite where texels would lie along another axis than the kernel's lanes."""

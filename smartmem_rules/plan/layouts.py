@@ -15,7 +15,8 @@ import numpy as np
 
 from smartmem_rules.plan.layout_choice import LayoutProblem
 from smartmem_rules.plan.layout_copies import copy_kernel, rename_tensors, write_copy
-from smartmem_rules.plan.layout_space import LayoutSpace, Where
+from smartmem_rules.plan.layout_problem import Chosen, Solution
+from smartmem_rules.plan.layout_space import LayoutSpace
 from smartmem_rules.plan.model import Kernel, Layout, Stored
 from smartmem_rules.plan.packing import pack
 
@@ -66,12 +67,49 @@ class LayoutChoice:
         }
 
 
+@dataclass(frozen=True)
+class LayoutAnswer:
+    """The layouts of certain kernels' tensors, before they are given to them.
+
+    Attributes:
+        local: the choice edge by edge.
+        solution: the choice for all tensors together.
+    """
+
+    problem: LayoutProblem
+    local: Chosen
+    solution: Solution
+    seconds: float
+
+    @property
+    def time(self) -> float:
+        """Nanoseconds of all uses in the choice for all tensors together."""
+        return self.problem.time(self.solution.chosen)
+
+    @property
+    def bound(self) -> float:
+        """Nanoseconds below which no choice is."""
+        if self.solution.optimal:
+            return self.time
+        return max(0.0, min(self.time, self.solution.bound - self.problem.weight(self.solution.chosen)))
+
+
+def solve_layouts(space: LayoutSpace, exact: bool = True) -> LayoutAnswer:
+    """The cheapest layouts for all tensors of a space together, and those chosen edge by edge.
+
+    Args:
+        exact: whether the former will be taken: then tensors may have second layouts.
+    """
+    begin = time.perf_counter()
+    costs = space.where.costs
+    problem = LayoutProblem(space, copies=exact and costs.copies > 0)
+    local = problem.numbers(space.by_edge(follow=True))
+    solution = problem.pairs.solve(problem.pairs.improved(local, costs.sweeps), costs.solver_seconds)
+    return LayoutAnswer(problem, local, solution, time.perf_counter() - begin)
+
+
 def choose_layouts(
-    kernels: Sequence[Kernel],
-    tensors: dict[str, Stored],
-    constants: Mapping[str, np.ndarray],
-    where: Where,
-    exact: bool = True,
+    answer: LayoutAnswer, tensors: dict[str, Stored], constants: Mapping[str, np.ndarray], exact: bool = True
 ) -> LayoutChoice:
     """Set the layout of every tensor, and say how well they were chosen.
 
@@ -82,16 +120,9 @@ def choose_layouts(
         exact: choose for all tensors together; otherwise edge by edge, the paper's heuristic.
     """
     begin = time.perf_counter()
-    space = LayoutSpace(kernels, tensors, where)
-    problem = LayoutProblem(space, copies=exact and where.costs.copies > 0)
-    local = problem.numbers(space.by_edge(follow=True))
-    start = problem.pairs.improved(local, where.costs.sweeps)
-    solution = problem.pairs.solve(start, where.costs.solver_seconds)
-    chosen = solution.chosen if exact else local
-    proved = "optimal" if solution.optimal else "feasible"
-    cost = problem.time(chosen)
-    best = problem.time(solution.chosen)
-    bound = best if solution.optimal else max(0.0, min(best, solution.bound - problem.weight(solution.chosen)))
+    problem, space = answer.problem, answer.problem.space
+    chosen = answer.solution.chosen if exact else answer.local
+    proved = "optimal" if answer.solution.optimal else "feasible"
     described = problem.described(chosen)
     copies = problem.copies(chosen)
     copiers = []
@@ -100,21 +131,19 @@ def choose_layouts(
         if copy.apart:
             copiers.append((made, copy.readers[0].name))
         else:
-            write_copy(space.writers[copy.node[0]][0], copy.node[0], made.writes[0])
+            write_copy(space.writers[copy.node[0]][0][0], copy.node[0], made.writes[0])
     layouts = {node: space.places[node].layouts[states[chosen[node]][0]] for node, states in problem.states.items()}
     _lay_out(space, layouts, tensors, constants)
     free = {name: layout for (name, _), layout in layouts.items() if space.places[name, _].alone > 1}
     return LayoutChoice(
-        proved if exact else "local", cost / 1000, bound / 1000, problem.time(local) / 1000,
-        time.perf_counter() - begin, free, len(copies), tuple(copiers), described,
+        proved if exact else "local", problem.time(chosen) / 1000, answer.bound / 1000,
+        problem.time(answer.local) / 1000, answer.seconds + time.perf_counter() - begin, free, len(copies),
+        tuple(copiers), described,
     )  # fmt: skip
 
 
-def lay_out_row_major(
-    kernels: Sequence[Kernel], tensors: dict[str, Stored], constants: Mapping[str, np.ndarray], where: Where
-) -> None:
+def lay_out_row_major(space: LayoutSpace, tensors: dict[str, Stored], constants: Mapping[str, np.ndarray]) -> None:
     """Set the layout of every tensor to row-major, or to what is nearest to it that its kernel can write."""
-    space = LayoutSpace(kernels, tensors, where)
     chosen = space.by_edge(follow=False)
     _lay_out(space, {node: space.places[node].layouts[number] for node, number in chosen.items()}, tensors, constants)
 

@@ -27,6 +27,8 @@ class FusionRule:
         launches: the time of a small kernel on one unit of the device, in launches.
         width: columns of a contraction for which what is fed is computed once.
         keeps: whether what is fed may be stored too, for others that read it later.
+        optional: whether kernels made without the rule compete with those made by it (`plan.alternatives`).
+        recompute_most: the limit in the place of `recompute` for kernels that compete.
     """
 
     name: str
@@ -40,11 +42,18 @@ class FusionRule:
     launches: int
     width: int
     keeps: bool
+    optional: bool
+    recompute_most: int
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The fusion knowledge of one level."""
+    """The fusion knowledge of one level.
+
+    Attributes:
+        chooses_kernels: whether fusion is chosen together with the layouts, among what the rules allow.
+        joins_earliest: of several kernels that could take in a definition, the first does, not the last.
+    """
 
     level: str
     table: Table | None
@@ -54,6 +63,8 @@ class Policy:
     tuned: bool
     prefers_device_memory: bool
     writes_in_place: bool
+    chooses_kernels: bool = False
+    joins_earliest: bool = False
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""
@@ -114,6 +125,7 @@ def policy_of(level: Block, tables: Mapping[str, Table], fuse: Mapping[str, Bloc
         entries.get("schedules", ("default",))[0] == "tuned",
         entries.get("memory", ("buffer",))[0] == "preferred",
         entries.get("intermediates", ("shared",))[0] == "in_place",
+        entries.get("kernels", ("rules",))[0] == "joint",
     )
 
 
@@ -132,6 +144,8 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("launches", (0,))[0]),
             int(entries.get("width", (ANY,))[0]),
             entries.get("keeps", ("no",))[0] in ("yes", True),
+            entries.get("optional", ("no",))[0] in ("yes", True),
+            int(entries.get("recompute_most", entries.get("recompute", (0,)))[0]),
         )
     except KeyError as missing:
         raise PlanError(f"fuse {block.name} lacks the entry {missing} ({block.span})") from missing

@@ -33,14 +33,16 @@ from smartmem_rules.tensor.substitution import substitute
 
 def realise(program: Program, fused: Fused) -> list[Kernel]:
     """One kernel for each group, in the order of execution."""
-    kernels = []
-    for number, group in enumerate(fused.groups):
-        kernel = _realise_group(program, fused, group)
-        kernel.name = f"k{number}_{group.form}"
-        kernel.origin = _origin(group)
-        account(kernel)
-        kernels.append(kernel)
-    return kernels
+    return [realise_group(program, fused, group, f"k{n}_{group.form}") for n, group in enumerate(fused.groups)]
+
+
+def realise_group(program: Program, fused: Fused, group: Group, name: str) -> Kernel:
+    """The kernel of one group."""
+    kernel = _realise_group(program, fused, group)
+    kernel.name = name
+    kernel.origin = _origin(group)
+    account(kernel)
+    return kernel
 
 
 def _realise_group(program: Program, fused: Fused, group: Group) -> Kernel:

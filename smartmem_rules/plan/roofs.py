@@ -47,8 +47,12 @@ class Roofs:
             int(one["unit_memory"]),
         )  # fmt: skip
 
-    def group(self, tile: GroupTile, demand: Demand) -> float:
-        """Nanoseconds of a contraction whose work-groups share tiles in local memory."""
+    def group(self, tile: GroupTile, demand: Demand, counted: int = 0) -> float:
+        """Nanoseconds of a contraction whose work-groups share tiles in local memory.
+
+        Args:
+            counted: bytes whose reading is counted elsewhere.
+        """
         left, right = tile.element_bytes
         groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
         depth = -(-demand.k // tile.step) * tile.step
@@ -65,6 +69,7 @@ class Roofs:
         read = groups * (depth + inner) * (tile.rows * demand.taps + tile.columns) * demand.element
         if demand.row_bytes and not demand.inner:
             read += groups * tile.rows * depth * demand.element  # statistics of the rows
+        read = max(0, read - counted)
         # the last round of work-groups leaves units idle
         idle = math.ceil(groups / self.units) * self.units / groups
         # and so do work-groups that take the local memory of several

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting
@@ -29,7 +27,7 @@ class TextureTiles:
 
     roofs: Roofs
     storage: str
-    constants: Mapping[str, np.ndarray]
+    constants: Collection[str]
     wide: frozenset[str]
 
     def ranked(

@@ -11,21 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.plan.memory import stored_bytes
-from smartmem_rules.plan.model import Plan, Slot, Source, Stored
+from smartmem_rules.plan.model import Plan, Source, Stored
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
+from smartmem_rules.runtime.plan_memory import PlanMemory, RunError, device_bytes
 from smartmem_rules.tensor.extents import at
 from smartmem_rules.tensor.primitives import storage_dtype
-from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.types import TensorType
-
-
-class RunError(Exception):
-    """The device refused memory or a kernel; the message says which and what to do."""
 
 
 class BoundsError(RunError):
@@ -80,18 +75,12 @@ class Executor:
         self.input_types = input_types(plan)
         self._context = cl.Context([device.handle])
         self._queue = cl.CommandQueue(self._context, device.handle)
-        self._memory: dict[str, Any] = {}
-        self._written = {a.tensor for source in plan.sources for a in source.arguments if a.access == "write"}
         names = [kernel.name for kernel in plan.kernels]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(self._context, device, sources, names, progress)
         self.programs = programs.count
-        try:
-            self._allocate()
-        except (cl.MemoryError, MemoryError) as error:
-            raise RunError(
-                f"{device.name} has too little memory for this plan ({self.device_bytes / 2**20:.0f} MiB needed)"
-            ) from error
+        memory = PlanMemory(plan, device, self._context, self._queue)
+        self._memory, self._slots = memory.tensors, memory.slots
         self._launches = [
             self._launch(programs, kernel.name, source, debug)
             for kernel, source in zip(plan.kernels, sources, strict=True)
@@ -103,8 +92,7 @@ class Executor:
     @property
     def device_bytes(self) -> int:
         """The device memory that the plan needs."""
-        placed = sum(slot.bytes for slot in self.plan.slots)
-        return placed + sum(stored_bytes(t) for t in self.plan.tensors.values() if t.name not in self.plan.placement)
+        return device_bytes(self.plan)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """One inference.
@@ -230,110 +218,6 @@ class Executor:
         flags: Any = cl.map_flags.READ | cl.map_flags.WRITE
         array, _ = cl.enqueue_map_buffer(self._queue, buffer, flags, 0, shape, dtype)
         return np.asarray(array)
-
-    def _allocate(self) -> None:
-        slots = self._slots = [self._slot(slot) for slot in self.plan.slots]
-        parted = {place.slot for place in self.plan.placement.values() if place.offset}
-        for tensor in self.plan.tensors.values():
-            if tensor.name in self.plan.placement:
-                place = self.plan.placement[tensor.name]
-                memory = slots[place.slot]
-                if place.slot in parted:
-                    memory = self._part(memory, place.offset, tensor)
-                self._memory[tensor.name] = memory
-            elif (shared := self._shared(tensor)) is not None:
-                self._memory[tensor.name] = shared
-                continue
-            elif tensor.layout.memory == "image":
-                width, height = tensor.layout.image_size(tensor.type.shape)
-                self._memory[tensor.name] = self._image((largest(width), largest(height)), tensor.storage)
-            else:
-                self._memory[tensor.name] = self._buffer(stored_bytes(tensor))
-            if tensor.role == "constant":
-                self._fill(tensor)
-        self._queue.finish()
-
-    def _shared(self, tensor: Stored) -> Any:
-        """A constant of a mapped plan as the device's memory, where that is the host's; else None."""
-        import pyopencl as cl
-
-        if not self.device.host_memory or tensor.packed is None or tensor.layout.memory != "buffer":
-            return None
-        if tensor.name in self._written:
-            return None
-        reachable = tensor.packed.base
-        if not isinstance(reachable, np.ndarray) or reachable.nbytes < tensor.packed.nbytes + SLACK:
-            return None
-        if reachable.ctypes.data != tensor.packed.ctypes.data or tensor.packed.nbytes != stored_bytes(tensor):
-            return None
-        return cl.Buffer(self._context, cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR, hostbuf=reachable)
-
-    def _slot(self, slot: Slot) -> Any:
-        return self._image(slot.size, slot.storage) if slot.memory == "image" else self._buffer(slot.bytes)
-
-    def _part(self, memory: Any, offset: int, tensor: Stored) -> Any:
-        """An intermediate's part of a piece of memory."""
-        import pyopencl as cl
-
-        if offset % self.device.alignment:
-            raise RunError(
-                f"the tensor {tensor.name!r} lies {offset} bytes behind the beginning of a buffer, and "
-                f"{self.device.name} takes multiples of {self.device.alignment}; "
-                "optimize the model again on this device"
-            )
-        try:
-            # vector loads reach past the end
-            return memory.get_sub_region(offset, stored_bytes(tensor) + SLACK)
-        except cl.Error as error:
-            raise RunError(
-                f"{self.device.name} gives no part of a buffer to the tensor {tensor.name!r}: {error}"
-            ) from error
-
-    def _buffer(self, size: int) -> Any:
-        import pyopencl as cl
-
-        if size + SLACK > self.device.largest_allocation:
-            raise RunError(
-                f"{self.device.name} allocates at most {self.device.largest_allocation} bytes at once; "
-                f"a tensor needs {size}"
-            )
-        return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size + SLACK)
-
-    def _image(self, size: tuple[int, int], storage: str) -> Any:
-        import pyopencl as cl
-
-        if not self.device.images:
-            raise RunError(f"{self.device.name} has no images; optimize with memory `buffer`")
-        if size[0] > self.device.image_width or size[1] > self.device.image_height:
-            raise RunError(
-                f"an image of {size[0]} x {size[1]} texels is too large for {self.device.name} (at most "
-                f"{self.device.image_width} x {self.device.image_height}); optimize the model again on this device"
-            )
-        channel = cl.channel_type.HALF_FLOAT if storage == "float16" else cl.channel_type.FLOAT
-        return cl.create_image(
-            self._context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, channel), shape=size
-        )
-
-    def _fill(self, tensor: Stored) -> None:
-        import pyopencl as cl
-
-        if tensor.packed is None:
-            raise RunError(f"the plan holds no values for the constant {tensor.name!r}; optimize the model again")
-        host = np.ascontiguousarray(tensor.packed)
-        if host.dtype == np.bool_:
-            host = host.view(np.uint8)
-        if host.nbytes != stored_bytes(tensor):
-            raise RunError(
-                f"the constant {tensor.name!r} has {host.nbytes} bytes of values and {stored_bytes(tensor)} in memory"
-            )
-        if not host.nbytes:
-            return
-        target = self._memory[tensor.name]
-        if tensor.layout.memory == "image":
-            region = tensor.layout.image_size(tensor.type.shape)
-            cl.enqueue_copy(self._queue, target, host, origin=(0, 0), region=region, is_blocking=True)
-        else:
-            cl.enqueue_copy(self._queue, target, host, is_blocking=True)
 
     def _launch(self, programs: Programs, name: str, source: Source, debug: bool) -> _Launch:
         import pyopencl as cl

@@ -37,7 +37,7 @@ class Client:
 
     def start(self) -> dict[str, Any]:
         """Shake hands; gives what the server can do."""
-        root = {"processId": None, "rootUri": self.folder.as_uri(), "capabilities": {}}
+        root: dict[str, Any] = {"processId": None, "rootUri": self.folder.as_uri(), "capabilities": {}}
         answer = self.ask("initialize", root)
         self.tell("initialized", {})
         capabilities: dict[str, Any] = answer["capabilities"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from hypothesis import HealthCheck, Phase, settings
 
 from smartmem_rules.api import Clock
 from smartmem_rules.pipeline import Request, make_plan
@@ -31,6 +32,19 @@ class Mode:
 
     def __str__(self) -> str:
         return f"{self.level}-{self.memory}-{self.dtype}-{self.device}"
+
+
+def drawing(examples: int, fresh_seeds: bool) -> settings:
+    """How models are drawn: the same ones in each run unless fresh ones are asked for, shrunk where one fails."""
+    return settings(
+        max_examples=examples,
+        derandomize=not fresh_seeds,
+        deadline=None,
+        database=None,
+        print_blob=True,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def prepare(model: onnx.ModelProto, mode: Mode) -> tuple[Plan, Executor]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from smartmem_rules.plan.layout_choice import LayoutProblem
 from smartmem_rules.plan.layout_problem import Chosen, PairwiseProblem, Solution, Thing
 from tests.plan.models import Model
 from tests.plan.random_graphs import models
-from tests.plan.running import Mode
+from tests.plan.running import Mode, drawing
 from tests.plan.test_random_graphs import check
 
 MODES = [
@@ -45,15 +45,7 @@ def test_any_choice_is_right(mode: Mode, fresh_seeds: bool, examples: int, monke
     monkeypatch.setattr(LayoutProblem, "_takes", lambda problem, touch, *numbers: touch.reads is not None)
     copied = []
 
-    @settings(
-        max_examples=examples or EXAMPLES,
-        derandomize=not fresh_seeds,
-        deadline=None,
-        database=None,
-        print_blob=True,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )
+    @drawing(examples or EXAMPLES, fresh_seeds)
     @given(model=models(), seed=st.integers(0, 2**32 - 1))
     def test(model: Model, seed: int) -> None:
         random = np.random.default_rng(seed)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import given, note
 from onnx.reference import ReferenceEvaluator
 
 from tests.plan.models import Array, Model
 from tests.plan.random_graphs import models
-from tests.plan.running import LEVELS, MEMORIES, Mode, run
+from tests.plan.running import LEVELS, MEMORIES, Mode, drawing, run
 
 TOLERANCES = {"float32": 2e-5, "float16": 2e-2}
 """Errors relative to the largest value on the way.  A rounding is 6e-8 of a value (4.9e-4 in half precision); a model
@@ -53,15 +53,7 @@ def check(model: Model, mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_random_models(mode: Mode, fresh_seeds: bool, examples: int) -> None:
-    @settings(
-        max_examples=examples or EXAMPLES,
-        derandomize=not fresh_seeds,
-        deadline=None,
-        database=None,
-        print_blob=True,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )
+    @drawing(examples or EXAMPLES, fresh_seeds)
     @given(model=models())
     def test(model: Model) -> None:
         check(model, mode)

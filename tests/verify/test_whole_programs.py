@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 
 from tests.plan.models import Model
 from tests.plan.random_graphs import models
-from tests.plan.running import LEVELS, Mode
+from tests.plan.running import LEVELS, Mode, drawing
 from tests.plan.test_random_graphs import MODES, check
 from tests.verify.any_operator import names, never_drawn, wide_models
 
@@ -19,15 +19,7 @@ WIDE_MODES = (Mode("smartmem"), Mode("smartmem", "image", "float16"), Mode("none
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_large_random_models(level: str, fresh_seeds: bool) -> None:
-    @settings(
-        max_examples=EXAMPLES,
-        derandomize=not fresh_seeds,
-        deadline=None,
-        database=None,
-        print_blob=True,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )
+    @drawing(EXAMPLES, fresh_seeds)
     @given(model=models(most_steps=24).filter(lambda model: 8 <= len(model.proto.graph.node) <= MOST_NODES))
     def test(model: Model) -> None:
         check(model, Mode(level))
@@ -40,15 +32,7 @@ def test_models_of_any_operator(mode: Mode, fresh_seeds: bool, examples: int) ->
     if not examples and mode not in WIDE_MODES:
         pytest.skip("drawn with --examples N")
 
-    @settings(
-        max_examples=examples or EXAMPLES,
-        derandomize=not fresh_seeds,
-        deadline=None,
-        database=None,
-        print_blob=True,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-    )
+    @drawing(examples or EXAMPLES, fresh_seeds)
     @given(model=wide_models().filter(lambda model: len(model.proto.graph.node) <= MOST_NODES))
     def test(model: Model) -> None:
         check(model, mode)

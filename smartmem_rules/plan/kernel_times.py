@@ -1,0 +1,155 @@
+"""How long a kernel takes by the roofs of its device, without what the layouts of its tensors decide.
+
+A kernel's time is its launch, its arithmetic (with what it computes more than once) and what its template moves between
+the chip and the caches beyond the first access to each operand; that first access is what a layout costs
+(`layout_costs`).  The sum of both is what the joint choice of kernels and layouts makes small (`plan.joint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.group_schedule import Demand, GroupTimes, group_cost, rank_groups
+from smartmem_rules.plan.groups import operations
+from smartmem_rules.plan.launch_costs import LaunchCosts
+from smartmem_rules.plan.layout_uses import count
+from smartmem_rules.plan.model import Contraction, Kernel, Stored
+from smartmem_rules.plan.roofs import Roofs
+from smartmem_rules.plan.schedule import demand_of
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine, right_factors, sizes_of
+from smartmem_rules.plan.texture_tiles import TextureTiles
+from smartmem_rules.plan.winograd_sizes import filters_of
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, tensors_read
+from smartmem_rules.tensor.ranges import largest
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """Times of kernels on a device, by the schedules that a level admits.
+
+    Attributes:
+        texture: of texture GPUs, by whose roofs their contractions are sized.
+    """
+
+    schedules: Sequence[ContractionSchedule]
+    machine: Machine
+    local_memory: int
+    constants: Collection[str]
+    tensors: Mapping[str, Stored]
+    texture: TextureTiles | None
+    element: int
+
+    @property
+    def roofs(self) -> Roofs | None:
+        return None if self.texture is None else self.texture.roofs
+
+    def of_launch(self, kernel: Kernel) -> float:
+        """Nanoseconds of a launch of one kernel or of several."""
+        if not kernel.steps:
+            return self.of(kernel)
+        panel = next((s for s in self.schedules if s.template == "panel"), None)
+        sizes = [] if panel is None else [sizes_of(step, panel, self.constants) for step in kernel.steps]
+        known = [one for one in sizes if one is not None]
+        if kernel.form == "chain" and panel is not None and len(known) == len(kernel.steps):
+            filters = filters_of(kernel.steps[0], self.schedules, panel, known[0].constant, self.machine.units)
+            known[0] = replace(known[0], filters=filters)
+            block = kernel.schedule.get("block_rows", known[0].m_count)
+            return LaunchCosts(panel, self.machine).together(known, block, whole=not kernel.axes)
+        return self.machine.launch + sum(self.of_launch(step) - self.machine.launch for step in kernel.steps)
+
+    def of(self, kernel: Kernel) -> float:
+        """Nanoseconds of a kernel that is no launch of several."""
+        peak = self.machine.peak if self.roofs is None else self.roofs.peak
+        c = kernel.contraction
+        if c is None:
+            return self.machine.launch + kernel.operations / peak
+        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants)
+        for schedule in self.schedules:
+            found = None
+            if schedule.template == "panel":
+                found = self._panel(kernel, c, schedule)
+            elif schedule.template == "group" and not kernel.stages and (constant or not kernel.parts):
+                found = self._group(kernel, c, schedule)
+            elif schedule.template == "tile":
+                columns = schedule.columns[0]
+                found = self._in_registers(kernel, c, schedule.rows[0], columns) + self._left(kernel, c, columns)
+            if found is not None:
+                return found
+        return self.machine.launch + kernel.operations / peak
+
+    # --- templates ---
+
+    def _panel(self, kernel: Kernel, c: Contraction, schedule: ContractionSchedule) -> float:
+        """Whole rows of the left factor are made once, in a work-item."""
+        sizes = sizes_of(kernel, schedule, self.constants)
+        made = self._left(kernel, c, max(largest(n.extent) for n, _ in right_factors(kernel)))
+        if sizes is None:
+            return self.machine.launch + kernel.operations / self.machine.peak + made
+        return LaunchCosts(schedule, self.machine).alone(sizes) + made
+
+    def _group(self, kernel: Kernel, c: Contraction, schedule: ContractionSchedule) -> float | None:
+        """Each tile of columns makes the rows of the left factor anew."""
+        demand = self._demand(kernel, c)
+        if self.texture is not None:
+            ranked = self.texture.ranked(schedule, kernel, self.tensors, demand, self.local_memory)
+            if not ranked or self.texture.faster_in_registers(self.schedules, kernel, ranked[0], demand):
+                return None
+            once = demand.batch * demand.m * demand.k * demand.taps * demand.element
+            time = self.texture.roofs.group(ranked[0].tile, demand, once)
+            columns = ranked[0].tile.columns
+        else:
+            assert schedule.times is not None
+            choices = rank_groups(
+                schedule.tiles, schedule.splits, schedule.times, demand, self.machine.units, self.local_memory
+            )
+            if not choices:
+                return None
+            cycles = group_cost(choices[0], schedule.times, demand, self.machine.units)
+            time, columns = cycles * self._cycle(schedule.times), choices[0].tile.columns
+        return self.machine.launch + time + self._left(kernel, c, columns)
+
+    def _cycle(self, times: GroupTimes) -> float:
+        """Nanoseconds of a cycle: the device reaches its peak where all multiprocessors add products."""
+        return 2 * times.sums_per_cycle * self.machine.units / self.machine.peak
+
+    def _in_registers(self, kernel: Kernel, c: Contraction, rows: int, columns: int) -> float:
+        demand = self._demand(kernel, c)
+        if self.roofs is not None:
+            return self.machine.launch + self.roofs.registers(rows, columns, demand)
+        return self.machine.launch + kernel.operations / self.machine.peak
+
+    def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
+        """What a contraction asks at the greatest extents of open dimensions."""
+        d = demand_of(kernel, c, self.element)
+        columns = tuple(map(largest, d.columns))
+        sizes = (largest(d.batch), largest(d.m), columns, largest(d.k), d.row_bytes, largest(d.inner))
+        return Demand(*sizes, d.element, largest(d.taps))
+
+    # --- what a contraction makes of its operands ---
+
+    def _left(self, kernel: Kernel, c: Contraction, columns: int) -> float:
+        """What it takes to compute the left factor and its rows' stages for each tile of columns.
+
+        Reads are counted from the second tile on: the first one's are what the layouts cost.
+        """
+        tiles = sum(-(-largest(n.extent) // columns) for n, _ in right_factors(kernel))
+        rows = count((*c.batch, *c.m))
+        made = rows * count(c.k) * operations(c.a)
+        again = 0
+        for stage in c.stages:
+            each = rows * count(stage.axes)
+            made += each * operations(stage.body)
+            again += each * _loads(stage.body)
+        shared = self.machine.bandwidth if self.roofs is None else min(self.roofs.texture, self.roofs.shared)
+        peak = self.machine.peak if self.roofs is None else self.roofs.peak
+        return tiles * made / peak + (tiles - 1) * again * self.element / shared
+
+
+def _loads(expr: Expr) -> int:
+    """Elements of tensors that an expression reads, the turns of its loops counted."""
+    if isinstance(expr, Read):
+        return 1
+    turns = count(expr.variables) if isinstance(expr, Reduce) else 1
+    return turns * sum(_loads(child) for child in children(expr))
