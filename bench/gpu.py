@@ -1,8 +1,8 @@
 """The table of a GPU in docs/performance.md: levels, memories and element types of each model, in turns on one device.
 
 `python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole
-inference, with its inputs from and its outputs to the host. `--without NAME` (a rule, a `fuse` block, a schedule) prints
-level smartmem beside itself without it.
+inference, with its inputs from and its outputs to the host. `--without NAME` (a rule, a `fuse` block, a schedule)
+prints level smartmem beside itself without it.
 """
 
 from __future__ import annotations
