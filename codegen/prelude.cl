@@ -112,6 +112,16 @@ static inline F smr_erf##W(F x) {                                               
     return x * p / q;                                                                                  \
 }
 
+#ifdef SMR_SHUFFLE_PTX
+// What the work-item that is `distance` away holds; all `size` neighbours ask, and a work-group's work-items are numbered in one direction.
+static inline float smr_neighbour(float x, int distance, int size) {
+    const uint all = size == 32 ? 0xffffffffu : ((1u << size) - 1u) << ((int)get_local_id(0) & 31 & ~(size - 1));
+    float other;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=f"(other) : "f"(x), "r"(distance), "r"(all));
+    return other;
+}
+#endif
+
 #ifdef SMR_CPU
 // Ask for the cache line at P, which may lie past the end of its buffer.
 #if defined(__has_builtin)

@@ -72,6 +72,7 @@ class Team:
         scratch: a local array with one float for each work-item of the group, addressed by `thread`.
         rows: rows of the work-group.
         row: C text of the number of a team's row among them.
+        shuffles: whether neighbours exchange values in registers, `SUBGROUP` of them.
     """
 
     size: int
@@ -80,12 +81,15 @@ class Team:
     scratch: str
     rows: int
     row: str
+    shuffles: bool = False
 
     def head(self, name: str, extent: int) -> str:
         """A loop whose turns the members take one after the other; its loads are under way together."""
         return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
 
 
+SUBGROUP = 32
+"""Work-items that exchange values in registers."""
 WINDOW = 7
 """Turns of a loop that are written out: on GPUs, whose loads are then under way together, and inside of images."""
 
@@ -382,10 +386,18 @@ class Expressions:
         team = self.team
         if team is None or team.size == 1:
             return name
+        met = 1
+        if team.shuffles and expr.dtype == "float32":
+            met = min(team.size, SUBGROUP)
+            with self.writer.block(f"for (int distance = {met // 2}; distance > 0; distance /= 2)"):
+                other = f"smr_neighbour({name}, distance, {met})"
+                self.writer.line(f"{name} = {combine(expr.kind, name, other, expr.dtype, 1)};")
+        if met == team.size:
+            return name
         at = f"{team.scratch}[{team.thread}]"
         self.writer.line(f"{at} = {name};")
         self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
-        with self.writer.block(f"for (int stride = {team.size // 2}; stride > 0; stride /= 2)"):
+        with self.writer.block(f"for (int stride = {team.size // 2}; stride >= {met}; stride /= 2)"):
             other = f"{team.scratch}[{team.thread} + stride]"
             self.writer.line(f"if ({team.lane} < stride) {at} = {combine(expr.kind, at, other, expr.dtype, 1)};")
             self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")

@@ -34,6 +34,7 @@ class _Group:
     def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
         assert kernel.contraction is not None
         self.kernel = kernel
+        self.shuffles = bool(target.shuffle)
         self.matrix = bool(target.matrix) and kernel.schedule["slices"] > 1
         self.contraction: Contraction = kernel.contraction
         self.tile = GroupTile(**{f.name: kernel.schedule[f.name] for f in fields(GroupTile)})
@@ -104,7 +105,7 @@ class _Group:
         if not c.stages:
             return
         size = tile.team
-        team = Team(size, f"(thread % {size})", "thread", "across", tile.rows, "team_row")
+        team = Team(size, f"(thread % {size})", "thread", "across", tile.rows, "team_row", self.shuffles)
         emission.shared.append(LocalArray("float", "across", tile.threads))
         inner = 0 if c.scores is None else array_size((c.scores.n,))
         emission.storage = storage_of(c.stages, c.a, inner)

@@ -39,6 +39,7 @@ class Target:
         local_memory: bytes of a work-group.
         units: its multiprocessors.
         matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
+        shuffle: how neighbouring work-items exchange values in registers, empty if they do not.
         inside: kernels are written as functions that a launch of several kernels calls.
         group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
         dimensions: those for a range of which kernels are made.
@@ -49,6 +50,7 @@ class Target:
     local_memory: int = 32768
     units: int = 1
     matrix: str = ""
+    shuffle: str = ""
     inside: bool = False
     group_items: int = 0
     dimensions: tuple[Dimension, ...] = ()
@@ -72,6 +74,8 @@ def render(template: str, **values: Any) -> str:
 def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
     """A kernel's text with all that it relies on before it."""
     defines = ["#define SMR_CPU"] if target.is_cpu else []
+    if target.shuffle:
+        defines.append(f"#define SMR_SHUFFLE_{target.shuffle.upper()}")
     if any(a.stored.storage == "float64" for a in accesses):
         defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     return "\n".join([*defines, render("prelude.cl"), text])

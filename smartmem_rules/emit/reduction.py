@@ -29,7 +29,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     if packed is not None:
         return _texel_rows(emission, kernel, rows, packed, target, tensors)
     if not target.is_cpu:
-        return _team_rows(emission, kernel, rows)
+        return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
     chunk = block_rows or maximum(1, -(-count // kernel.schedule["items"]))
     row = Var("row", count)
@@ -41,7 +41,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     return emission.source("reduction.cl", (-(-count // chunk),), (1,))
 
 
-def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...]) -> Source:
+def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target: Target) -> Source:
     """On GPUs neighbouring work-items share a row, whose arrays lie in local memory."""
     count = math.prod(v.extent for v in rows)
     size, teams = kernel.schedule["team"], kernel.schedule["teams"]
@@ -54,7 +54,9 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...]) -> Sou
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
     if size > 1:
         emission.shared.append(LocalArray("float", "across", size * teams))
-        expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})")
+        expressions.team = Team(
+            size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})", bool(target.shuffle)
+        )
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
 

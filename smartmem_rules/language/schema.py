@@ -79,6 +79,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             choices=("yes", "no"),
         ),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
+        Key("shuffle", "word", "how 32 neighbouring work-items exchange values in registers", choices=("ptx",)),
         Key(
             "storage",
             "word",

@@ -59,6 +59,7 @@ class Profile:
     vector_width: int
     local_memory: int
     matrix: str
+    shuffle: str
     machine: Machine
     room: Room
     roofs: Roofs | None = None
@@ -76,6 +77,7 @@ class Profile:
                 int(entries["vector_width"][0]),
                 int(entries["local_memory"][0]),
                 str(entries.get("matrix", ("",))[0]),
+                str(entries.get("shuffle", ("",))[0]),
                 Machine(
                     int(entries.get("units", (1,))[0]),
                     float(entries["peak_gflops"][0]),
@@ -210,7 +212,13 @@ def prepare(
     limits = profile.memory.limits if memory == "image" else None
     width = 4 if memory == "image" else profile.vector_width
     target = Target(
-        profile.kind, width, profile.local_memory, profile.machine.units, profile.matrix, dimensions=graph.dimensions
+        profile.kind,
+        width,
+        profile.local_memory,
+        profile.machine.units,
+        profile.matrix,
+        profile.shuffle,
+        dimensions=graph.dimensions,
     )
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(

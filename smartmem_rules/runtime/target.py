@@ -51,8 +51,8 @@ def target_of(name: str, base: RuleBase) -> Target:
     return Target(_within_limits(profile_of(device, base), device), device)
 
 
-MATRIX_CAPABILITY = (8, 0)
-"""The compute capability from which on NVIDIA's devices multiply tf32 on their matrix units."""
+CAPABILITIES = {"matrix": (8, 0), "shuffle": (7, 0)}
+"""NVIDIA's compute capability from which on devices can do what a profile says: tf32 on matrix units, `shfl.sync`."""
 
 
 def _within_limits(profile: s.Block, device: Device) -> s.Block:
@@ -60,7 +60,7 @@ def _within_limits(profile: s.Block, device: Device) -> s.Block:
     limits = {"image2d": (device.image_width, device.image_height), "local_memory": (device.local_memory,)}
     entries: list[s.Entry] = []
     for entry in profile.entries:
-        if entry.key == "matrix" and device.capability < MATRIX_CAPABILITY:
+        if entry.key in CAPABILITIES and device.capability < CAPABILITIES[entry.key]:
             continue
         # what other devices that the profile stands in for do with work-groups is not known
         if entry.key == "ordered_launches" and not (matches(profile, device) and device.runs_ordered):

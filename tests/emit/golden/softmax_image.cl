@@ -36,7 +36,7 @@ for (int i3 = (thread % 8); i3 < 2; i3 += 8) {
             }
             across[thread] = t3;
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int stride = 4; stride > 0; stride /= 2) {
+            for (int stride = 4; stride >= 1; stride /= 2) {
                 if ((thread % 8) < stride) across[thread] = smr_max1(across[thread], across[thread + stride]);
                 barrier(CLK_LOCAL_MEM_FENCE);
             }
@@ -60,7 +60,7 @@ for (int i5 = (thread % 8); i5 < 2; i5 += 8) {
             }
             across[thread] = t9;
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int stride = 4; stride > 0; stride /= 2) {
+            for (int stride = 4; stride >= 1; stride /= 2) {
                 if ((thread % 8) < stride) across[thread] = across[thread] + across[thread + stride];
                 barrier(CLK_LOCAL_MEM_FENCE);
             }
