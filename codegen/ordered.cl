@@ -19,7 +19,7 @@
 // work-item after the other, each when all that it needs is done; none holds a work-item that it has not begun. One that waits
 // for long, because another one is kept from running, leaves the rest to the others, unless it is the last one. The last to
 // leave sets all counters back.
-{{ entry(inside, parameters, tables, shared, numbered=false) }}
+{{ entry(inside, false, parameters, tables, shared, numbered=false) }}
     volatile __global atomic_int* state = (volatile __global atomic_int*){{ state }};
     int active = 0;
     if ({{ load(places.closed, "relaxed") }} == 0) {

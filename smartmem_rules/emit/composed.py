@@ -1,4 +1,8 @@
-"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items."""
+"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items.
+
+On GPUs a share is whole work-groups, so that all work-items of a group come to the same barriers; all functions part
+one array of local memory: a work-group runs only one of them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,9 @@ from smartmem_rules.plan.model import Argument, Kernel, Order, Source, Stored
 from smartmem_rules.plan.ordered import FIRST_STEP, LINE, places
 from smartmem_rules.tensor.extents import Dimension
 
+APART = 4
+"""Floats between the places in local memory at which two kernels of a launch begin."""
+
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
 
 ATOMICS = ("-cl-std=CL3.0",)
@@ -23,12 +30,20 @@ GROUPS = 16
 
 @dataclass(frozen=True)
 class Call:
-    """One function of the launch, the work-item that is its first one, and the first that is for another function."""
+    """One function of the launch, the work-item that is its first one, and the first that is for another function.
+
+    Attributes:
+        first_group, last_group: the same of work-groups.
+        local: floats of local memory before those that are its own.
+    """
 
     name: str
     arguments: str
     first: int
     last: int
+    first_group: int = 0
+    last_group: int = 0
+    local: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,7 @@ class _Parts:
     Attributes:
         accesses: the launch's own parameters by tensor.
         parameters: their declarations.
+        group: work-items of a work-group that runs one of the steps; 0 where work-items do.
     """
 
     sources: list[Source]
@@ -92,13 +108,16 @@ class _Parts:
     parameters: str
     arguments: tuple[Argument, ...]
     dimensions: tuple[Dimension, ...]
+    group: int
 
     @staticmethod
     def of(
         kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter, own: Sequence[str] = ()
     ) -> _Parts:
         """`own`: tensors that the launch itself writes, besides its steps."""
-        sources = [emit(step, replace(target, inside=True), tensors) for step in kernel.steps]
+        group = kernel.schedule.get("group_items", 0)
+        inside = replace(target, inside=True, group_items=group)
+        sources = [emit(step, inside, tensors) for step in kernel.steps]
         kept = kernel.schedule.get("kept", {})
         every = dict.fromkeys([*(argument.tensor for source in sources for argument in source.arguments), *own])
         names = [name for name in every if name not in kept]
@@ -120,7 +139,7 @@ class _Parts:
         used = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
         parameters = declarations(kernel, accesses, written) + extent_parameters(used)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
-        return _Parts(sources, list(functions), called, handed, accesses, parameters, arguments, used)
+        return _Parts(sources, list(functions), called, handed, accesses, parameters, arguments, used, group)
 
     def calls(self, kernel: Kernel) -> list[Call]:
         """The calls, the work-items of one behind those of the others."""
@@ -130,9 +149,17 @@ class _Parts:
             # a launch may be for one of a step's work-items only
             only = step.schedule.get("only")
             last = first + (source.global_size[0] if only is None else 1)
-            found.append(Call(name, handed, first - (only or 0), last))
+            if self.group and source.local_size != (self.group,):
+                raise ValueError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
+            of_groups = (first // self.group, last // self.group, len(found) * APART) if self.group else ()
+            found.append(Call(name, handed, first - (only or 0), last, *of_groups))
             first = last
         return found
+
+    @property
+    def local_floats(self) -> int:
+        """Elements of the array in local memory that the steps part, each in its own way."""
+        return max(source.local_bytes // 4 + APART * (n + 1) for n, source in enumerate(self.sources))
 
     def source(self, target: Target, text: str, items: int, options: tuple[str, ...] = ()) -> Source:
         """The launch with this text."""
@@ -140,7 +167,7 @@ class _Parts:
         if target.inside:
             return Source("smr_part", text, self.arguments, (items,), (1,), dimensions=names)
         text = program(text, target, self.accesses.values())
-        return Source("smr_kernel", text, self.arguments, (items,), (1,), options, names)
+        return Source("smr_kernel", text, self.arguments, (items,), (self.group or 1,), options, names)
 
 
 def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
@@ -162,7 +189,16 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
             raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
         items = parts.sources[0].global_size[0]
     rows = _KeptRows.of(kernel) if kernel.schedule.get("kept") else None
-    text = render("composed.cl", form=kernel.form, calls=calls, rows=rows, **_shell(parts, target))
+    text = render(
+        "composed.cl",
+        form=kernel.form,
+        calls=calls,
+        rows=rows,
+        in_group=parts.group > 0,
+        threads=parts.group,
+        local_floats=parts.local_floats,
+        **_shell(parts, target),
+    )
     return parts.source(target, text, items)
 
 

@@ -15,6 +15,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.alternatives import Limits
+from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, element_schedules
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
@@ -28,12 +29,14 @@ from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
+from smartmem_rules.plan.occupancy import Occupancy
 from smartmem_rules.plan.ordered import counters, join_launches
 from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.policy import FusionRule, Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Scheduler, candidates
+from smartmem_rules.plan.shares import Shares
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -59,6 +62,7 @@ class Profile:
     machine: Machine
     room: Room
     roofs: Roofs | None = None
+    occupancy: Occupancy | None = None
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -86,6 +90,7 @@ class Profile:
                     entries.get("sub_buffers", ("yes",))[0] == "yes",
                 ),
                 Roofs.of(entries),
+                Occupancy.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -116,6 +121,7 @@ class Planning:
     joint: JointChoice | None
     in_place: bool
     wide: Collection[str] = ()
+    beside: FusionRule | None = None
     ordered: FusionRule | None = None
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
@@ -209,7 +215,7 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        joint, policy.writes_in_place, frozenset(wide),
+        joint, policy.writes_in_place, frozenset(wide), policy.rule("any", "any"),
         policy.rule("launch", "launch") if profile.machine.ordered else None,
     )  # fmt: skip
 
@@ -258,9 +264,10 @@ def finish(
     kernels = [copied(kernel) for kernel in planning.kernels]
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
-    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     for kernel in kernels:
         scheduler.schedule_launch(kernel)
+    kernels = _beside_in_groups(kernels, planning, scheduler, tensors)
+    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     if not observed:
         keep_rows(kernels, tensors, program.outputs)
     _drop_unused(tensors, leaves, program)
@@ -390,6 +397,19 @@ def _times(
     texture = None if roofs is None else TextureTiles(roofs, dtype, constants, frozenset(wide))
     element = storage_dtype(dtype).itemsize
     return KernelTimes(schedules, profile.machine, profile.local_memory, constants, tensors, texture, element)
+
+
+def _beside_in_groups(
+    kernels: list[Kernel], planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]
+) -> list[Kernel]:
+    """Kernels of GPUs side by side: only when they are sized it is known how many work-groups they have."""
+    rule, device = planning.beside, planning.profile.occupancy
+    if rule is None or device is None or planning.target.is_cpu:
+        return kernels
+    unsized = {kernel.name: kernel for kernel in planning.kernels}
+    shares = Shares(scheduler, tensors, planning.profile.machine, planning.profile.local_memory, unsized)
+    candidates = [Candidate(kernel, shares.of(kernel)) for kernel in kernels]
+    return side_by_side_in_groups(candidates, rule, device, shares.again)
 
 
 def _stored(kernels: Sequence[Kernel], program: Program, dtype: str, wide: Collection[str]) -> dict[str, Stored]:

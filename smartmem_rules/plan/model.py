@@ -276,6 +276,8 @@ class Source:
     options: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
     """The dimensions whose extents the kernel takes as further arguments."""
+    local_bytes: int = 0
+    """Of a function that a launch of several kernels calls: the local memory that it asks of the launch."""
 
 
 @dataclass(frozen=True)

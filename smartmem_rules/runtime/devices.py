@@ -90,6 +90,7 @@ def devices() -> list[Device]:
     """
     keep_driver_cache()
     keep_threads_apart()
+    keep_work_groups_in_loops()
     try:
         import pyopencl as cl
     except ImportError as error:
@@ -120,6 +121,15 @@ def keep_threads_apart() -> None:
     every = set(range(os.cpu_count() or 1))
     if hasattr(os, "sched_getaffinity") and os.sched_getaffinity(0) == every:
         os.environ.setdefault("POCL_AFFINITY", "1")
+
+
+def keep_work_groups_in_loops() -> None:
+    """Have PoCL run the work-items of a group one after the other; to be called before the first OpenCL call.
+
+    PoCL 3.0 vectorises loops over work-items, and a few kernels of work-groups (those of GPUs, for which it stands in)
+    then store wrong values; kernels for CPUs have groups of one. `$POCL_WORK_GROUP_METHOD` says otherwise.
+    """
+    os.environ.setdefault("POCL_WORK_GROUP_METHOD", "loops")
 
 
 def _describe(place: str, platform: Any, handle: Any) -> Device:
