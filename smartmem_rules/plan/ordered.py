@@ -174,7 +174,8 @@ def _joined(group: _Group) -> Kernel:
     steps = tuple(member.kernel for member in group.members)
     if len(steps) == 1:
         return steps[0]
-    found = in_order(steps[0].name, steps, tuple(group.waits), max(member.longest for member in group.members))
+    awaited = [group.members[wait.step].longest for waits in group.waits for wait in waits]
+    found = in_order(steps[0].name, steps, tuple(group.waits), max(awaited, default=0.0))
     found.bytes_moved = sum(step.bytes_moved for step in steps)
     for step in steps:
         found.in_place |= step.in_place
