@@ -31,7 +31,8 @@ def keep_steps(leaves: Sequence[Kernel], tensors: dict[str, Stored], fixed: Coll
     for leaf in leaves:
         for name in (*leaf.reads, *leaf.writes):
             users.setdefault(name, set()).add(leaf.name)
-    for scan in (leaf for leaf in leaves if leaf.form == "scan" and all(not several(v.extent) for v in leaf.axes[1:])):
+    scans = [k for k in leaves if k.form == "scan" and all(not several(v.extent) for v in k.axes[1:])]
+    for scan in scans:
         kept: dict[str, int] = {}
         for store in scan.stores:
             stored = tensors[store.tensor]
@@ -47,29 +48,40 @@ def keep_steps(leaves: Sequence[Kernel], tensors: dict[str, Stored], fixed: Coll
                 shape = type_.shape[1:]
                 layout = Layout("scratch", tuple(range(len(shape))))
                 tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, shape), layout=layout)
-        _take_turns(scan, users, tensors, fixed)
+    by_name: dict[str, list[Kernel]] = {}
+    for scan in scans:
+        by_name.setdefault(scan.name, []).append(scan)
+    for alike in by_name.values():
+        names = {name for name in _turning(alike[0], tensors, fixed) if users[name] == {alike[0].name}}
+        for scan in alike:
+            _take_turns(scan, names)
+        for name in names:
+            type_ = tensors[name].type
+            tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, (TURNS, *type_.shape[1:])))
 
 
-def _take_turns(
-    scan: Kernel, users: Mapping[str, set[str]], tensors: dict[str, Stored], fixed: Collection[str]
-) -> None:
-    """Let steps that only the next one reads lie in memory for two."""
+def _turning(scan: Kernel, tensors: Mapping[str, Stored], fixed: Collection[str]) -> set[str]:
+    """What a scan makes in each step and reads in no later one than the next."""
     step = variable(scan.axes[0])
     nodes = [node for e in expressions(scan) for node in walk(e)]
-    turning = set()
-    for store in scan.stores:
-        stored = tensors[store.tensor]
-        reads = [node for node in nodes if isinstance(node, Read) and node.tensor == store.tensor]
+    found = set()
+    for name in scan.writes:
+        stored = tensors[name]
+        reads = [node for node in nodes if isinstance(node, Read) and node.tensor == name]
         if (
-            users[store.tensor] == {scan.name}
-            and store.tensor not in fixed
+            name not in fixed
             and stored.role == "intermediate"
             and stored.type.shape[0] > TURNS
-            and not any(store.tensor in index.gathered for node in nodes for index in own_indices(node))
-            and all(_at_step(one.indices, step, (0,)) for one in scan.stores if one.tensor == store.tensor)
+            and not any(name in index.gathered for node in nodes for index in own_indices(node))
+            and all(_at_step(store.indices, step, (0,)) for store in scan.stores if store.tensor == name)
             and all(_at_step(read.indices, step, (0, -1)) for read in reads)
         ):
-            turning.add(store.tensor)
+            found.add(name)
+    return found
+
+
+def _take_turns(scan: Kernel, turning: Collection[str]) -> None:
+    """Let steps that only the next one reads lie in memory for two."""
 
     def place(indices: tuple[Index, ...]) -> tuple[Index, ...]:
         return mod(add(indices[0], Index(1)), TURNS), *indices[1:]
@@ -83,9 +95,6 @@ def _take_turns(
         )
         for s in scan.stores
     )
-    for name in turning:
-        type_ = tensors[name].type
-        tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, (TURNS, *type_.shape[1:])))
 
 
 def _at_step(indices: tuple[Index, ...], step: Index, offsets: Collection[int]) -> bool:

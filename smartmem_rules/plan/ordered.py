@@ -1,13 +1,13 @@
 """Kernels that need each other in one launch, on devices whose work-groups, once begun, run to their end by themselves.
 
-Work-groups go through the kernels in their order and take work-items from counters, each when all that it needs is done
-(codegen/ordered.cl). None holds a work-item that it has not begun; so what one waits for is being computed by another one.
-If that takes long, because the other one's thread is kept from running by other programs, the one that waits leaves, and the
-thread that it ran on may sleep, as it would between two launches. The last one never leaves: all that it needs it finds done
-or can do itself, however the device runs the work-groups.
+Work-groups go through the kernels in their order and take work-items from counters, each when all that it needs is
+done (codegen/ordered.cl). None holds a work-item that it has not begun; so what one waits for is being computed by
+another one. If that takes long, because the other one's thread is kept from running by other programs, the one that
+waits leaves, and the thread that it ran on may sleep, as it would between two launches. The last one never leaves: all
+that it needs it finds done or can do itself, however the device runs the work-groups.
 
-Launches that follow each other are joined when all else is decided: which memory a tensor has, also which one had it before.
-A kernel waits for those that write what it reads or writes, or read what it writes, by the places in memory.
+Launches that follow each other are joined when all else is decided: which memory a tensor has, also which one had it
+before. A kernel waits for those that write what it reads or writes, or read what it writes, by the places in memory.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ def _joined(group: _Group) -> Kernel:
     steps = tuple(member.kernel for member in group.members)
     if len(steps) == 1:
         return steps[0]
-    found = in_order(steps[0].name, steps, tuple(group.waits), max(member.longest for member in group.members))
+    awaited = [group.members[wait.step].longest for waits in group.waits for wait in waits]
+    found = in_order(steps[0].name, steps, tuple(group.waits), max(awaited, default=0.0))
     found.bytes_moved = sum(step.bytes_moved for step in steps)
     for step in steps:
         found.in_place |= step.in_place

@@ -5,8 +5,9 @@ leaves the other units idle. Cut into shares of so many steps, share s of layer 
 share s of the layer below. All shares with the same s + l are independent of each other (Appleyard, Kocisky, Blunsom,
 "Optimizing performance of recurrent neural networks on GPUs", 2016).
 
-Where work-items may wait for others (`plan.ordered`), the whole stack is one launch: a work-group computes the input product
-and the recurrence of a layer, share by share, each when that of the layer below is done. Elsewhere each wave is a launch.
+Where work-items may wait for others (`plan.ordered`), the whole stack is one launch: a work-group computes the input
+product and the recurrence of a layer, share by share, each when that of the layer below is done. Elsewhere each wave is
+a launch.
 """
 
 from __future__ import annotations

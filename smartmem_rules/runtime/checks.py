@@ -196,6 +196,8 @@ class _Body:
         word = token["word"]
         opening = _after_blanks(text, token.end())
         calls = text[opening : opening + 1] == "("
+        if calls and word == _HINT:  # reads nothing
+            return "", _closing(text, opening) + 1
         if calls and (word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith("atomic_")):
             end = _closing(text, opening)
             return self._call(word, _split(text[opening + 1 : end])), end + 1
@@ -304,6 +306,7 @@ class _Body:
         return f"{word}({', '.join([*given, *extra])})"
 
 
+_HINT = "SMR_PREFETCH"
 _CALLS = {"read_imagef": 2, "write_imagef": 1}
 """Functions of images, and which argument is the place."""
 

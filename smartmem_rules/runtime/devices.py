@@ -39,7 +39,7 @@ class Device:
         host_memory: whether the device computes in the host's memory (a CPU).
         capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
-        ordering_atomics: whether atomic operations of all work-groups can order what they read and write (OpenCL C 3.0).
+        ordering_atomics: whether atomic operations can order what all work-groups read and write (OpenCL C 3.0).
     """
 
     place: str

@@ -73,8 +73,8 @@ class Executor:
 
         if any(kernel.form == "ordered" for kernel in plan.kernels) and not device.runs_ordered:
             raise RunError(
-                f"the plan has launches whose work-groups wait for each other, which {device.name} is not known to run; "
-                "optimize the model again on this device"
+                f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
+                "to run; optimize the model again on this device"
             )
         self.plan = plan
         self.device = device

@@ -11,7 +11,8 @@ from onnx import ModelProto, helper, numpy_helper
 from smartmem_rules import optimize
 from smartmem_rules.plan.model import Kernel
 from smartmem_rules.plan.sizing import Machine
-from smartmem_rules.plan.wavefront import _Layer, _shares
+from smartmem_rules.plan.wavefront import _Layer, _shares, _time_in_order
+from smartmem_rules.runtime.devices import Device
 
 pytest.importorskip("onnxruntime")
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -49,6 +50,11 @@ def kernels(model: ModelProto, **how: str) -> list[Kernel]:
     return plan.kernels
 
 
+def followed(found: list[Kernel]) -> list[int]:
+    """The layers of each launch in which they follow each other share by share."""
+    return [len(kernel.order.in_turn) for kernel in found if kernel.order is not None and kernel.order.in_turn]
+
+
 def waves(found: list[Kernel]) -> list[int]:
     """The layers at work in each wave."""
     return [len(k.steps) for k in found if k.form == "beside" and any(leaf.form == "scan" for leaf in k.leaves)]
@@ -59,6 +65,16 @@ def waves(found: list[Kernel]) -> list[int]:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_layers_follow_each_other(operators: list[str], steps: int, dtype: str) -> None:
     found = kernels(stack(operators, steps), dtype=dtype)
+    assert followed(found) == [len(operators)]
+    assert len(found) <= 2
+
+
+@pytest.mark.parametrize("steps", [2, 7, 24])
+@pytest.mark.parametrize("operators", [["LSTM"] * 3, ["GRU", "LSTM"], ["RNN"] * 4], ids="+".join)
+def test_each_wave_is_a_launch(operators: list[str], steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where work-items do not wait for others."""
+    monkeypatch.setattr(Device, "runs_ordered", False)
+    found = kernels(stack(operators, steps))
     seen = waves(found)
     shares = len(seen) - len(operators) + 1
     assert shares >= 2
@@ -76,11 +92,13 @@ def test_layers_follow_each_other(operators: list[str], steps: int, dtype: str) 
     ],
 )
 def test_what_is_no_wave(model: ModelProto, why: str) -> None:
-    assert waves(kernels(model)) == [], why
+    found = kernels(model)
+    assert waves(found) == followed(found) == [], why
 
 
 def test_other_levels_run_layer_by_layer() -> None:
-    assert waves(kernels(stack(["LSTM"] * 2, 8), level="layout")) == []
+    found = kernels(stack(["LSTM"] * 2, 8), level="layout")
+    assert waves(found) == followed(found) == []
 
 
 @pytest.mark.parametrize("operator", GATES)
@@ -98,6 +116,17 @@ def layer(operations: int, steps: int = 64) -> _Layer:
 
     product = Kernel("p", "contraction", (), (), operations=operations)
     return _Layer(product, Kernel("s", "scan", (Var("t", steps),), (), operations=operations), 1, 1 << 20)
+
+
+@pytest.mark.parametrize("units", [1, 2, 4, 16])
+def test_shares_of_one_launch_fill_the_units(units: int) -> None:
+    stack_ = [layer(10_000_000)] * 10
+    machine = Machine(units, 100.0 * units, 20.0, 5000.0, ordered=True)
+    shares = _shares(stack_, machine)
+    work = 10 * 2 * 10_000_000 / 100
+    # only until the last layer at work has begun do units wait
+    assert _time_in_order(stack_, shares, machine) <= work / 10 * -(-10 // units) * (1 + units / shares) + 5000
+    assert _time_in_order(stack_, shares, machine) >= work / units
 
 
 @pytest.mark.parametrize("units", [1, 2, 4, 16])

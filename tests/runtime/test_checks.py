@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from smartmem_rules.plan.memory import stored_bytes
-from smartmem_rules.plan.model import Plan
+from smartmem_rules.plan.model import Plan, Stored
 from smartmem_rules.runtime import checks
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import BoundsError, Executor, RunError
@@ -173,20 +173,25 @@ def test_every_access_of_emitted_kernels_is_checked(case: str, mode: Mode, monke
     """If tensors are said to be half as large, every kernel complains about every one that it takes."""
     nodes, x, constants = CASES[case]
     plan, _ = prepare(model(nodes, {"x": x}, "y", constants), mode)
-    # vector loads may reach over the end
-    monkeypatch.setattr(checks, "stored_bytes", lambda tensor: stored_bytes(tensor) // 2 - 64)
+    counters = {kernel.order.state for kernel in plan.kernels if kernel.order is not None}
+
+    def half(tensor: Stored) -> int:
+        # vector loads may reach over the end; without their counters work-groups would wait for ever
+        return stored_bytes(tensor) if tensor.name in counters else stored_bytes(tensor) // 2 - 64
+
+    monkeypatch.setattr(checks, "stored_bytes", half)
     with pytest.raises(BoundsError) as caught:
         debugged(plan).run({"x": x})
     expected = [
         (kernel.name, argument.tensor)
         for kernel, source in zip(plan.kernels, plan.sources, strict=True)
         for argument in source.arguments
-        if stored_bytes(plan.tensors[argument.tensor]) >= 256
+        if stored_bytes(plan.tensors[argument.tensor]) >= 256 and argument.tensor not in counters
     ]
     found = [
         re.match(r"the kernel (\S+) \w+ outside the tensor '([^']*)'", line) for line in str(caught.value).splitlines()
     ]
-    assert len(expected) >= 5
+    assert len(expected) >= 4
     assert set(expected) <= {(one[1], one[2]) for one in found if one}
 
 

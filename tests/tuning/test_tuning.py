@@ -59,7 +59,7 @@ def test_the_space_begins_with_the_cost_models_choice_and_all_of_it_can_be_emitt
     kernel = contraction(planning)
     scheduler = planning.scheduler(dict(planning.tensors), None)
     space = scheduler.space(kernel, 2)
-    plan = finish(planning)
+    plan = finish(planning, apart=True)
     schedule = next(k for k in plan.kernels if k.name == kernel.name).schedule
     assert space[0] == {name: schedule[name] for name in space[0]}
     assert len({tuple(choice.items()) for choice in space}) == len(space) > 10
@@ -99,7 +99,7 @@ def test_choices_of_the_database_reach_the_plan(planning: Planning) -> None:
     key = kernel_key(kernel, planning.tensors)
     default, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
     place = planning.kernels.index(kernel)
-    schedule = finish(planning, {key: others[3]}).kernels[place].schedule
+    schedule = finish(planning, {key: others[3]}, apart=True).kernels[place].schedule
     assert {name: schedule[name] for name in default} == others[3] != default
 
 
