@@ -1,5 +1,5 @@
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
-{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0) %}
+{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true) %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
@@ -20,6 +20,8 @@ __kernel {% if threads %}__attribute__((reqd_work_group_size({{ threads }}, 1, 1
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
+{% if numbered %}
     const int {{ group or "item" }} = (int)get_{{ "group" if group else "global" }}_id(0);
+{%- endif %}
 {%- endif %}
 {% endmacro %}

@@ -88,8 +88,11 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
 
 
 def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
-    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`."""
-    shared = {*kernel.in_place, *kernel.in_place.values()}
+    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`.
+
+    In an ordered launch other work-groups write what one reads.
+    """
+    shared = set(accesses) if kernel.order is not None else {*kernel.in_place, *kernel.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 

@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "scan", "any")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "scan", "any", "launch")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
@@ -70,6 +70,12 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "sub_buffers",
             "word",
             "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers",
+            choices=("yes", "no"),
+        ),
+        Key(
+            "ordered_launches",
+            "word",
+            "`yes` where a work-group keeps its unit from its beginning to its end, so that others may wait for it",
             choices=("yes", "no"),
         ),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
@@ -196,6 +202,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("width", "columns of a product for which what is fed is computed once"),
         Key("keeps", "word", "whether what is fed may be stored for others too", choices=("yes", "no")),
         _number("launches", "the time of a small kernel in launches: on one core of a CPU, on all of a GPU"),
+        _number("waits", "the time for which a unit may wait for another one, in launches"),
     ),
 }
 

@@ -30,6 +30,7 @@ from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_ro
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
 from smartmem_rules.plan.occupancy import Occupancy
+from smartmem_rules.plan.ordered import counters, join_launches
 from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.policy import FusionRule, Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
@@ -81,6 +82,7 @@ class Profile:
                     float(entries["global_bandwidth"][0]),
                     float(entries["launch_us"][0]) * 1000,
                     float(entries.get("late_unit", (0.0,))[0]),
+                    entries.get("ordered_launches", ("no",))[0] in ("yes", True),
                 ),
                 Room(
                     int(entries.get("alignment", (ALIGNMENT,))[0]),
@@ -101,6 +103,7 @@ class Planning:
     Attributes:
         tensors: without the packed factors that scheduling adds.
         layouts: how well the layouts were chosen, None where tensors stay row-major.
+        ordered: which launches become one whose work-items wait for each other.
     """
 
     graph: Graph
@@ -119,6 +122,7 @@ class Planning:
     in_place: bool
     wide: Collection[str] = ()
     beside: FusionRule | None = None
+    ordered: FusionRule | None = None
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
@@ -212,6 +216,7 @@ def prepare(
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
         joint, policy.writes_in_place, frozenset(wide), policy.rule("any", "any"),
+        policy.rule("launch", "launch") if profile.machine.ordered else None,
     )  # fmt: skip
 
 
@@ -245,12 +250,15 @@ def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:
     return found
 
 
-def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False) -> Plan:
+def finish(
+    planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False, apart: bool = False
+) -> Plan:
     """Size the kernels and emit them.
 
     Args:
         choices: tuned sizes by kernel key.
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
+        apart: each kernel of the planning stays a launch.
     """
     tensors = dict(planning.tensors)
     kernels = [copied(kernel) for kernel in planning.kernels]
@@ -267,21 +275,26 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         keep_steps(leaves, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
+    tensors |= counters(kernels)
     _pack_constants(tensors, program.constants)
     pairs = None
     if planning.in_place:
         pairs = _in_place(kernels, tensors, planning.target.is_cpu)
     memory = plan_memory(tensors, kernels, pairs, planning.profile.room)
     kernels = memory.kernels
-    sources = []
     for kernel in kernels:
         _note_in_place(kernel, memory.in_place)
-        with _for_ranges(kernel):
-            sources.append(emit(kernel, planning.target, tensors))
-    _drop_unused(tensors, kernels, program)
-    for kernel in kernels:
         moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
         kernel.bytes_moved = moved // kernel.schedule.get("shares", 1)
+    sources = [_emitted(kernel, planning.target, tensors) for kernel in kernels]
+    if planning.ordered is not None and not (observed or apart):
+        made = {id(kernel): source for kernel, source in zip(kernels, sources, strict=True)}
+        kernels = join_launches(
+            kernels, sources, (tensors, memory.placement), planning.ordered, planning.profile.machine
+        )
+        tensors |= counters(kernels)
+        sources = [made.get(id(kernel)) or _emitted(kernel, planning.target, tensors) for kernel in kernels]
+    _drop_unused(tensors, kernels, program)
     plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, memory.slots, memory.placement, graph.sizes, graph.dimensions,
@@ -304,6 +317,11 @@ def _in_place(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], cpu: boo
         for new, places in written_in_place(kernel, tensors, cpu).items()
         if writers[new] == 1
     }
+
+
+def _emitted(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    with _for_ranges(kernel):
+        return emit(kernel, target, tensors)
 
 
 @contextmanager
@@ -345,6 +363,7 @@ def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None)
         others = [copied(other) for other in planning.kernels if other is not kernel]
         keep_rows([own, *others], tensors, planning.program.outputs)
         own.note_borders()
+        tensors |= counters([own])
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
     return Variant(emit(own, planning.target, {**tensors, **used}), used, own.writes if own.steps else kernel.writes)

@@ -296,7 +296,8 @@ class Scheduler:
         if s.times is None:
             raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
         # how many work-groups meet in memory has to be known
-        splits = (1,) if is_symbolic(count((*kernel.axes, *kernel.contraction.k))) else s.splits
+        reduced = () if kernel.contraction is None else kernel.contraction.k
+        splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
         return rank_groups(s.tiles, splits, s.times, demand, units, self.local_memory)
 
     def demand(self, kernel: Kernel, c: Contraction) -> Demand:
