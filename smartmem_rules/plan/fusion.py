@@ -87,6 +87,7 @@ class _Fusion:
         self.owner: dict[str, Group] = {}
         self.definition: dict[str, Definition] = {d.tensor: d for d in program.definitions}
         self.groups: list[Group] = []
+        self.depth: dict[Group, int] = {}
         self.inlined: dict[str, Equation] = {}
         self.recomputed: dict[str, set[Group]] = {}
         self.users = program.users()
@@ -128,10 +129,16 @@ class _Fusion:
             return
         for group in self._candidates(definition):
             if not self._makes_cycle(group, definition) and join(group, definition, self.program.names):
-                self.owner[definition.tensor] = group
+                self._own(definition, group)
                 return
         group = start(definition, self.program.names, self.program.constants.__contains__)
         self.groups.append(group)
+        self._own(definition, group)
+
+    def _own(self, definition: Definition, group: Group) -> None:
+        """Note who computes a definition, and how many groups have to run before it."""
+        read = {self.owner[t] for t in definition.reads if t in self.owner} - {group}
+        self.depth[group] = max([self.depth.get(group, 0), *(self.depth.get(one, 0) + 1 for one in read)])
         self.owner[definition.tensor] = group
 
     def _candidates(self, definition: Definition) -> list[Group]:
@@ -147,7 +154,11 @@ class _Fusion:
         self.decisions.contested |= len(set(forms)) < len(forms)
         sign = 1 if self.policy.joins_earliest else -1
         position = {group: sign * place for place, group in enumerate(self.groups)}
-        return sorted(found, key=lambda g: (rank[g.form], position[g]))
+        # where work-groups of branches share launches, the longer branch takes in what joins them: the others need not
+        # wait for it; work-items of CPUs go on with their own rows instead
+        rule = self.policy.rule("any", "any")
+        beside = rule is not None and rule.template != STAGED
+        return sorted(found, key=lambda g: (rank[g.form], -self.depth[g] if beside else 0, position[g]))
 
     def _place_scan(self, definition: Definition) -> None:
         """All scans of a node are one kernel: each step needs what the others hold one step before."""

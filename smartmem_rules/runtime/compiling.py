@@ -47,7 +47,7 @@ class Programs:
         self._cache = ProgramCache.of(device) if cache is None else cache
         self._names: dict[_Text, str] = {}
         for source, name in zip(sources, names, strict=True):
-            self._names.setdefault((source.entry, source.text, source.options), name)
+            self._names.setdefault(_text(source, device), name)
         self._built: dict[_Text, tuple[Any, str]] = {}
         chunks = _chunks(self._names, device)
         done = 0
@@ -70,7 +70,7 @@ class Programs:
         """A new kernel object with its own arguments."""
         import pyopencl as cl
 
-        program, entry = self._built[source.entry, source.text, source.options]
+        program, entry = self._built[_text(source, self._device)]
         return cl.Kernel(program, entry)
 
     def _build(self, chunk: Sequence[_Text]) -> dict[_Text, tuple[Any, str]]:
@@ -114,6 +114,21 @@ class Programs:
         if self._cache.folder is not None:
             self._cache.write(key, built.get_info(cl.program_info.BINARIES)[0])
         return built
+
+
+def _text(source: Source, device: Device) -> _Text:
+    """What a source is compiled from.
+
+    A CPU that stands in for a GPU takes launches of several kernels as they are written: PoCL 3.0's optimizer spoils
+    branches with barriers (memory was overwritten by kernels whose every access is inside of its tensor).
+    """
+    apart = device.kind == "cpu" and _SHARED in source.text
+    return source.entry, source.text, (*source.options, *((_UNOPTIMIZED,) if apart else ()))
+
+
+_SHARED = "__local float smr_local["
+"""How launches of several kernels declare the local memory that these part (codegen/composed.cl)."""
+_UNOPTIMIZED = "-cl-opt-disable"
 
 
 def _chunks(texts: Iterable[_Text], device: Device) -> list[list[_Text]]:

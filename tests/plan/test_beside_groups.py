@@ -159,3 +159,19 @@ def test_the_local_memory_of_one_crowds_the_others() -> None:
     assert apart([greedy, many], GPU) == 300
     crowded = [Candidate(_kernel("a", "x", "y"), (greedy,)), Candidate(_kernel("b", "x", "z"), (many,))]
     assert len(side_by_side_in_groups(crowded, RULE, GPU, lambda k, share, threads: k)) == 2
+
+
+def test_the_longer_branch_takes_in_what_joins_both() -> None:
+    nodes: list[Node] = [
+        ("Conv", "x a", "p"),
+        ("Relu", "p", "q"),
+        ("Conv", "q b", "r", {"pads": [1, 1, 1, 1]}),
+        ("Conv", "x c", "s", {"pads": [1, 1, 1, 1]}),
+        ("Add", "r s", "y"),
+    ]
+    constants = {"a": weights(12, 8, 1, 1), "b": weights(20, 12, 3, 3), "c": weights(20, 8, 3, 3)}
+    proto = model(nodes, {"x": normal(1, 8, 9, 9)}, "y", constants)
+    for device in ("nvidia", "adreno_740"):
+        planning, _ = make_planning(Request(proto, (), device, "smartmem", "float32", "auto", (), {}))
+        # the shortcut runs beside the first convolution, not behind the second one
+        assert [len(kernel.steps) for kernel in finish(planning).kernels] == [2, 0]
