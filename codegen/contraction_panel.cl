@@ -29,7 +29,7 @@
 //   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
 //   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
 
-{{ entry(inside, parameters, tables, shared) }}
+{{ entry(inside, in_group, parameters, tables, shared) }}
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
     const int {{ batch }} = item / {{ column_blocks * row_blocks }};

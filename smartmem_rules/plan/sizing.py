@@ -96,6 +96,7 @@ class Machine:
         bandwidth: bytes a nanosecond that one unit reads (GB/s).
         launch: nanoseconds of an enqueue.
         late_unit: the part of a round of work-items for which a unit that is late keeps the others waiting.
+        ordered: whether the work-items of a launch may wait for others of it that were begun before (`plan.ordered`).
     """
 
     units: int
@@ -103,6 +104,7 @@ class Machine:
     bandwidth: float
     launch: float
     late_unit: float = 0.0
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
