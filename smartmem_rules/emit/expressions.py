@@ -94,6 +94,10 @@ WINDOW = 7
 """Turns of a loop that are written out: on GPUs, whose loads are then under way together, and inside of images."""
 
 
+VECTORS = 8
+"""Turns of a loop over vectors that are written out on CPUs, whose compilers leave such short loops as they are."""
+
+
 def shared_loop(extents: list[int], size: int) -> int:
     """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
     full = [i for i, extent in enumerate(extents) if extent >= size]
@@ -360,26 +364,37 @@ class Expressions:
             self._loops(expr.variables, lambda body=body: self._step(expr, name, body, lane, width))  # type: ignore[misc]
         return Value(self._across_team(expr, name), width)
 
-    def _loops(self, variables: tuple[Var, ...], body: Callable[[], None]) -> None:
+    def writes_out(self, block: Var) -> bool:
+        """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
+        return (
+            not self.unrolls and self.team is None and several(block.extent) and surely_at_most(block.extent, VECTORS)
+        )
+
+    def _loops(self, variables: tuple[Var, ...], body: Callable[[], None], written_out: Var | None = None) -> None:
         shared = None
         if self.team is not None and variables:
             shared = variables[shared_loop([largest(v.extent) for v in variables], self.team.size)]
         team = self.team
         with self.alone():
-            self._nest(variables, shared, team, body)
+            self._nest(variables, shared, team, body, written_out)
 
     def _nest(
-        self, variables: tuple[Var, ...], shared: Var | None, team: Team | None, body: Callable[[], None]
+        self,
+        variables: tuple[Var, ...],
+        shared: Var | None,
+        team: Team | None,
+        body: Callable[[], None],
+        written_out: Var | None,
     ) -> None:
         if not variables:
             body()
             return
         first = variables[0]
         head = team.head(self.name(first), first.extent) if team is not None and first is shared else None
-        if head is None and self.unrolls and surely_at_most(first.extent, WINDOW):
+        if head is None and ((self.unrolls and surely_at_most(first.extent, WINDOW)) or first is written_out):
             self.writer.line("#pragma unroll")
         with self.loop(first, head):
-            self._nest(variables[1:], shared, team, body)
+            self._nest(variables[1:], shared, team, body, written_out)
 
     def _across_team(self, expr: Reduce, name: str) -> str:
         """The members' partial results combined, known to all of them."""
@@ -453,7 +468,8 @@ class Expressions:
         vector = self._accumulator(expr, self.width)
         others = tuple(v for v in expr.variables if v is not along)
         moved = substitute_variables(expr.body, {along: add(scale(whole_index(block), self.width), variable(lane))})
-        self._loops((*others, block), lambda: self._step(expr, vector, moved, lane, self.width))
+        short = block if self.writes_out(block) else None
+        self._loops((*others, block), lambda: self._step(expr, vector, moved, lane, self.width), short)
         total = self._horizontal(expr, vector)
         if rest:
             tail = Var(f"{along.name}_tail", rest)

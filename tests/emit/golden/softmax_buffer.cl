@@ -5,6 +5,7 @@ __kernel void smr_kernel(
     const int item = (int)get_global_id(0);
     for (int i0 = item * 1; i0 < min((item + 1) * 1, 6); ++i0) {
         float8 t1 = (float8)(-INFINITY);
+        #pragma unroll
         for (int i1 = 0; i1 < 2; ++i1) {
             const float8 t2 = *(__global const smr_float8*)(p0 + (i0 * 19 + i1 * 8));
             t1 = smr_max8(t1, t2);
@@ -15,6 +16,7 @@ __kernel void smr_kernel(
             t3 = smr_max1(t3, t4);
         }
         float t5[19];
+        #pragma unroll
         for (int i3 = 0; i3 < 2; ++i3) {
             const float8 t6 = *(__global const smr_float8*)(p0 + (i0 * 19 + i3 * 8));
             const float8 t7 = (t6 - (float8)(t3));
@@ -28,6 +30,7 @@ __kernel void smr_kernel(
             t5[(i4 + 16)] = t11;
         }
         float8 t12 = (float8)(0.0f);
+        #pragma unroll
         for (int i3 = 0; i3 < 2; ++i3) {
             t12 = t12 + (*(const smr_float8*)(t5 + i3 * 8));
         }
@@ -35,6 +38,7 @@ __kernel void smr_kernel(
         for (int i4 = 0; i4 < 3; ++i4) {
             t13 = t13 + t5[(i4 + 16)];
         }
+        #pragma unroll
         for (int i5 = 0; i5 < 2; ++i5) {
             const float8 t14 = ((*(const smr_float8*)(t5 + i5 * 8)) / (float8)(t13));
             *(__global smr_float8*)(p1 + (i0 * 19 + i5 * 8)) = t14;

@@ -1,0 +1,69 @@
+"""Register blocks of the panel template: their costs, their rows, and the requests for the next tile of weights."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from smartmem_rules.plan.sizing import (
+    LINE,
+    ContractionSchedule,
+    least_step,
+    register_rows,
+    register_step,
+    rows_as_at_peak,
+    steps_ahead,
+)
+from tests.plan.programs import rules
+
+PANEL = next(s for s in map(ContractionSchedule.of, rules().schedules.values()) if s.template == "panel")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "cycles"),
+    [
+        (6, 16, 6.15),
+        (5, 16, 5.37),
+        (4, 16, 4.39),
+        (3, 16, 4.08),
+        (4, 24, 6.10),
+        (3, 24, 4.89),
+        (6, 8, 4.17),
+        (8, 8, 4.89),
+    ],
+)
+def test_steps_take_as_long_as_measured(rows: int, columns: int, cycles: float) -> None:
+    """Cycles of a step, of 768 on an AMD EPYC of the fourth generation; two products of a vector take a cycle."""
+    assert register_step(PANEL, rows, columns) / 2 == pytest.approx(cycles, rel=0.08)
+
+
+@pytest.mark.parametrize("block", range(1, 100, 7))
+@pytest.mark.parametrize("columns", PANEL.columns)
+def test_a_block_is_covered(block: int, columns: int) -> None:
+    rows, tail, time = register_rows(PANEL, block, columns)
+    assert rows * columns <= PANEL.most_sums
+    assert block % rows == tail
+    assert time >= block * columns * least_step(PANEL) * (1 - 1e-9)
+    assert rows_as_at_peak(PANEL, block) >= block * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_blocks_of_rows_ask_for_every_line(seed: int) -> None:
+    draw = random.Random(seed)
+    k, columns, blocks = draw.choice((24, 49, 64, 96, 147, 768, 3072)), draw.choice(PANEL.columns), draw.randint(1, 40)
+    ahead = steps_ahead(PANEL, k, columns, blocks)
+    if not ahead:
+        return
+    assert k % ahead == 0
+    # as codegen/register_block.cl counts them
+    turns = -(-ahead * columns // LINE)
+    asked = {block % turns * (k // ahead) + part for block in range(blocks) for part in range(k // ahead)}
+    lines = -(-k * columns // LINE)
+    assert asked >= set(range(lines)), f"seed {seed}: {k} x {columns}, {blocks} blocks, every {ahead} steps"
+
+
+def test_without_blocks_to_share_the_lines_nothing_is_asked_for() -> None:
+    assert steps_ahead(PANEL, 768, 16, 1) == 0
+    assert steps_ahead(PANEL, 7 * 11, 16, 6) == 0
+    assert steps_ahead(PANEL, 768, 16, 1000) == 0
