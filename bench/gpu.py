@@ -17,7 +17,10 @@ from tables import of_plan
 from smartmem_rules import OptimizedPlan, optimize
 from smartmem_rules.runtime.benchmarks import interleaved
 
-MODELS = ("swin_tiny", "vit_base", "convnext_tiny", "resnet50", "mobilenetv2", "cswin_tiny", "efficientvit_b3")
+MODELS = (
+    "swin_tiny", "vit_base", "convnext_tiny", "resnet50", "mobilenetv2", "cswin_tiny", "autoformer_s3",
+    "efficientvit_b3",
+)  # fmt: skip
 VARIANTS = (
     ("smartmem", "buffer", "float32"),
     ("smartmem", "image", "float32"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -344,12 +344,12 @@ def lane_reader(value: Value) -> Internal:
     return read
 
 
-def with_lane(store: Store, staged: set[str], lane: Var | None) -> Store:
-    """The store with its reads of staged values bound to the lane, so that they can be taken apart."""
+def with_lane(expr: Expr, staged: set[str], lane: Var | None) -> Expr:
+    """The expression with its reads of staged values bound to the lane, so that they can be taken apart."""
     if lane is None or not staged:
-        return store
+        return expr
 
     def read(node: Read) -> Expr:
         return Read(node.tensor, (variable(lane),), node.dtype) if node.tensor in staged else node
 
-    return replace(store, value=substitute_reads(store.value, read))
+    return substitute_reads(expr, read)

@@ -1,6 +1,7 @@
 """Pointwise and window kernels: every work-item computes elements along one axis of the output.
 
-On CPUs a work-item takes whole rows of the axis that is contiguous in the output; on GPUs it takes one vector.
+On CPUs a work-item takes whole rows of the axis that is contiguous in the output; on GPUs it takes one vector, or those
+of some places beside each other, whose reads it then shares.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from smartmem_rules.emit.kernel import Emission, Target, lane_reader, with_lane
 from smartmem_rules.emit.primitives import is_float
@@ -25,6 +27,9 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     emission = Emission(kernel, target, tensors, 4 if images else target.width)
     axis = lane_axis(kernel, tensors)
     outer = _outer_axes(kernel, tensors, axis)
+    places = None if target.is_cpu else _places(outer, kernel.schedule["places"])
+    if places is not None:
+        outer = (*outer[:-1], Var(outer[-1].name, outer[-1].extent // places.extent))
     outer_count = math.prod(v.extent for v in outer)
     outer_var = Var("outer", outer_count)
     values = dict(zip(outer, unravel(variable(outer_var), tuple(v.extent for v in outer)), strict=True))
@@ -39,10 +44,27 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     vectors = 1 if axis is None else -(-axis.extent // emission.width)
     number, vector = _item(vectors, _inside(kernel, tensors, outer))
     writer.line(f"const int {name} = {number};")
+    group = kernel.schedule["group"]
     with expressions.scope(f"if ({name} < {outer_count})"):
-        _row(emission, kernel, axis, values, vector)
-    size = -(-outer_count * vectors // 64) * 64
-    return emission.source("pointwise.cl", (size,), (64,))
+        if places is None:
+            _row(emission, kernel, axis, values, vector)
+        else:
+            each, shared = Var(outer[-1].name, outer[-1].extent * places.extent), values.pop(outer[-1])
+            values[each] = add(scale(shared, places.extent), variable(places))
+            turn = expressions.name(places)
+            writer.line("#pragma unroll")
+            with expressions.loop(places, f"for (int {turn} = 0; {turn} < {places.extent}; ++{turn})"):
+                _row(emission, kernel, axis, values, vector)
+    size = -(-outer_count * vectors // group) * group
+    return emission.source("pointwise.cl", (size,), (group,))
+
+
+def _places(outer: tuple[Var, ...], most: int) -> Var | None:
+    """How many neighbours along the fastest other axis a work-item computes: so many as divide its extent."""
+    if not outer or most == 1 or is_symbolic(outer[-1].extent):
+        return None
+    number = next(n for n in range(min(most, outer[-1].extent), 0, -1) if outer[-1].extent % n == 0)
+    return Var("place", number) if number > 1 else None
 
 
 def _item(vectors: int, inside: int) -> tuple[str, str]:
@@ -165,8 +187,9 @@ def _write_texel(emission: Emission, store: Store, values: Mapping[Var, Index], 
 
 
 def _stages(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lane: Var | None) -> None:
-    for stage in kernel.stages:
-        value = emission.expressions.value(substitute_variables(stage.body, values), lane)
+    for number, stage in enumerate(kernel.stages):
+        body = with_lane(stage.body, {before.name for before in kernel.stages[:number]}, lane)
+        value = emission.expressions.value(substitute_variables(body, values), lane)
         emission.expressions.internal[stage.name] = lane_reader(value)
 
 
@@ -179,4 +202,4 @@ def _elements(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], l
             value = emission.expressions.value(substitute_variables(store.value, values))
             _write_texel(emission, store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
         else:
-            emission.store(with_lane(store, staged, lane), values, lane)
+            emission.store(replace(store, value=with_lane(store.value, staged, lane)), values, lane)

@@ -10,15 +10,11 @@ from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
-from smartmem_rules.plan.row_arrays import array_size, storage_of
+from smartmem_rules.plan.row_arrays import storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.ranges import largest, maximum, several, surely_below
+from smartmem_rules.tensor.ranges import maximum, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
-
-TEAM_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Work-items of a GPU that may share a row."""
-GROUP_ITEMS = 256
 
 
 def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
@@ -32,7 +28,7 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     if packed is not None:
         return _texel_rows(emission, kernel, rows, packed, target, tensors)
     if not target.is_cpu:
-        return _team_rows(emission, kernel, rows, target)
+        return _team_rows(emission, kernel, rows)
     count = math.prod(v.extent for v in rows)
     chunk = block_rows or maximum(1, -(-count // kernel.schedule["items"]))
     row = Var("row", count)
@@ -44,22 +40,11 @@ def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     return emission.source("reduction.cl", (-(-count // chunk),), (1,))
 
 
-def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target: Target) -> Source:
+def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...]) -> Source:
     """On GPUs neighbouring work-items share a row, whose arrays lie in local memory."""
     count = math.prod(v.extent for v in rows)
-    longest = max((largest(math.prod(v.extent for v in axes)) for axes in row_axes(kernel)), default=1)
-    # few rows leave work-items idle: a vector each for a member, and few teams in a group
-    few = largest(count) < target.units * GROUP_ITEMS // 8
-    size = next((s for s in TEAM_SIZES if s * emission.width * (1 if few else 2) >= longest), TEAM_SIZES[-1])
+    size, teams = kernel.schedule["team"], kernel.schedule["teams"]
     emission.storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
-    homes = {emission.storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
-    arrays = 4 * sum(homes.values())
-    if arrays + 4 * size > target.local_memory:
-        # rows that do not fit on chip lie in the private memory of single work-items
-        size, arrays = 1, 0
-    teams = max(1, min(GROUP_ITEMS // size, target.local_memory // (2 * max(arrays, 1))))
-    if few and size > 1:
-        teams = max(1, min(teams, largest(count) // (2 * target.units)))
     row = Var("row", count)
     expressions = emission.expressions
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
@@ -71,13 +56,6 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
         expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})")
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
-
-
-def row_axes(kernel: Kernel) -> list[tuple[Var, ...]]:
-    """The axes over which one row of a reduction kernel is computed, read or written."""
-    reduced = [n.variables for s in kernel.stages for n in walk(s.body) if isinstance(n, Reduce)]
-    reduced += [n.variables for s in kernel.stores for n in walk(s.value) if isinstance(n, Reduce)]
-    return [*reduced, *(s.axes for s in kernel.stages), *(s.local for s in kernel.stores)]
 
 
 def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> bool:

@@ -114,7 +114,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
             "sizes that tuning tries: which size of the template, and its values",
             least=2,
             most=None,
-            choices=("rows", "columns", "block_rows", "tiles_per_block", "items"),
+            choices=("rows", "columns", "block_rows", "tiles_per_block", "items", "places", "team"),
             repeats=True,
         ),
         Key("input", "number", "a row of the input's transform B^T (Winograd)", most=None, repeats=True),
@@ -128,6 +128,12 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("scratch_bytes", "bytes that one work-item keeps to itself"),
         _number("step_overhead", "what a step of the reduction costs besides its rows, in rows"),
         _number("items", "work-items that balance the device"),
+        _number("group", "work-items of a work-group that share out vectors of the output"),
+        _number("places", "vectors of the output that a work-item computes"),
+        _number("team", "work-items that may share a row, to choose from", False, 1, None),
+        _number("team_group", "work-items of a work-group whose teams compute rows"),
+        _number("vectors", "vectors of a row for each member of a team"),
+        _number("few_rows", "rows are few if the device has more than one in so many of its work-items idle"),
         _number("smallest_block", "rows below which columns are split instead"),
         _number("splits", "work-groups that may share one reduction, to choose from", False, 1, None),
         Key(
@@ -189,7 +195,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
     ),
 }
 
-SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "reduction")}
+SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", "pointwise", "window", "reduction")}
 """What stands behind `for`, for blocks that need it."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {

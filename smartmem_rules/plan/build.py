@@ -15,6 +15,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.alternatives import Limits
+from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, element_schedules
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kept_rows import keep_rows
@@ -31,7 +32,7 @@ from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.policy import Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.roofs import Roofs
-from smartmem_rules.plan.schedule import Choice, Scheduler, candidates, element_schedules
+from smartmem_rules.plan.schedule import Scheduler, candidates
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -105,7 +106,7 @@ class Planning:
     kernels: tuple[Kernel, ...]
     tensors: Mapping[str, Stored]
     schedules: tuple[ContractionSchedule, ...]
-    elementwise: Mapping[str, ContractionSchedule]
+    elementwise: Mapping[str, ElementSchedule]
     limits: ImageLimits | None
     target: Target
     layouts: LayoutChoice | None
@@ -119,6 +120,7 @@ class Planning:
         return Scheduler(
             self.schedules, self.program.constants, tensors, self.dtype, self.limits,
             profile.local_memory, profile.machine.units, choices, self.elementwise, profile.roofs, self.wide,
+            self.target.width,
         )  # fmt: skip
 
 

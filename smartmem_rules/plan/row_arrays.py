@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from smartmem_rules.plan.model import INNER, Contraction, Stage
-from smartmem_rules.tensor.expr import Expr, Read, tensors_read, walk
+from smartmem_rules.plan.model import INNER, Contraction, Kernel, Stage
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.ranges import largest
 
@@ -17,6 +17,13 @@ ROUNDED = 4
 def array_size(axes: Sequence[Var]) -> int:
     """Elements that an array of a row takes."""
     return -(-largest(math.prod(v.extent for v in axes)) // ROUNDED) * ROUNDED
+
+
+def row_axes(kernel: Kernel) -> list[tuple[Var, ...]]:
+    """The axes over which one row of a reduction kernel is computed, read or written."""
+    reduced = [n.variables for s in kernel.stages for n in walk(s.body) if isinstance(n, Reduce)]
+    reduced += [n.variables for s in kernel.stores for n in walk(s.value) if isinstance(n, Reduce)]
+    return [*reduced, *(s.axes for s in kernel.stages), *(s.local for s in kernel.stores)]
 
 
 def storage_of(stages: Sequence[Stage], last: Expr, inner: int = 0) -> dict[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, Items, class_of
 from smartmem_rules.plan.factors import Packer
 from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
@@ -34,12 +35,8 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
-ELEMENTWISE = ("pointwise", "reduction")
-"""Forms of kernels whose work-items only share out elements or rows."""
 MOST_BLOCKS = 48
 """Of the blocks that a chain may have, the best by modelled time are tried."""
-Choice = Mapping[str, int]
-"""Tuned sizes of one kernel, by the names that its template gives them."""
 
 
 def candidates(
@@ -58,17 +55,6 @@ def candidates(
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
 
 
-def element_schedules(schedules: Mapping[str, Block], kind: str, memory: str) -> dict[str, ContractionSchedule]:
-    """For pointwise and reduction kernels, by form, the last schedule that the device admits; GPUs need none."""
-    found = [ContractionSchedule.of(b) for b in schedules.values() if b.subject in ELEMENTWISE]
-    admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any")]
-    chosen = {s.template: s for s in admitted}
-    if kind == "cpu" and set(chosen) != set(ELEMENTWISE):
-        lacking = ", ".join(sorted(set(ELEMENTWISE) - set(chosen)))
-        raise PlanError(f"no schedule for {lacking} kernels of a cpu device with {memory} memory: add one")
-    return chosen
-
-
 class Scheduler:
     """Gives every contraction its schedule and packs the constant factors.
 
@@ -78,7 +64,8 @@ class Scheduler:
         local_memory: bytes of a work-group.
         units: cores or multiprocessors of the device.
         choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
-        elementwise: the schedules of pointwise and reduction kernels by form.
+        elementwise: the schedules of pointwise, window and reduction kernels by class.
+        width: elements of a vector in buffers.
         roofs: of texture GPUs, by which their sizes are chosen.
         wide: tensors that halves cannot hold.
     """
@@ -93,9 +80,10 @@ class Scheduler:
         local_memory: int = 0,
         units: int = 1,
         choices: Mapping[str, Choice] | None = None,
-        elementwise: Mapping[str, ContractionSchedule] | None = None,
+        elementwise: Mapping[str, ElementSchedule] | None = None,
         roofs: Roofs | None = None,
         wide: Collection[str] = (),
+        width: int = 1,
     ) -> None:
         self.schedules = schedules
         self.constants = constants
@@ -105,6 +93,7 @@ class Scheduler:
         self.units = units
         self.choices = choices or {}
         self.elementwise = elementwise or {}
+        self.items = Items(units, local_memory, width)
         self.texture = None if roofs is None else TextureTiles(roofs, storage, constants, frozenset(wide))
         self.packer = Packer(constants, tensors, storage, limits)
 
@@ -126,11 +115,11 @@ class Scheduler:
         c = kernel.contraction
         choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
         if c is None:
-            if kernel.form in self.elementwise:
-                s = self.elementwise[kernel.form]
-                items = choice["items"] if choice and choice.get("items", 0) > 0 else s.items
+            own = self._elements_schedule(kernel)
+            if own is not None:
+                sizes = own.sizes(kernel, self.tensors, self.items, choice or {})
                 # rows of a chain are shared out already: what is there stays
-                kernel.schedule = {"name": s.name, "items": items, **kernel.schedule}
+                kernel.schedule = {**sizes, **kernel.schedule}
             return
         constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(count((c.n, *c.k)))
         c = replace(c, k=self._ordered_k(c))
@@ -163,10 +152,9 @@ class Scheduler:
         self.schedule(own)
         c = own.contraction
         schedule = next((s for s in self.schedules if s.name == own.schedule.get("name")), None)
-        if c is None and kernel.form in self.elementwise:
-            values = self.elementwise[kernel.form].spaces.get("items", ())
-            own_items = own.schedule["items"]
-            return [{"items": n} for n in (own_items, *(v for v in values if v != own_items))] if values else []
+        elements = self._elements_schedule(kernel)
+        if elements is not None:
+            return elements.space(kernel, own.schedule)
         if c is None or schedule is None:
             return []
         if schedule.template in ("panel", "winograd"):
@@ -186,6 +174,10 @@ class Scheduler:
         problems = self._transforms(kernel, c, constant)
         found = [(problem.estimate(z, units), z.choice()) for problem in problems for z in problem.space()]
         return [choice for _, choice in sorted(found, key=lambda one: one[0])]
+
+    def _elements_schedule(self, kernel: Kernel) -> ElementSchedule | None:
+        own = None if kernel.contraction is not None else class_of(kernel)
+        return None if own is None else self.elementwise.get(own)
 
     # --- order of the reduction ---
 

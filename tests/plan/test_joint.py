@@ -1,4 +1,4 @@
-"""Kernels and layouts chosen together: best of all choices, never worse than one after the other, right on the device."""
+"""Kernels and layouts chosen together: best of all choices, never worse than the two steps, right on the device."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_never_worse_and_with_no_more_kernels(program: Callable[[], Model], devi
 
 
 def test_a_residual_sum_ends_the_convolution_that_leaves_fewer_kernels() -> None:
-    """By the rules the sum ends the last convolution; in the other one the two that read the input become one kernel."""
+    """By the rules it ends the last one; ending the other lets the two that read the input become one kernel."""
     made = posed(downsampling().proto, "nvidia", further=0)
     assert made.choice.changed == 1
     assert (made.pool.first, len(made.plan.kernels)) == (3, 2)
