@@ -171,17 +171,19 @@ def prepare(
         (),
     )
     joint = None
-    if policy.chooses_kernels and policy.chooses_layouts and exact:
+    if policy.chooses_kernels and exact:
         pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
         stored = _stored(pool.kernels, program, dtype, wide)
         times = _times(stored, schedules, profile, dtype, wide)
-        joint = choose_kernels(pool, stored, where, {n: times.of(k) for n, k in enumerate(pool.kernels)})
+        # without a choice of layouts kernels are compared as if all lay in the order of their axes
+        there = where if policy.chooses_layouts else replace(where, fixed=stored.keys())
+        joint = choose_kernels(pool, stored, there, {n: times.of(k) for n, k in enumerate(pool.kernels)})
         kernels, joint = settle(joint, own, fusion, profile.kind, profile.machine, times)
         own = list(joint.kernels)
     else:
         kernels = launches(own, fusion, profile.kind, profile.machine)
     layouts, answer = None, None
-    if joint is not None and same(kernels, own):
+    if joint is not None and policy.chooses_layouts and same(kernels, own):
         # the layouts were chosen for these very kernels
         answer = joint.answer
         tensors = dict(answer.problem.space.tensors)
