@@ -96,6 +96,7 @@ class Planning:
     Attributes:
         tensors: without the packed factors that scheduling adds.
         layouts: how well the layouts were chosen, None where tensors stay row-major.
+        joint: how well kernels were chosen together with them, None where the fusion rules alone made them.
     """
 
     graph: Graph
@@ -141,7 +142,8 @@ def prepare(
         dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
         memory: image or buffer for all tensors; auto leaves it to the level whether the device profile decides,
             preferred does not.  A profile that prefers images leaves the choice between both to the costs of layouts.
-        layout: exact chooses for all tensors together, local edge by edge.
+        layout: exact chooses for all tensors together, and kernels with them where the level says so; local edge by
+            edge, for the kernels of the fusion rules.
         wide: tensors that stay float32, because their values exceed what halves hold.
 
     Raises:
