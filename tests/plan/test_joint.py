@@ -311,21 +311,17 @@ def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: s
 
 def test_the_cost_model_decides_what_depends() -> None:
     """DNNFusion's table leaves a transposition before a product open: the product reads it where that is cheaper."""
-    nodes: list[Node] = [("MatMul", "x w", "p"), ("Transpose", "p", "t", {"perm": [0, 2, 1]}), ("MatMul", "q t", "y")]
-    feeds = {"x": normal(2, 12, 8), "q": normal(2, 6, 16)}
-    proto = model(nodes, feeds, "y", {"w": normal(8, 16)})
+    nodes: list[Node] = [("Transpose", "x", "t", {"perm": [0, 2, 1]}), ("MatMul", "q t", "y")]
+    feeds = {"x": normal(2, 12, 8), "q": normal(2, 30, 8)}
+    proto = model(nodes, feeds, "y", {})
     graph = import_model(proto, BASE, {})
-    found = {}
-    for launch in (0.0, 1e6):
-        profile = build.Profile.of(BASE.devices["pocl"])
-        profile = replace(profile, machine=replace(profile.machine, launch=launch))
-        plan = build.build(graph, BASE, profile, "dnnfusion")
-        found[launch] = len(plan.kernels)
-        assert plan.statistics["layouts"]["joint"]["by_rules"] == 3
-        got = Executor(plan, choose()).run(feeds)
-        np.testing.assert_allclose(got["y"], ReferenceEvaluator(proto).run(None, feeds)[0], atol=1e-4)
-    assert found[1e6] == 2
-    assert found[1e6] <= found[0.0]
+    profile = build.Profile.of(BASE.devices["pocl"])
+    profile = replace(profile, machine=replace(profile.machine, launch=1e6))
+    plan = build.build(graph, BASE, profile, "dnnfusion")
+    assert plan.statistics["layouts"]["joint"]["by_rules"] == 2
+    assert len(plan.kernels) == 1
+    got = Executor(plan, choose()).run(feeds)
+    np.testing.assert_allclose(got["y"], ReferenceEvaluator(proto).run(None, feeds)[0], atol=1e-4)
 
 
 def test_kernels_that_need_each_other_are_given_up() -> None:
