@@ -1,8 +1,8 @@
 {% from "entry.cl" import entry %}
 {% from "register_block.cl" import accumulate %}
-{% macro rows_of_columns(first, last, rows, part) %}
+{% macro rows_of_columns(first, last, rows, part, ahead) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, part.space) }}
+{{ accumulate(rows, columns, k, left_space, left_pointer, part.space, ahead) }}
             float8 result[{{ rows * columns // 8 }}];
 {% for i in range(rows) %}
 {% for j in range(columns // 8) %}
@@ -36,9 +36,9 @@
 {% for part in parts %}
     for (int tile = max(first_tile - {{ part.first }}, 0); tile < min(last_tile - {{ part.first }}, {{ part.tiles }}); ++tile) {
         {{ part.pointer }}
-{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows, part) -}}
+{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows, part, part.ahead) -}}
 {% if tail %}
-{{ rows_of_columns(block_rows - tail, "row_count", tail, part) -}}
+{{ rows_of_columns(block_rows - tail, "row_count", tail, part, 0) -}}
 {% endif %}
     }
 {% endfor %}

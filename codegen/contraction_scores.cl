@@ -1,7 +1,7 @@
 {% from "register_block.cl" import accumulate %}
-{% macro rows_of_columns(first, last, rows) %}
+{% macro rows_of_columns(first, last, rows, ahead) %}
     for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, right_space) }}
+{{ accumulate(rows, columns, k, left_space, left_pointer, right_space, ahead) }}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {
 {% for j in range(columns // 8) %}
@@ -13,8 +13,8 @@
 {% endmacro %}
 for (int tile = 0; tile < {{ tiles }}; ++tile) {
     {{ right_pointer }}
-{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows) -}}
+{{ rows_of_columns(0, "row_count" if not tail else "min(row_count, %d)" % (block_rows - tail), rows, ahead) -}}
 {% if tail %}
-{{ rows_of_columns(block_rows - tail, "row_count", tail) -}}
+{{ rows_of_columns(block_rows - tail, "row_count", tail, 0) -}}
 {% endif %}
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
-from smartmem_rules.emit.expressions import Internal, Team, Value, whole_index
+from smartmem_rules.emit.expressions import Internal, Team, Value
 from smartmem_rules.emit.group_tiles import Side, captured, loading
 from smartmem_rules.emit.kernel import Emission, Target, render
 from smartmem_rules.emit.reduction import write_row
@@ -209,7 +209,7 @@ class _Group:
         block, lane = Var(f"block{first}", blocks), Var("lane", LANES)
         epilogue = VectorEpilogue(self.emission, n.extent, lane, stores)
         name = self.emission.expressions.name(block)
-        column = add(scale(whole_index(block), LANES), variable(lane))
+        column = add(scale(variable(block), LANES), variable(lane))
 
         def write() -> None:
             epilogue.set_accumulator("finished")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.access import consecutive, offset
 from smartmem_rules.emit.expressions import Internal, Value
 from smartmem_rules.emit.kernel import Emission, Target, render
+from smartmem_rules.emit.shared_terms import share_terms
+from smartmem_rules.emit.windows import WindowRows, Windows
 from smartmem_rules.emit.writer import Writer
 from smartmem_rules.plan.factors import PackedPanel
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
@@ -24,7 +26,8 @@ from smartmem_rules.tensor.substitution import substitute, unravel
 class PanelSchedule:
     """Sizes of a panel contraction: register block, rows of a work-item, tiles of columns of a work-item.
 
-    The last `tail` rows of a full block have a register block of their own.
+    The last `tail` rows of a full block have a register block of their own. Every `ahead` steps of the reduction a line
+    of the next tile of a packed right factor is asked for. Windows of up to `window_rows` rows are computed together.
     """
 
     rows: int
@@ -32,11 +35,14 @@ class PanelSchedule:
     block_rows: int
     tiles_per_block: int
     tail: int
+    ahead: int
+    window_rows: int
 
     @staticmethod
     def of(kernel: Kernel) -> PanelSchedule:
         s = kernel.schedule
-        return PanelSchedule(s["rows"], s["columns"], s["block_rows"], s["tiles_per_block"], s.get("tail", 0))
+        names = ("rows", "columns", "block_rows", "tiles_per_block", "tail", "ahead", "window_rows")
+        return PanelSchedule(*(s[name] for name in names))
 
 
 class Panel:
@@ -118,7 +124,8 @@ class Panel:
                 return direct
         if c.scores is not None:
             self._scores(c.scores)
-        return self._staged_rows("panel", c.a, c.k, c.stages, c.scores)
+        stages, (a,) = share_terms(c.stages, (c.a,))
+        return self._staged_rows("panel", a, c.k, stages, c.scores)
 
     def _staged_rows(
         self, panel: str, a: Expr, k: tuple[Var, ...], stages: tuple[Stage, ...], scores: Scores | None = None
@@ -128,7 +135,15 @@ class Panel:
         writer.line(f"float {panel}[{self.schedule.block_rows * largest(k_count)}];")
         local = Var(f"staged_{panel}", self.schedule.block_rows)
         name, row = expressions.name(local), expressions.name(self.row)
-        with expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})"):
+        windows = None
+        if k == self.contraction.k:
+            windows = Windows.of(self.contraction, stages, a, self.schedule.window_rows, self.emission.width)
+        rows = expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})")
+        if windows is not None:
+            stages = tuple(replace(s, body=windows.instead(s.body)) for s in stages)
+            a = windows.instead(a)
+            rows = WindowRows(self.emission, windows, self.values(None), self.contraction.m).rows(name)
+        with rows:
             writer.line(f"const int {row} = first_row + {name};")
             if scores is not None:
                 padded = self._padded_columns(scores)
@@ -202,6 +217,7 @@ class Panel:
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
             columns=columns, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
+            ahead=self.schedule.ahead if right[0] else 0,
         )  # fmt: skip
         for line in text.splitlines():
             self.emission.writer.line(line)
@@ -286,6 +302,11 @@ class Columns:
     @property
     def columns(self) -> int:
         return self.panel.schedule.columns
+
+    @property
+    def ahead(self) -> int:
+        """See `PanelSchedule`; factors that are packed or widened here lie in cache."""
+        return self.panel.schedule.ahead if self.space else 0
 
     @property
     def tiles(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from smartmem_rules.emit.expressions import Team, Value
 from smartmem_rules.emit.kernel import Emission, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
+from smartmem_rules.emit.shared_terms import share_terms
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
 from smartmem_rules.plan.row_arrays import storage_of
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
@@ -74,14 +75,17 @@ def _lanes_across_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Sto
 
 
 def emit_row(emission: Emission, kernel: Kernel, values: dict[Var, Index]) -> None:
-    for stage in kernel.stages:
+    stages, stored = kernel.stages, tuple(store.value for store in kernel.stores)
+    if emission.target.is_cpu:
+        stages, stored = share_terms(stages, stored)
+    for stage in stages:
         body = substitute_variables(stage.body, values)
         emission.stage(type(stage)(stage.name, stage.axes, body, stage.dtype))
-    for store in kernel.stores:
+    for store, value in zip(kernel.stores, stored, strict=True):
         placed = Store(
             store.tensor,
             tuple(substitute(i, values) for i in store.indices),
-            substitute_variables(store.value, values),
+            substitute_variables(value, values),
             store.local,
         )
         write_row(emission, placed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, register_rows
+from smartmem_rules.plan.sizing import ContractionSchedule, Machine, Sizes, rows_as_at_peak
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class LaunchCosts:
     """Times of launches on a machine.
 
     Attributes:
-        schedule: of the panel template, whose largest register block reaches the machine's peak.
+        schedule: of the panel template, whose best register block reaches the machine's peak.
     """
 
     schedule: ContractionSchedule
@@ -34,9 +34,8 @@ class LaunchCosts:
         else:
             m = sizes[0].m_count
             items = sizes[0].batch_count * -(-m // block)
-            # the peak was measured with the largest register block
-            largest = max(self.schedule.rows)
-            rows = register_rows(self.schedule, block)[2] * largest / (largest + self.schedule.step_overhead)
+            # the peak was measured with the best register block
+            rows = rows_as_at_peak(self.schedule, block)
             demands = [self._demand(s, block, rows, items) for s in sizes]
             return self.machine.launch + self._rounds(items) * sum(demands)
         weights = sum(s.right_bytes for s in sizes) / self.machine.bandwidth

@@ -8,7 +8,16 @@ from dataclasses import asdict, dataclass, replace
 
 from smartmem_rules.plan.groups import operations
 from smartmem_rules.plan.model import Contraction, Kernel
-from smartmem_rules.plan.sizing import ContractionSchedule, most, most_rows, panel_columns, register_rows
+from smartmem_rules.plan.sizing import (
+    ContractionSchedule,
+    count,
+    most,
+    most_rows,
+    panel_columns,
+    register_rows,
+    register_step,
+    steps_ahead,
+)
 from smartmem_rules.tensor.ranges import largest
 
 STAGING_SHARE = 20
@@ -69,9 +78,9 @@ class PanelProblem:
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
         if self.given is None:
-            rows = min(choices, key=lambda r: (-(-self.m // r) * (r + s.step_overhead), -r))
+            rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns), -r))
         else:
-            rows = register_rows(s, min(self.given, self.m))[0]
+            rows = register_rows(s, min(self.given, self.m), columns)[0]
         block_rows = self.given or self._block_rows(rows, self.most_rows(rows, columns))
         total = sum(self.tiles(columns))
         tiles = total
@@ -89,6 +98,11 @@ class PanelProblem:
     def tail(self, sizes: PanelSizes) -> int:
         """The rows of a chain's block that a register block of their own takes."""
         return 0 if self.given is None else min(self.given, self.m) % sizes.rows
+
+    def ahead(self, sizes: PanelSizes) -> int:
+        """Steps of the reduction for each request of a line of the next tile of the right factors."""
+        blocks = min(sizes.block_rows, self.m) // sizes.rows
+        return steps_ahead(self.s, count(self.c.k), sizes.columns, blocks) if self.constant else 0
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""
@@ -142,9 +156,9 @@ class PanelProblem:
         """
         s, vectors = self.s, sizes.columns / 8
         blocks = -(-sizes.block_rows // sizes.rows)
-        step = (sizes.rows + s.step_overhead) * vectors + 0.25 * sizes.rows
-        item = blocks * sizes.tiles_per_block * (self.k * step + 6 * sizes.rows * vectors)
-        item += sizes.block_rows * _staging(self.c) / 4 + 300
+        step = register_step(s, sizes.rows, sizes.columns)
+        item = blocks * sizes.tiles_per_block * (self.k * step + 5 * sizes.rows * vectors)
+        item += sizes.block_rows * _staging(self.c) / 5 + 250
         if not self.constant:
             item += self.k * sum(self.tiles(sizes.columns)) * vectors
         column_items = -(-sum(self.tiles(sizes.columns)) // sizes.tiles_per_block)

@@ -208,7 +208,8 @@ class Scheduler:
         packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = {
             "template": "rows" if kernel.stages else "panel", "name": s.name, **sizes.choice(),
-            "tail": problem.tail(sizes), "packed": packed,
+            "tail": problem.tail(sizes), "packed": packed, "ahead": problem.ahead(sizes),
+            "window_rows": s.window_rows,
         }  # fmt: skip
         if constant:
             account_reads(kernel, skip_right=True)
@@ -238,7 +239,8 @@ class Scheduler:
         packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
         kernel.schedule = {
             "template": "winograd", "name": problem.s.name, **sizes.choice(), "tail": problem.tail(sizes),
-            "packed": packed, "windows": windows, "transform": transform,
+            "packed": packed, "windows": windows, "transform": transform, "ahead": problem.ahead(sizes),
+            "window_rows": 1,
         }  # fmt: skip
         account_reads(kernel, skip_right=True)
         kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))

@@ -12,6 +12,7 @@ from smartmem_rules.plan.group_schedule import GroupTile, GroupTimes
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.plan.winograd import Transform, transform_of
 from smartmem_rules.tensor.expr import Expr, tensors_read
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
 
@@ -31,12 +32,15 @@ class ContractionSchedule:
     scratch_bytes: int
     items: int
     step_overhead: float
+    product_latency: float
+    load_cost: float
+    request_steps: int
+    window_rows: int
     smallest_block: int
     splits: tuple[int, ...]
     tiles: tuple[GroupTile, ...]
     times: GroupTimes | None
     open_extents: bool
-    column_overhead: float
     row_columns: int
     most_sums: int
     spaces: Mapping[str, tuple[int, ...]]
@@ -64,12 +68,15 @@ class ContractionSchedule:
             numbers.get("scratch_bytes", 0),
             numbers.get("items", 1),
             float(entries.get("step_overhead", (0.0,))[0]),
+            float(entries.get("product_latency", (0.0,))[0]),
+            float(entries.get("load_cost", (0.0,))[0]),
+            numbers.get("request_steps", 0),
+            numbers.get("window_rows", 1),
             numbers.get("smallest_block", 1),
             tuple(int(n) for n in entries.get("splits", (1,))),
             tuple(GroupTile.of([int(v) for v in e.values]) for e in block.entries if e.key == "tile"),
             GroupTimes.of(block),
             entries.get("extents", ("any",))[0] != "fixed",
-            float(entries.get("column_overhead", (0.0,))[0]),
             numbers.get("row_columns", 0),
             numbers.get("most_sums", 1 << 20),
             {str(e.values[0]): tuple(int(v) for v in e.values[1:]) for e in block.entries if e.key == "search"},
@@ -144,6 +151,10 @@ class Sizes:
         return most(self.m)
 
 
+LANES = 8
+"""Floats of a vector."""
+LINE = 16
+"""Floats of a cache line."""
 INNER_COLUMNS = 16
 """Columns of the register block that computes scores."""
 UNBOUNDED = 1 << 30
@@ -169,15 +180,51 @@ def sizes_of(kernel: Kernel, s: ContractionSchedule, constants: Collection[str])
     return Sizes(c.batch, c.m, rows, constant, right, kernel.operations)
 
 
-def register_rows(s: ContractionSchedule, block: int) -> tuple[int, int, float]:
-    """The register block for so many rows, the rows that are left for a smaller one, and the time of all in rows."""
+def register_step(s: ContractionSchedule, rows: int, columns: int) -> float:
+    """The time of a step of the reduction for a register block, in products of a vector.
+
+    Sums wait for the products before them, products for their turn, and all for the loads of both factors.
+    """
+    vectors = columns / LANES
+    return max(s.product_latency, rows * vectors, s.load_cost * (rows + vectors)) + s.step_overhead
+
+
+def register_rows(s: ContractionSchedule, block: int, columns: int) -> tuple[int, int, float]:
+    """The register block for so many rows, the rows that are left for a smaller one, and the time of a step of all."""
 
     def time(rows: int) -> float:
         full, tail = divmod(block, rows)
-        return full * (rows + s.step_overhead) + (tail + s.step_overhead if tail else 0)
+        return full * register_step(s, rows, columns) + (register_step(s, tail, columns) if tail else 0)
 
-    rows = min((r for r in s.rows if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
+    rows = min((r for r in _rows(s, columns) if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
     return rows, block % rows, time(rows)
+
+
+def rows_as_at_peak(s: ContractionSchedule, block: int) -> float:
+    """How many rows take as long in register blocks of the best size as these do."""
+    return min(register_rows(s, block, c)[2] / c for c in s.columns) / least_step(s)
+
+
+def least_step(s: ContractionSchedule) -> float:
+    """The time of a step for each sum of the best register block."""
+    return min(register_step(s, r, c) / (r * c) for c in s.columns for r in _rows(s, c))
+
+
+def _rows(s: ContractionSchedule, columns: int) -> list[int]:
+    """The rows of register blocks with so many columns."""
+    return [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
+
+
+def steps_ahead(s: ContractionSchedule, k: int, columns: int, blocks: int) -> int:
+    """Steps of the reduction for each request of a line of the right factor's next tile, 0 for no requests.
+
+    Args:
+        blocks: register blocks of rows over one tile, which share its lines.
+    """
+    if is_symbolic(k) or is_symbolic(blocks):
+        return 0
+    most_steps = min(s.request_steps, blocks * LINE // columns)
+    return max((steps for steps in range(2, most_steps + 1) if k % steps == 0), default=0)
 
 
 def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
@@ -193,7 +240,15 @@ def panel_columns(kernel: Kernel, s: ContractionSchedule) -> int:
     if c is not None and s.row_columns and most(c.m) == 1:
         return s.row_columns
     extents = [largest(n.extent) for n, _ in right_factors(kernel)]
-    return min(s.columns, key=lambda c: (sum(-(-n // c) for n in extents) * (c + s.column_overhead), -c))
+    block = kernel.schedule.get("block_rows")
+
+    def time(columns: int) -> float:
+        tiles = sum(-(-n // columns) for n in extents)
+        if block is not None:
+            return tiles * register_rows(s, block, columns)[2]
+        return tiles * min(register_step(s, r, columns) / r for r in _rows(s, columns))
+
+    return min(s.columns, key=lambda columns: (round(time(columns), 6), s.columns.index(columns)))
 
 
 def most_rows(

@@ -7,7 +7,16 @@ from dataclasses import asdict, dataclass
 
 from smartmem_rules.plan.model import Contraction, Kernel
 from smartmem_rules.plan.panel_sizes import PanelProblem
-from smartmem_rules.plan.sizing import ContractionSchedule, Filter, most, register_rows, right_factors
+from smartmem_rules.plan.sizing import (
+    ContractionSchedule,
+    Filter,
+    least_step,
+    most,
+    register_rows,
+    register_step,
+    right_factors,
+    steps_ahead,
+)
 from smartmem_rules.plan.winograd import Transform, Windows, match_windows
 from smartmem_rules.tensor.ranges import largest
 
@@ -66,7 +75,7 @@ class WinogradProblem:
             return None
         total = self.column_tiles(columns)
         held = total if self.given is not None else max(1, min(tiles_per_block, total))
-        rows = register_rows(self.s, tiles)[0]
+        rows = register_rows(self.s, tiles, columns)[0]
         return WinogradSizes(rows, columns, block, held, self.transform.outputs)
 
     def legal(self, choice: Mapping[str, int]) -> WinogradSizes | None:
@@ -102,6 +111,10 @@ class WinogradProblem:
         """Tiles of a block that a register block of their own takes."""
         return self.tiles_of(sizes.block_rows) % sizes.rows
 
+    def ahead(self, sizes: WinogradSizes) -> int:
+        """Steps of the reduction for each request of a line of the weights of the next point."""
+        return steps_ahead(self.s, self.k, sizes.columns, self.tiles_of(sizes.block_rows) // sizes.rows)
+
     @property
     def right_bytes(self) -> int:
         """Bytes of the transformed weights, without what fills up tiles of columns."""
@@ -118,7 +131,7 @@ class WinogradProblem:
         full, tail = divmod(tiles, sizes.rows)
 
         def block(rows: int) -> float:
-            return self.k * ((rows + s.step_overhead) * vectors + 0.25 * rows) + 2 * rows * vectors
+            return self.k * register_step(s, rows, sizes.columns) + 1.7 * rows * vectors
 
         sums = full * block(sizes.rows) + (block(tail) if tail else 0.0)
         forth = _terms(t.input) * 2 * t.points / 2 + 2 * t.points**2
@@ -167,13 +180,12 @@ def filters_of(
 
     Args:
         schedules: those of the level; only Winograd's matter.
-        panel: the schedule whose largest register block reaches the device's peak.
+        panel: the schedule whose best register block reaches the device's peak.
     """
     c = kernel.contraction
     if c is None:
         return ()
-    rows, columns = max(panel.rows), max(panel.columns)
-    peak = 2 * rows * columns / ((rows + panel.step_overhead) * columns / LANES + 0.25 * rows)
+    peak = 2 / least_step(panel)
     found = []
     for s in (s for s in schedules if s.template == "winograd"):
         problem = WinogradProblem.of(kernel, c, s, constant)

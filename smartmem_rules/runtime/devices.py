@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -81,6 +82,7 @@ def devices() -> list[Device]:
         DeviceError: there is none, or no OpenCL loader is installed.
     """
     keep_driver_cache()
+    keep_threads_apart()
     try:
         import pyopencl as cl
     except ImportError as error:
@@ -99,6 +101,18 @@ def devices() -> list[Device]:
     if not found:
         raise DeviceError(_NO_DEVICE.format(reason="no platform lists a device"))
     return found
+
+
+def keep_threads_apart() -> None:
+    """Have PoCL keep each of its threads on a core of its own; to be called before the first OpenCL call.
+
+    They sleep between kernels, and a scheduler that wakes one often puts it beside the thread that woke it: kernels of
+    some hundred microseconds are over before it moves. Where the process may not use all cores, or `$POCL_AFFINITY` is
+    set, nothing changes: PoCL numbers cores from the first one on.
+    """
+    every = set(range(os.cpu_count() or 1))
+    if hasattr(os, "sched_getaffinity") and os.sched_getaffinity(0) == every:
+        os.environ.setdefault("POCL_AFFINITY", "1")
 
 
 def _describe(place: str, platform: Any, handle: Any) -> Device:

@@ -305,6 +305,21 @@ def substitute_reads(expr: Expr, read: Callable[[Read], Expr]) -> Expr:
     return rebuild(expr, lambda index: index, read)
 
 
+def replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
+    """The expression with `new` wherever it holds `old`."""
+    if expr == old:
+        return new
+    match expr:
+        case Apply(arguments=arguments):
+            return replace(expr, arguments=tuple(replaced(a, old, new) for a in arguments))
+        case Select(then=then, otherwise=otherwise):
+            return replace(expr, then=replaced(then, old, new), otherwise=replaced(otherwise, old, new))
+        case Reduce(body=body):
+            return replace(expr, body=replaced(body, old, new))
+        case _:
+            return expr
+
+
 def rename_reads(expr: Expr, names: Mapping[str, str]) -> Expr:
     """The expression over other tensor names, also inside indices."""
 

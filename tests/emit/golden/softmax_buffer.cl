@@ -14,33 +14,34 @@ __kernel void smr_kernel(
             const float t4 = p0[(i0 * 19 + i2 + 16)];
             t3 = smr_max1(t3, t4);
         }
-        float8 t5 = (float8)(0.0f);
+        float t5[19];
         for (int i3 = 0; i3 < 2; ++i3) {
             const float8 t6 = *(__global const smr_float8*)(p0 + (i0 * 19 + i3 * 8));
             const float8 t7 = (t6 - (float8)(t3));
             const float8 t8 = smr_exp8(t7);
-            t5 = t5 + t8;
+            *(smr_float8*)(t5 + i3 * 8) = t8;
         }
-        float t9 = (((t5.s0 + t5.s4) + (t5.s2 + t5.s6)) + ((t5.s1 + t5.s5) + (t5.s3 + t5.s7)));
         for (int i4 = 0; i4 < 3; ++i4) {
-            const float t10 = p0[(i0 * 19 + i4 + 16)];
-            const float t11 = (t10 - t3);
-            const float t12 = smr_exp1(t11);
-            t9 = t9 + t12;
+            const float t9 = p0[(i0 * 19 + i4 + 16)];
+            const float t10 = (t9 - t3);
+            const float t11 = smr_exp1(t10);
+            t5[(i4 + 16)] = t11;
+        }
+        float8 t12 = (float8)(0.0f);
+        for (int i3 = 0; i3 < 2; ++i3) {
+            t12 = t12 + (*(const smr_float8*)(t5 + i3 * 8));
+        }
+        float t13 = (((t12.s0 + t12.s4) + (t12.s2 + t12.s6)) + ((t12.s1 + t12.s5) + (t12.s3 + t12.s7)));
+        for (int i4 = 0; i4 < 3; ++i4) {
+            t13 = t13 + t5[(i4 + 16)];
         }
         for (int i5 = 0; i5 < 2; ++i5) {
-            const float8 t13 = *(__global const smr_float8*)(p0 + (i0 * 19 + i5 * 8));
-            const float8 t14 = (t13 - (float8)(t3));
-            const float8 t15 = smr_exp8(t14);
-            const float8 t16 = (t15 / (float8)(t9));
-            *(__global smr_float8*)(p1 + (i0 * 19 + i5 * 8)) = t16;
+            const float8 t14 = ((*(const smr_float8*)(t5 + i5 * 8)) / (float8)(t13));
+            *(__global smr_float8*)(p1 + (i0 * 19 + i5 * 8)) = t14;
         }
         for (int i6 = 0; i6 < 3; ++i6) {
-            const float t17 = p0[(i0 * 19 + i6 + 16)];
-            const float t18 = (t17 - t3);
-            const float t19 = smr_exp1(t18);
-            const float t20 = (t19 / t9);
-            p1[(i0 * 19 + i6 + 16)] = t20;
+            const float t15 = (t5[(i6 + 16)] / t13);
+            p1[(i0 * 19 + i6 + 16)] = t15;
         }
     }
 }
