@@ -301,7 +301,9 @@ def test_a_residual_sum_ends_the_convolution_that_leaves_fewer_kernels() -> None
     assert (made.pool.first, len(made.plan.kernels)) == (3, 2)
 
 
-@pytest.mark.parametrize(("level", "layout"), [("layout", "exact"), ("smartmem", "local"), ("eliminate", "exact")])
+@pytest.mark.parametrize(
+    ("level", "layout"), [("layout", "exact"), ("smartmem", "local"), ("eliminate", "exact"), ("dnnfusion", "exact")]
+)
 def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: str) -> None:
     graph = import_model(downsampling().proto, BASE, {})
     profile = build.Profile.of(BASE.devices["nvidia"])
@@ -310,14 +312,17 @@ def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: s
 
 
 def test_the_cost_model_decides_what_depends() -> None:
-    """DNNFusion's table leaves a transposition before a product open: the product reads it where that is cheaper."""
+    """DNNFusion's table leaves a transposition before a product open: at a level with `kernels joint` its time decides."""
     nodes: list[Node] = [("Transpose", "x", "t", {"perm": [0, 2, 1]}), ("MatMul", "q t", "y")]
     feeds = {"x": normal(2, 12, 8), "q": normal(2, 30, 8)}
     proto = model(nodes, feeds, "y", {})
-    graph = import_model(proto, BASE, {})
-    profile = build.Profile.of(BASE.devices["pocl"])
+    level = BASE.levels["dnnfusion"]
+    entry = replace(level.entries[0], key="kernels", values=("joint",))
+    base = replace(BASE, levels={**BASE.levels, "dnnfusion": replace(level, entries=(*level.entries, entry))})
+    graph = import_model(proto, base, {})
+    profile = build.Profile.of(base.devices["pocl"])
     profile = replace(profile, machine=replace(profile.machine, launch=1e6))
-    plan = build.build(graph, BASE, profile, "dnnfusion")
+    plan = build.build(graph, base, profile, "dnnfusion")
     assert plan.statistics["layouts"]["joint"]["by_rules"] == 2
     assert len(plan.kernels) == 1
     got = Executor(plan, choose()).run(feeds)
