@@ -312,7 +312,7 @@ def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: s
 
 
 def test_the_cost_model_decides_what_depends() -> None:
-    """DNNFusion's table leaves a transposition before a product open: at a level with `kernels joint` its time decides."""
+    """DNNFusion's table leaves a transposition before a product open; with `kernels joint` its time decides."""
     nodes: list[Node] = [("Transpose", "x", "t", {"perm": [0, 2, 1]}), ("MatMul", "q t", "y")]
     feeds = {"x": normal(2, 12, 8), "q": normal(2, 30, 8)}
     proto = model(nodes, feeds, "y", {})
