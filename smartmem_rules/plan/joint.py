@@ -22,6 +22,9 @@ from smartmem_rules.plan.layout_space import LayoutSpace, Node, Touch, Where
 from smartmem_rules.plan.layouts import LayoutAnswer, solve_layouts
 from smartmem_rules.plan.model import Kernel, Stored
 
+LEAST = 1.0
+"""Nanoseconds that other kernels have to save."""
+
 
 @dataclass(frozen=True)
 class JointChoice:
@@ -192,10 +195,14 @@ def choose_kernels(pool: Pool, tensors: Mapping[str, Stored], where: Where, time
         assert kernels is not None
         own = sum(times[n] for n in pool.always)
         own += sum(times[n] for r, one in zip(pool.regions, picked, strict=True) for n in r.configurations[one])
-        best = min(first, _Laid.of(space, kernels, tensors, own), key=lambda laid: laid.cost)
+        other = _Laid.of(space, kernels, tensors, own)
+        best = other if other.cost < first.cost - LEAST else first
+        bound = min(other.cost, first.cost) if proved else bound
+    elif proved:
+        bound = first.cost
     return JointChoice(
         best.kernels, best.answer, "optimal" if proved else "feasible", best.time / 1000, best.cost / 1000,
-        (best.cost if proved else max(0.0, min(bound, best.cost))) / 1000, first.cost / 1000,
+        max(0.0, min(bound, best.cost)) / 1000, first.cost / 1000,
         (first.time + first.answer.problem.time(first.answer.local)) / 1000,
         pool.first, len(pool.kernels) - pool.first, len(pool.regions),
         0 if best is first else sum(number > 0 for number in picked), time.perf_counter() - begin,
