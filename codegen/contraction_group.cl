@@ -1,3 +1,4 @@
+{% from "entry.cl" import entry %}
 {% from "group_product.cl" import product, finished, each %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums; tiles of both factors, {{ s.step }} deep, lie in local
 // memory, and the next ones are on their way in registers while these are used.
@@ -27,26 +28,8 @@ static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(hig
 #endif
 {% endif %}
 
-__kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_kernel(
-    {{ parameters }}) {
-{% for array in shared %}
-    __local {{ array }} __attribute__((aligned(16)));
-{% endfor %}
-{% if s.direct %}
-    // arrays of halves may not be declared where halves are no type to compute in
-    __local {{ "ushort" if s.left_type == "half" else "float" }} left_tile[{{ s.buffers * s.rows * s.left_stride }}] __attribute__((aligned(16)));
-    __local {{ "ushort" if s.right_type == "half" else "float" }} right_tile[{{ s.buffers * s.step * s.right_stride }}] __attribute__((aligned(16)));
-{% else %}
-    __local float memory[{{ s.memory }}] __attribute__((aligned(16)));
-{% endif %}
-{% if splits > 1 %}
-    __local int arrived;
-{% endif %}
-{% for name, values in tables %}
-    __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
-{% endfor %}
+{{ entry(inside, in_group, parameters, tables, shared, "group", s.threads) }}
     const int thread = (int)get_local_id(0);
-    const int group = (int)get_group_id(0);
     const int column_tile = group % {{ column_tiles }};
     const int first_row = group / {{ column_tiles }} % {{ row_tiles }} * {{ s.rows }};
     const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};
@@ -72,11 +55,11 @@ __kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_k
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
     if (thread == 0) {
-        arrived = atomic_inc((volatile __global int*){{ arrivals }} + tile);
-        if (arrived == {{ splits - 1 }}) {{ arrivals }}[tile] = 0;
+        arrived[0] = atomic_inc((volatile __global int*){{ arrivals }} + tile);
+        if (arrived[0] == {{ splits - 1 }}) {{ arrivals }}[tile] = 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (arrived != {{ splits - 1 }}) return;
+    if (arrived[0] == {{ splits - 1 }}) {
     mem_fence(CLK_GLOBAL_MEM_FENCE);
 {% else %}
 {{ product(s, left, right, 0, turns, matrix) }}
@@ -103,4 +86,7 @@ __kernel __attribute__((reqd_work_group_size({{ s.threads }}, 1, 1))) void smr_k
 {% endfor %}
         }
     }
+{% if splits > 1 %}
+    }
+{% endif %}
 }

@@ -10,7 +10,12 @@
 {% endfor %}
 {% endfor %}
             const int valid_rows = min({{ rows }}, row_count - r);
+{% if short %}
+#pragma unroll
+            for (int i = 0; i < {{ rows }}; ++i) if (i < valid_rows) {
+{% else %}
             for (int i = 0; i < valid_rows; ++i) {
+{% endif %}
                 const int {{ row }} = first_row + r + i;
                 const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
 {{ part.epilogue }}
@@ -22,9 +27,9 @@
 //      padded convolution windows), are staged into a panel that stays in cache;
 //   2. the right factor lies in panels of {{ columns }} columns: constants were packed when the plan was made, others are packed here;
 //   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores.
+//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
 
-{{ entry(inside, parameters, tables, shared) }}
+{{ entry(inside, in_group, parameters, tables, shared) }}
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
     const int {{ batch }} = item / {{ column_blocks * row_blocks }};

@@ -21,7 +21,7 @@
 //      of a product with register blocks of {{ rows }} x {{ columns }};
 //   3. the sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
 
-{{ entry(inside, parameters, tables, shared) }}
+{{ entry(inside, in_group, parameters, tables, shared) }}
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
     const int {{ batch }} = item / {{ column_blocks * row_blocks }};

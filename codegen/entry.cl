@@ -1,21 +1,27 @@
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
-{% macro entry(inside, parameters, tables, shared, group=false) %}
+{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true) %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
 static void smr_part(
     {{ parameters }},
-    const int item) {
+    const int item{% if in_group %}, const int group, __local float* smr_local{% endif %}) {
+{%- for array, first in shared %}
+
+    __local {{ array.type }}* {{ array.name }} = (__local {{ array.type }}*)(smr_local + {{ first }});
+{%- endfor %}
 {%- else %}
-__kernel void smr_kernel(
+__kernel {% if threads %}__attribute__((reqd_work_group_size({{ threads }}, 1, 1))) {% endif %}void smr_kernel(
     {{ parameters }}) {
-{% for array in shared %}
-    __local {{ array }} __attribute__((aligned(16)));
+{% for array, first in shared %}
+    __local {{ array.type }} {{ array.name }}[{{ array.elements }}] __attribute__((aligned(16)));
 {% endfor %}
 {% for name, values in tables %}
     __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
-    const int item = (int)get_{{ "group" if group else "global" }}_id(0);
+{% if numbered %}
+    const int {{ group or "item" }} = (int)get_{{ "group" if group else "global" }}_id(0);
+{%- endif %}
 {%- endif %}
 {% endmacro %}

@@ -3,6 +3,6 @@
 // finds it. On CPUs a work-item does all of it, or its share of the steps; on GPUs a work-group does, with a barrier behind
 // each tensor.
 
-{{ entry(inside, parameters, tables, shared, group) }}
+{{ entry(inside, in_group, parameters, tables, shared, "item" if group else none) }}
 {{ body }}
 }

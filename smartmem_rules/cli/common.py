@@ -146,7 +146,7 @@ def optimize_options(function: F) -> F:
             "--disable",
             multiple=True,
             metavar="RULE",
-            help="Leave out a rule, a family, tag:WORD or a schedule; repeatable.",
+            help="Leave out a rule, a family, tag:WORD, a schedule or a fuse block; repeatable.",
         ),
         click.option(
             "--dim",

@@ -1,26 +1,76 @@
-"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items."""
+"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items.
+
+On GPUs a share is whole work-groups, so that all work-items of a group come to the same barriers; all functions part
+one array of local memory: a work-group runs only one of them.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from smartmem_rules.emit.access import Access
 from smartmem_rules.emit.kernel import Target, declarations, extent_parameters, program, render
-from smartmem_rules.plan.model import Argument, Kernel, Source, Stored
+from smartmem_rules.plan.model import Argument, Kernel, Order, Source, Stored
+from smartmem_rules.plan.ordered import FIRST_STEP, LINE, places
+from smartmem_rules.tensor.extents import Dimension
+
+APART = 4
+"""Floats between the places in local memory at which two kernels of a launch begin."""
 
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
+
+ATOMICS = ("-cl-std=CL3.0",)
+"""Options of kernels with atomic operations that order memory."""
+GROUPS = 16
+"""Work-groups of an ordered launch at least, so that it fills devices of more units than its plan was made for too."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One function of the launch, the work-item that is its first one, and the first that is for another function."""
+    """One function of the launch, the work-item that is its first one, and the first that is for another function.
+
+    Attributes:
+        first_group, last_group: the same of work-groups.
+        local: floats of local memory before those that are its own.
+    """
 
     name: str
     arguments: str
     first: int
     last: int
+    first_group: int = 0
+    last_group: int = 0
+    local: int = 0
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A step of an ordered launch.
+
+    Attributes:
+        in_turn: whether its work-items follow each other.
+        taken: the counter of the work-items that were taken.
+        waits: counters, and the numbers that they have to reach.
+    """
+
+    call: Call
+    items: int
+    in_turn: bool
+    taken: int
+    waits: list[tuple[int, str]]
+
+    @property
+    def done(self) -> int:
+        """The counter of the work-items that are done; of those that follow each other all that were taken are."""
+        return self.taken if self.in_turn else self.taken + 1
+
+    @property
+    def owned(self) -> int:
+        """The counter that says whether a work-group computes them."""
+        return self.taken + 1
 
 
 @dataclass(frozen=True)
@@ -40,6 +90,86 @@ class _KeptRows:
         return _KeptRows(m, block, -(-m // block), sizes)
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """The steps of a launch as functions.
+
+    Attributes:
+        accesses: the launch's own parameters by tensor.
+        parameters: their declarations.
+        group: work-items of a work-group that runs one of the steps; 0 where work-items do.
+    """
+
+    sources: list[Source]
+    functions: list[str]
+    names: list[str]
+    handed: list[str]
+    accesses: dict[str, Access]
+    parameters: str
+    arguments: tuple[Argument, ...]
+    dimensions: tuple[Dimension, ...]
+    group: int
+
+    @staticmethod
+    def of(
+        kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter, own: Sequence[str] = ()
+    ) -> _Parts:
+        """`own`: tensors that the launch itself writes, besides its steps."""
+        group = kernel.schedule.get("group_items", 0)
+        inside = replace(target, inside=True, group_items=group)
+        sources = [emit(step, inside, tensors) for step in kernel.steps]
+        kept = kernel.schedule.get("kept", {})
+        every = dict.fromkeys([*(argument.tensor for source in sources for argument in source.arguments), *own])
+        names = [name for name in every if name not in kept]
+        written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*own}
+        accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
+        passed = {name: access.parameter for name, access in accesses.items()}
+        # a step counts rows from the first of all
+        passed.update((name, f"rows{i} - first_row * {kept[name]}") for i, name in enumerate(kept))
+        functions: dict[str, None] = {}
+        called, handed = [], []
+        for source in sources:
+            name = f"smr_part_{hashlib.sha256(source.text.encode()).hexdigest()[:12]}"
+            text = source.text.replace("smr_part", name)
+            # kernels of one program may share a function
+            functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
+            extents = [d.parameter for d in target.dimensions if d.name in source.dimensions]
+            called.append(name)
+            handed.append(", ".join([*(passed[a.tensor] for a in source.arguments), *extents]))
+        used = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
+        parameters = declarations(kernel, accesses, written) + extent_parameters(used)
+        arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
+        return _Parts(sources, list(functions), called, handed, accesses, parameters, arguments, used, group)
+
+    def calls(self, kernel: Kernel) -> list[Call]:
+        """The calls, the work-items of one behind those of the others."""
+        found: list[Call] = []
+        first = 0
+        for step, source, name, handed in zip(kernel.steps, self.sources, self.names, self.handed, strict=True):
+            # a launch may be for one of a step's work-items only
+            only = step.schedule.get("only")
+            last = first + (source.global_size[0] if only is None else 1)
+            if self.group and source.local_size != (self.group,):
+                raise ValueError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
+            of_groups = (first // self.group, last // self.group, len(found) * APART) if self.group else ()
+            found.append(Call(name, handed, first - (only or 0), last, *of_groups))
+            first = last
+        return found
+
+    @property
+    def local_floats(self) -> int:
+        """Elements of the array in local memory that the steps part, each in its own way."""
+        return max(source.local_bytes // 4 + APART * (n + 1) for n, source in enumerate(self.sources))
+
+    def source(self, target: Target, text: str, items: int, options: tuple[str, ...] = ()) -> Source:
+        """The launch with this text."""
+        names = tuple(dimension.name for dimension in self.dimensions)
+        if target.inside:
+            return Source("smr_part", text, self.arguments, (items,), (1,), dimensions=names)
+        text = program(text, target, self.accesses.values())
+        return Source("smr_kernel", text, self.arguments, (items,), (self.group or 1,), options, names)
+
+
 def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
     """The steps of a kernel in one launch.
 
@@ -49,51 +179,61 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     Raises:
         ValueError: the steps of a chain do not have one work-item for each block of rows.
     """
-    steps = [emit(step, replace(target, inside=True), tensors) for step in kernel.steps]
-    kept = kernel.schedule.get("kept", {})
-    every = dict.fromkeys(argument.tensor for step in steps for argument in step.arguments)
-    names = [name for name in every if name not in kept]
-    written = {a.tensor for step in steps for a in step.arguments if a.access == "write"}
-    accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
-    parameters = declarations(kernel, accesses, written)
-    rows = _KeptRows.of(kernel) if kept else None
-    passed = {name: access.parameter for name, access in accesses.items()}
-    # a step counts rows from the first of all
-    passed.update((name, f"rows{i} - first_row * {kept[name]}") for i, name in enumerate(kept))
-    functions: dict[str, None] = {}
-    calls: list[Call] = []
-    first = 0
-    for step, own in zip(steps, kernel.steps, strict=True):
-        name = f"smr_part_{hashlib.sha256(step.text.encode()).hexdigest()[:12]}"
-        text = step.text.replace("smr_part", name)
-        # kernels of one program may share a function
-        functions[f"#ifndef {name}_DEFINED\n#define {name}_DEFINED\n{text}\n#endif"] = None
-        extents = [d.parameter for d in target.dimensions if d.name in step.dimensions]
-        handed = ", ".join([*(passed[a.tensor] for a in step.arguments), *extents])
-        # a launch may be for one of a step's work-items only
-        only = own.schedule.get("only")
-        items = step.global_size[0] if only is None else 1
-        calls.append(Call(name, handed, first - (only or 0), first + items))
-        first += items
+    if kernel.order is not None:
+        return _ordered(kernel, kernel.order, target, tensors, emit)
+    parts = _Parts.of(kernel, target, tensors, emit)
+    calls = parts.calls(kernel)
+    items = calls[-1].last
     if kernel.form == "chain":
-        if len({step.global_size for step in steps}) != 1:
+        if len({source.global_size for source in parts.sources}) != 1:
             raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
-        first = steps[0].global_size[0]
-    used = tuple(d for d in target.dimensions if any(d.name in step.dimensions for step in steps))
+        items = parts.sources[0].global_size[0]
+    rows = _KeptRows.of(kernel) if kernel.schedule.get("kept") else None
     text = render(
         "composed.cl",
-        functions=list(functions),
         form=kernel.form,
-        inside=target.inside,
-        parameters=parameters + extent_parameters(used),
         calls=calls,
-        tables=[],
-        shared=[],
         rows=rows,
+        in_group=parts.group > 0,
+        threads=parts.group,
+        local_floats=parts.local_floats,
+        **_shell(parts, target),
     )
-    arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
-    dimensions = tuple(d.name for d in used)
-    if target.inside:
-        return Source("smr_part", text, arguments, (first,), (1,), dimensions=dimensions)
-    text = program(text, target, accesses.values())
-    return Source("smr_kernel", text, arguments, (first,), (1,), dimensions=dimensions)
+    return parts.source(target, text, items)
+
+
+def _ordered(kernel: Kernel, order: Order, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+    """Steps whose work-items wait for those of others."""
+    parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
+    turns: list[_Turn] = []
+    most = 0
+    for number, source in enumerate(parts.sources):
+        items = source.global_size[0]
+        in_turn = number in order.in_turn
+        most = max(most, len(order.in_turn) if in_turn else items)
+        waits = []
+        for wait in order.waits[number]:
+            other = turns[wait.step]
+            waits.append((other.done, str(other.items) if wait.lag is None else f"item + {wait.lag}"))
+        call = Call(parts.names[number], parts.handed[number], 0, items)
+        turns.append(_Turn(call, items, in_turn, FIRST_STEP + 2 * number, waits))
+    text = render(
+        "ordered.cl",
+        state=parts.accesses[order.state].parameter,
+        turns=turns,
+        places={"active": 0, "closed": 1, "left": 2, "all": places(order)},
+        patience=order.patience,
+        line=LINE,
+        **_shell(parts, target),
+    )
+    return parts.source(target, text, min(most, max(target.units, GROUPS)), ATOMICS)
+
+
+def _shell(parts: _Parts, target: Target) -> dict[str, Any]:
+    return {
+        "functions": parts.functions,
+        "inside": target.inside,
+        "parameters": parts.parameters,
+        "tables": [],
+        "shared": [],
+    }

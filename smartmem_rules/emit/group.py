@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from smartmem_rules.emit.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.expressions import Internal, Team, Value
 from smartmem_rules.emit.group_tiles import Side, captured, loading
-from smartmem_rules.emit.kernel import Emission, Target, render
+from smartmem_rules.emit.kernel import Emission, LocalArray, Target, render
 from smartmem_rules.emit.reduction import write_row
 from smartmem_rules.plan.group_schedule import GroupTile
 from smartmem_rules.plan.model import INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
@@ -57,6 +57,7 @@ class _Group:
         shared = {n: self.emission.accesses[self.kernel.schedule[n]].parameter for n in self._meeting}
         prologue = captured(self.emission, self._prologue)
         left, right = loading(self.emission, tile, self._left()), loading(self.emission, tile, self._right(columns))
+        self.emission.shared += self._tiles()
         return self.emission.source(
             "contraction_group.cl",
             (row_tiles * columns * self.batch.extent * self.splits * tile.threads,),
@@ -82,6 +83,19 @@ class _Group:
         """The memory through which work-groups add up one reduction."""
         return ("partials", "arrivals") if self.splits > 1 else ()
 
+    def _tiles(self) -> list[LocalArray]:
+        """The tiles of both factors, and what tells the last work-group of a split reduction."""
+        tile = self.tile
+        arrays = [LocalArray("float", "memory", tile.memory)]
+        if tile.direct:
+            # arrays of halves may not be declared where halves are no type to compute in
+            left, right = ("ushort" if kind == "half" else "float" for kind in (tile.left_type, tile.right_type))
+            arrays = [
+                LocalArray(left, "left_tile", tile.buffers * tile.rows * tile.left_stride),
+                LocalArray(right, "right_tile", tile.buffers * tile.step * tile.right_stride),
+            ]
+        return arrays if self.splits == 1 else [*arrays, LocalArray("int", "arrived", 1)]
+
     # --- what the rows of the left factor need ---
 
     def _prologue(self) -> None:
@@ -91,7 +105,7 @@ class _Group:
             return
         size = tile.team
         team = Team(size, f"(thread % {size})", "thread", "across", tile.rows, "team_row")
-        emission.shared.append(f"float across[{tile.threads}]")
+        emission.shared.append(LocalArray("float", "across", tile.threads))
         inner = 0 if c.scores is None else array_size((c.scores.n,))
         emission.storage = storage_of(c.stages, c.a, inner)
         if c.scores is not None:
@@ -102,7 +116,7 @@ class _Group:
             self._scores(c.scores, inner)
         teams = tile.threads // size
         for number, _ in enumerate(s for s in c.stages if not s.axes):
-            emission.shared.append(f"float statistic{number}[{tile.rows}]")
+            emission.shared.append(LocalArray("float", f"statistic{number}", tile.rows))
         turns = f"for (int first = 0; first < {tile.rows}; first += {teams})" if teams < tile.rows else ""
         with emission.expressions.scope(turns):
             emission.writer.line(f"const int team_row = {'first + ' if turns else ''}thread / {size};")

@@ -74,7 +74,7 @@ class _Loader:
         if side.k[-1].extent % LANES == 0 and contiguous(side.factor, side.k[-1]):
             return self._vectors(side.k, side.own, along_reduction=True)
         last = side.own[-1] if side.own else None
-        if last is None or side.by_row or last.extent % LANES or not contiguous(side.factor, last):
+        if last is None or side.by_row or last.extent % LANES != 0 or not contiguous(side.factor, last):
             return self._elements()
         return self._vectors(side.own, side.k, along_reduction=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,9 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
+LOCAL_ALIGNMENT = 16
+"""Bytes of which arrays in local memory begin at multiples: they are read in vectors of four floats."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -36,6 +40,7 @@ class Target:
         units: its multiprocessors.
         matrix: how contractions use its matrix units (see codegen/contraction_group.cl), empty if they do not.
         inside: kernels are written as functions that a launch of several kernels calls.
+        group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
         dimensions: those for a range of which kernels are made.
     """
 
@@ -45,6 +50,7 @@ class Target:
     units: int = 1
     matrix: str = ""
     inside: bool = False
+    group_items: int = 0
     dimensions: tuple[Dimension, ...] = ()
 
     @property
@@ -82,8 +88,11 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
 
 
 def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
-    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`."""
-    shared = {*kernel.in_place, *kernel.in_place.values()}
+    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`.
+
+    In an ordered launch other work-groups write what one reads.
+    """
+    shared = set(accesses) if kernel.order is not None else {*kernel.in_place, *kernel.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 
@@ -98,6 +107,21 @@ class RowArray:
     def row(self, number: str) -> str:
         """C text of a pointer to a row."""
         return f"{self.name} + {number} * {self.size}"
+
+
+@dataclass(frozen=True)
+class LocalArray:
+    """An array in the local memory of a work-group."""
+
+    type: str
+    name: str
+    elements: int
+
+    @property
+    def floats(self) -> int:
+        """The floats that it takes, whole vectors of four."""
+        size = 2 if self.type in ("ushort", "half") else 4
+        return -(-self.elements * size // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT // 4
 
 
 @dataclass
@@ -115,7 +139,7 @@ class Emission:
     tensors: Mapping[str, Stored]
     width: int
     writer: Writer = field(default_factory=Writer)
-    shared: list[str] = field(default_factory=list)
+    shared: list[LocalArray] = field(default_factory=list)
     storage: Mapping[str, str] = field(default_factory=dict)
     arrays: dict[str, RowArray] = field(default_factory=dict)
 
@@ -143,7 +167,9 @@ class Emission:
         """Fill the form's template and put the prelude before it."""
         values["body"] = self.writer.text()
         values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
-        values.update(inside=self.target.inside, shared=self.shared)
+        places = itertools.accumulate((array.floats for array in self.shared), initial=0)
+        shared = list(zip(self.shared, places, strict=False))
+        values.update(inside=self.target.inside, in_group=self.target.group_items > 0, shared=shared)
         text = render(template, parameters=self.parameters(), **values)
         used = used_dimensions(text, self.target)
         if used:
@@ -152,7 +178,10 @@ class Emission:
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.handed)
         if self.target.inside:
-            return Source("smr_part", text, arguments, global_size, local_size, dimensions=names)
+            local = 4 * sum(array.floats for array in self.shared)
+            return Source(
+                "smr_part", text, arguments, global_size, local_size, dimensions=names, local_bytes=local
+            )  # fmt: skip
         whole = program(text, self.target, self.accesses.values())
         return Source("smr_kernel", whole, arguments, global_size, local_size, dimensions=names)
 
@@ -186,7 +215,7 @@ class Emission:
         team = self.expressions.team
         assert team is not None
         array = self.arrays[name] = RowArray(f"rows{len(self.arrays)}", size)
-        self.shared.append(f"{compute_type(dtype)} {array.name}[{team.rows * size}]")
+        self.shared.append(LocalArray(compute_type(dtype), array.name, team.rows * size))
         return array
 
     def scratch_reader(self, name: str, extents: list[int], dtype: str, space: str = "") -> Any:

@@ -21,6 +21,9 @@ from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
+SHORT_SUMS = 32
+"""Steps of a reduction up to which it pays to write out the epilogues of a register block's rows."""
+
 
 @dataclass(frozen=True)
 class PanelSchedule:
@@ -88,6 +91,7 @@ class Panel:
             columns=s.columns,
             block_rows=s.block_rows,
             tail=s.tail,
+            short=not is_symbolic(self.k_count) and self.k_count <= SHORT_SUMS,
             tiles_per_block=s.tiles_per_block,
             parts=parts,
             row_blocks=row_blocks,

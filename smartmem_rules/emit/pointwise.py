@@ -44,7 +44,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
     vectors = 1 if axis is None else -(-axis.extent // emission.width)
     number, vector = _item(vectors, _inside(kernel, tensors, outer))
     writer.line(f"const int {name} = {number};")
-    group = kernel.schedule["group"]
+    group = target.group_items or kernel.schedule["group"]
     with expressions.scope(f"if ({name} < {outer_count})"):
         if places is None:
             _row(emission, kernel, axis, values, vector)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.expressions import Team, Value
-from smartmem_rules.emit.kernel import Emission, Target
+from smartmem_rules.emit.kernel import Emission, LocalArray, Target
 from smartmem_rules.emit.pointwise import emit_pointwise, lane_axis
 from smartmem_rules.emit.shared_terms import share_terms
 from smartmem_rules.plan.model import Kernel, Source, Store, Stored
@@ -53,7 +53,7 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...]) -> Sou
     # a team behind the last row repeats it: every work-item has to come to every barrier
     emission.writer.line(f"const int {expressions.name(row)} = min(item / {size}, {count - 1});")
     if size > 1:
-        emission.shared.append(f"float across[{size * teams}]")
+        emission.shared.append(LocalArray("float", "across", size * teams))
         expressions.team = Team(size, f"(thread % {size})", "thread", "across", teams, f"(thread / {size})")
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", (-(-count // teams) * teams * size,), (teams * size,))
@@ -191,6 +191,12 @@ def _texel_rows(
     *places, block = unravel(variable(item), (*(v.extent for v in outer), blocks))
     values = dict(zip(outer, places, strict=True))
     name = emission.expressions.name(item)
+    size: tuple[int, ...] = (count,)
+    local = (1,) if target.is_cpu else None
+    if target.group_items:
+        local = (target.group_items,)
+        size = (-(-count // local[0]) * local[0],)
+        emission.writer.line(f"if (item >= {count}) return;")
     emission.writer.line(f"const int {name} = item;")
     filled = [s for s in kernel.stores if tensors[s.tensor].layout.lane_axis is not None]
     single = [s for s in kernel.stores if s not in filled]
@@ -213,4 +219,4 @@ def _texel_rows(
             texts[tensor].append(result)
     for store in filled:
         write_texel(emission, store, {**values, packed: scale(block, 4)}, f"(float4)({', '.join(texts[store.tensor])})")
-    return emission.source("reduction.cl", (count,), (1,) if target.is_cpu else None)
+    return emission.source("reduction.cl", size, local)

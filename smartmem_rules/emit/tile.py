@@ -61,7 +61,8 @@ class _Tile:
             local = self._local(total)
             size = (-(-total // local[0]) * local[0],)
         else:
-            size, local = (-(-total // 64) * 64,), (64,)
+            items = self.target.group_items or 64
+            size, local = (-(-total // items) * items,), (items,)
         return self.emission.source("contraction_tile.cl", size, local, rows=self.rows, width=LANES * self.vectors)
 
     @staticmethod

@@ -51,7 +51,7 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     """The built-in rules with the user's files and their imports, without what is named in `disable`.
 
     Overloads of the user's files are tried before the built-in ones.  A name in `disable` is that of a rule, of a
-    family (all its rules), `tag:WORD` (all rules with this tag), or a schedule.
+    family (all its rules), `tag:WORD` (all rules with this tag), a schedule, or a `fuse` block.
     Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
     """
     built_in = load_modules(sorted(rules_path().rglob("*.smr")))
@@ -136,13 +136,13 @@ def _add(base: RuleBase, item: s.Item) -> None:
 
 def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     known = {part for name in base.rule_names() for part in _with_families(name)}
-    known |= set(base.schedules)
+    known |= {*base.schedules, *base.fuses}
     known |= {f"{TAG}{tag}" for rule in base.rules() for tag in rule.tags}
     unknown = [
         Diagnostic(
             Code.UNKNOWN_RULE,
             "error",
-            f"there is no rule or schedule `{name}` to switch off",
+            f"there is no rule, schedule or fuse block `{name}` to switch off",
             s.NOWHERE,
             fix=did_you_mean(name, known),
         )
@@ -155,6 +155,17 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     base.eliminates = [rule for rule in base.eliminates if not _is_off(rule, names)]
     base.index_rules = [rule for rule in base.index_rules if not _is_off(rule, names)]
     base.schedules = {name: block for name, block in base.schedules.items() if name not in names}
+    base.fuses = {name: block for name, block in base.fuses.items() if name not in names}
+    base.levels = {name: _without_fuses(level, names) for name, level in base.levels.items()}
+
+
+def _without_fuses(level: s.Block, names: Collection[str]) -> s.Block:
+    """A level that names none of the fuse blocks that are switched off."""
+    entries = (
+        replace(entry, values=tuple(v for v in entry.values if v not in names)) if entry.key == "fuse" else entry
+        for entry in level.entries
+    )
+    return replace(level, entries=tuple(entries))
 
 
 def _is_off(rule: s.Rule, names: Collection[str]) -> bool:

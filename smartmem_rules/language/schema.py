@@ -35,7 +35,7 @@ class Key:
 
 
 _DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
-_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "scan", "any")
+_FORMS = ("pointwise", "window", "reduction", "contraction", "rows", "batch", "scan", "any", "launch")
 
 
 def _number(name: str, meaning: str, required: bool = False, least: int = 1, most: int | None = 1) -> Key:
@@ -63,12 +63,19 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("vector_width", "elements of one vector", True),
         _number("units", "cores or multiprocessors, for balance; the device itself is asked at run time"),
         _number("local_memory", "bytes of one work-group", True),
+        _number("resident_items", "work-items that a multiprocessor keeps busy"),
         _number("alignment", "bytes of which the parts of a buffer begin at multiples; the device itself is asked"),
         _number("allocation", "bytes of the largest buffer; the device itself is asked"),
         Key(
             "sub_buffers",
             "word",
             "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers",
+            choices=("yes", "no"),
+        ),
+        Key(
+            "ordered_launches",
+            "word",
+            "`yes` where a work-group keeps its unit from its beginning to its end, so that others may wait for it",
             choices=("yes", "no"),
         ),
         Key("matrix", "word", "how products use the device's matrix units", choices=("tf32x3",)),
@@ -88,7 +95,7 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("l2", "bytes and ways of the cache that all share", least=2, most=2),
         _number("texture_block", "bytes and rows of the two-dimensional blocks in which images lie", least=2, most=2),
         _number("register_array", "bytes of an array that a work-item keeps in registers"),
-        _number("unit_memory", "bytes of local memory that the work-groups of one texture unit share"),
+        _number("unit_memory", "bytes of local memory that the work-groups of a multiprocessor or texture unit share"),
         _number("local_bandwidth", "GB/s in and out of local memory"),
         _number("l2_bandwidth", "GB/s out of the shared cache"),
     ),
@@ -194,7 +201,8 @@ BLOCKS: dict[str, tuple[Key, ...]] = {
         _number("tolerance", "percent of the modelled time that one launch fewer may cost"),
         _number("width", "columns of a product for which what is fed is computed once"),
         Key("keeps", "word", "whether what is fed may be stored for others too", choices=("yes", "no")),
-        _number("launches", "the time of a small kernel on one unit of the device, in launches"),
+        _number("launches", "the time of a small kernel in launches: on one core of a CPU, on all of a GPU"),
+        _number("waits", "the time for which a unit may wait for another one, in launches"),
     ),
 }
 

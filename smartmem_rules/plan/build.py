@@ -15,6 +15,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.alternatives import Limits
+from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, element_schedules
 from smartmem_rules.plan.in_place import written_in_place
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
@@ -28,11 +29,14 @@ from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
 from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
+from smartmem_rules.plan.occupancy import Occupancy
+from smartmem_rules.plan.ordered import counters, join_launches
 from smartmem_rules.plan.packing import holds, pack
-from smartmem_rules.plan.policy import Policy, policy_of
+from smartmem_rules.plan.policy import FusionRule, Policy, policy_of
 from smartmem_rules.plan.program import Program, flatten
 from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Scheduler, candidates
+from smartmem_rules.plan.shares import Shares
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine
 from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.tensor.extents import SymbolicExtentError
@@ -58,6 +62,7 @@ class Profile:
     machine: Machine
     room: Room
     roofs: Roofs | None = None
+    occupancy: Occupancy | None = None
 
     @staticmethod
     def of(block: Block) -> Profile:
@@ -77,6 +82,7 @@ class Profile:
                     float(entries["global_bandwidth"][0]),
                     float(entries["launch_us"][0]) * 1000,
                     float(entries.get("late_unit", (0.0,))[0]),
+                    entries.get("ordered_launches", ("no",))[0] in ("yes", True),
                 ),
                 Room(
                     int(entries.get("alignment", (ALIGNMENT,))[0]),
@@ -84,6 +90,7 @@ class Profile:
                     entries.get("sub_buffers", ("yes",))[0] == "yes",
                 ),
                 Roofs.of(entries),
+                Occupancy.of(entries),
             )
         except (KeyError, ValueError, IndexError) as error:
             raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
@@ -97,6 +104,7 @@ class Planning:
         tensors: without the packed factors that scheduling adds.
         layouts: how well the layouts were chosen, None where tensors stay row-major.
         joint: how well kernels were chosen together with them, None where the fusion rules alone made them.
+        ordered: which launches become one whose work-items wait for each other.
     """
 
     graph: Graph
@@ -114,6 +122,8 @@ class Planning:
     joint: JointChoice | None
     in_place: bool
     wide: Collection[str] = ()
+    beside: FusionRule | None = None
+    ordered: FusionRule | None = None
 
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
@@ -209,7 +219,8 @@ def prepare(
     shares = element_schedules(base.schedules, profile.kind, memory)
     return Planning(
         graph, profile, level, dtype, program, tuple(kernels), tensors, schedules, shares, limits, target, layouts,
-        joint, policy.writes_in_place, frozenset(wide),
+        joint, policy.writes_in_place, frozenset(wide), policy.rule("any", "any"),
+        policy.rule("launch", "launch") if profile.machine.ordered else None,
     )  # fmt: skip
 
 
@@ -243,20 +254,24 @@ def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:
     return found
 
 
-def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False) -> Plan:
+def finish(
+    planning: Planning, choices: Mapping[str, Choice] | None = None, observed: bool = False, apart: bool = False
+) -> Plan:
     """Size the kernels and emit them.
 
     Args:
         choices: tuned sizes by kernel key.
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
+        apart: each kernel of the planning stays a launch.
     """
     tensors = dict(planning.tensors)
     kernels = [copied(kernel) for kernel in planning.kernels]
     program, graph = planning.program, planning.graph
     scheduler = planning.scheduler(tensors, choices)
-    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     for kernel in kernels:
         scheduler.schedule_launch(kernel)
+    kernels = _beside_in_groups(kernels, planning, scheduler, tensors)
+    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     if not observed:
         keep_rows(kernels, tensors, program.outputs)
     _drop_unused(tensors, leaves, program)
@@ -264,21 +279,26 @@ def finish(planning: Planning, choices: Mapping[str, Choice] | None = None, obse
         keep_steps(leaves, tensors, program.outputs)
     for kernel in kernels:
         kernel.note_borders()
+    tensors |= counters(kernels)
     _pack_constants(tensors, program.constants)
     pairs = None
     if planning.in_place:
         pairs = _in_place(kernels, tensors, planning.target.is_cpu)
     memory = plan_memory(tensors, kernels, pairs, planning.profile.room)
     kernels = memory.kernels
-    sources = []
     for kernel in kernels:
         _note_in_place(kernel, memory.in_place)
-        with _for_ranges(kernel):
-            sources.append(emit(kernel, planning.target, tensors))
-    _drop_unused(tensors, kernels, program)
-    for kernel in kernels:
         moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
         kernel.bytes_moved = moved // kernel.schedule.get("shares", 1)
+    sources = [_emitted(kernel, planning.target, tensors) for kernel in kernels]
+    if planning.ordered is not None and not (observed or apart):
+        made = {id(kernel): source for kernel, source in zip(kernels, sources, strict=True)}
+        kernels = join_launches(
+            kernels, sources, (tensors, memory.placement), planning.ordered, planning.profile.machine
+        )
+        tensors |= counters(kernels)
+        sources = [made.get(id(kernel)) or _emitted(kernel, planning.target, tensors) for kernel in kernels]
+    _drop_unused(tensors, kernels, program)
     plan = Plan(
         graph.name, planning.profile.name, planning.level, planning.dtype, list(graph.inputs), list(graph.outputs),
         tensors, kernels, sources, memory.slots, memory.placement, graph.sizes, graph.dimensions,
@@ -301,6 +321,11 @@ def _in_place(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], cpu: boo
         for new, places in written_in_place(kernel, tensors, cpu).items()
         if writers[new] == 1
     }
+
+
+def _emitted(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    with _for_ranges(kernel):
+        return emit(kernel, target, tensors)
 
 
 @contextmanager
@@ -342,6 +367,7 @@ def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None)
         others = [copied(other) for other in planning.kernels if other is not kernel]
         keep_rows([own, *others], tensors, planning.program.outputs)
         own.note_borders()
+        tensors |= counters([own])
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
     return Variant(emit(own, planning.target, {**tensors, **used}), used, own.writes if own.steps else kernel.writes)
@@ -375,6 +401,19 @@ def _times(
     texture = None if roofs is None else TextureTiles(roofs, dtype, constants, frozenset(wide))
     element = storage_dtype(dtype).itemsize
     return KernelTimes(schedules, profile.machine, profile.local_memory, constants, tensors, texture, element)
+
+
+def _beside_in_groups(
+    kernels: list[Kernel], planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]
+) -> list[Kernel]:
+    """Kernels of GPUs side by side: only when they are sized it is known how many work-groups they have."""
+    rule, device = planning.beside, planning.profile.occupancy
+    if rule is None or device is None or planning.target.is_cpu:
+        return kernels
+    unsized = {kernel.name: kernel for kernel in planning.kernels}
+    shares = Shares(scheduler, tensors, planning.profile.machine, planning.profile.local_memory, unsized)
+    candidates = [Candidate(kernel, shares.of(kernel)) for kernel in kernels]
+    return side_by_side_in_groups(candidates, rule, device, shares.again)
 
 
 def _stored(kernels: Sequence[Kernel], program: Program, dtype: str, wide: Collection[str]) -> dict[str, Stored]:

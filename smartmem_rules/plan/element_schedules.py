@@ -109,9 +109,7 @@ class ElementSchedule:
         vectors = 1 if few else self.vectors
         team = next((s for s in self.team if s * width * vectors >= longest), self.team[-1])
         team = choice.get("team", team)
-        storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
-        homes = {storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
-        arrays = 4 * sum(homes.values())
+        arrays = array_bytes(kernel)
         if arrays + 4 * team > device.local_memory:
             # rows that do not fit on chip lie in the private memory of single work-items
             team, arrays = 1, 0
@@ -133,6 +131,30 @@ def element_schedules(schedules: Mapping[str, Block], kind: str, memory: str) ->
     if lacking:
         raise PlanError(f"no schedule for {lacking} kernels of a {kind} device with {memory} memory: add one")
     return chosen
+
+
+def array_bytes(kernel: Kernel) -> int:
+    """Bytes of the arrays of one row of a reduction kernel."""
+    storage = storage_of(kernel.stages, kernel.stores[-1].value) if len(kernel.stores) == 1 else {}
+    homes = {storage.get(s.name, s.name): array_size(s.axes) for s in kernel.stages if s.axes}
+    return 4 * sum(homes.values())
+
+
+def in_group(schedule: Mapping[str, Any], arrays: int, threads: int, local_memory: int) -> dict[str, Any]:
+    """The sizes of a kernel for work-groups of so many work-items, whose rows all have to fit in local memory.
+
+    Args:
+        schedule: the sizes that it has.
+        arrays: bytes of a row.
+    """
+    sizes = {**schedule, "group": threads}
+    team = schedule.get("team", 1)
+    if team > 1:
+        larger = (team << n for n in range(threads.bit_length()) if team << n < threads)
+        fitting = (s for s in (*larger, threads) if 4 * threads + threads // s * arrays <= local_memory)
+        # rows that do not fit lie in the private memory of single work-items
+        team = next(fitting, 1)
+    return sizes if "team" not in schedule else {**sizes, "team": team, "teams": threads // team}
 
 
 def class_of(kernel: Kernel) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 
 from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.model import PlanError
+from smartmem_rules.tensor.ranges import largest
 
 PADDING_LEFT = 4
 PADDING_RIGHT = 8
@@ -129,6 +130,12 @@ class Demand:
     inner: int = 0
     element: int = 4
     taps: int = 1
+
+    @property
+    def most(self) -> Demand:
+        """At the greatest extents of open dimensions: what sizes are chosen for."""
+        sizes = (largest(self.batch), largest(self.m), tuple(map(largest, self.columns)), largest(self.k))
+        return Demand(*sizes, self.row_bytes, largest(self.inner), self.element, largest(self.taps))
 
 
 @dataclass(frozen=True)

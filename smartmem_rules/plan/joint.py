@@ -164,7 +164,8 @@ class _Laid:
     @staticmethod
     def of(space: LayoutSpace, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], time: float) -> _Laid:
         names = {t for k in kernels for t in (*k.reads, *k.writes)}
-        touched = {t: stored for t, stored in tensors.items() if t in names or stored.role in ("input", "output")}
+        kept = names.union(space.where.fixed)  # outputs that no kernel computes
+        touched = {t: stored for t, stored in tensors.items() if t in kept or stored.role in ("input", "output")}
         return _Laid(tuple(kernels), solve_layouts(space.restricted(kernels, touched)), time)
 
 

@@ -1,19 +1,24 @@
-"""What a recurrence needs in one step only lies in the scratch memory of its work-item, not in memory for all steps."""
+"""What a recurrence needs in one step only lies in the scratch memory of its work-item, not in memory for all steps.
+
+What only the next step reads has room for two steps, which take turns.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.model import Kernel, Layout, Store, Stored
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_reads, walk
-from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.index import Index, add, mod, variable
 from smartmem_rules.tensor.ranges import several
 
 SCRATCH = 65536
 """Bytes of all that a work-item keeps of a step."""
+TURNS = 2
+"""Steps for which there is room of what the next step reads."""
 
 
 def keep_steps(leaves: Sequence[Kernel], tensors: dict[str, Stored], fixed: Collection[str]) -> None:
@@ -42,6 +47,53 @@ def keep_steps(leaves: Sequence[Kernel], tensors: dict[str, Stored], fixed: Coll
                 shape = type_.shape[1:]
                 layout = Layout("scratch", tuple(range(len(shape))))
                 tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, shape), layout=layout)
+        _take_turns(scan, users, tensors, fixed)
+
+
+def _take_turns(
+    scan: Kernel, users: Mapping[str, set[str]], tensors: dict[str, Stored], fixed: Collection[str]
+) -> None:
+    """Let steps that only the next one reads lie in memory for two."""
+    step = variable(scan.axes[0])
+    nodes = [node for e in expressions(scan) for node in walk(e)]
+    turning = set()
+    for store in scan.stores:
+        stored = tensors[store.tensor]
+        reads = [node for node in nodes if isinstance(node, Read) and node.tensor == store.tensor]
+        if (
+            users[store.tensor] == {scan.name}
+            and store.tensor not in fixed
+            and stored.role == "intermediate"
+            and stored.type.shape[0] > TURNS
+            and not any(store.tensor in index.gathered for node in nodes for index in own_indices(node))
+            and all(_at_step(one.indices, step, (0,)) for one in scan.stores if one.tensor == store.tensor)
+            and all(_at_step(read.indices, step, (0, -1)) for read in reads)
+        ):
+            turning.add(store.tensor)
+
+    def place(indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        return mod(add(indices[0], Index(1)), TURNS), *indices[1:]
+
+    def read(node: Read) -> Expr:
+        return replace(node, indices=place(node.indices)) if node.tensor in turning else node
+
+    scan.stores = tuple(
+        replace(
+            s, indices=place(s.indices) if s.tensor in turning else s.indices, value=substitute_reads(s.value, read)
+        )
+        for s in scan.stores
+    )
+    for name in turning:
+        type_ = tensors[name].type
+        tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, (TURNS, *type_.shape[1:])))
+
+
+def _at_step(indices: tuple[Index, ...], step: Index, offsets: Collection[int]) -> bool:
+    """Whether indices are those of a step, so many steps away, and depend on the step nowhere else."""
+    first, *others = indices
+    return any(first == add(step, Index(offset)) for offset in offsets) and not any(
+        step.variables & index.variables for index in others
+    )
 
 
 def _within_step(scan: Kernel, store: Store) -> bool:

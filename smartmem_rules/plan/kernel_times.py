@@ -121,11 +121,7 @@ class KernelTimes:
         return self.machine.launch + kernel.operations / self.machine.peak
 
     def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
-        """What a contraction asks at the greatest extents of open dimensions."""
-        d = demand_of(kernel, c, self.element)
-        columns = tuple(map(largest, d.columns))
-        sizes = (largest(d.batch), largest(d.m), columns, largest(d.k), d.row_bytes, largest(d.inner))
-        return Demand(*sizes, d.element, largest(d.taps))
+        return demand_of(kernel, c, self.element)
 
     # --- what a contraction makes of its operands ---
 

@@ -170,19 +170,53 @@ class Part:
     stores: tuple[Store, ...]
 
 
+@dataclass(frozen=True)
+class Wait:
+    """What the work-items of a step wait for before they begin.
+
+    Attributes:
+        step: which earlier step.
+        lag: None: for all of its work-items; else work-item i waits until i + lag of them are done, of a step whose
+            work-items are computed in turn.
+    """
+
+    step: int
+    lag: int | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """How the work-items of an ordered launch follow each other.
+
+    Attributes:
+        state: the tensor of the counters.
+        waits: of each step.
+        patience: how often a work-group looks whether what it waits for is done, before it leaves the rest to others.
+        in_turn: the steps whose work-items need the one before, computed by one work-group as far as it gets.
+    """
+
+    state: str
+    waits: tuple[tuple[Wait, ...], ...]
+    patience: int
+    in_turn: tuple[int, ...] = ()
+
+
 @dataclass
 class Kernel:
     """One enqueue.
 
     Attributes:
-        form: pointwise | reduction | contraction | scan, the template family; chain | beside for several in one launch.
+        form: pointwise | reduction | contraction | scan, the template family; chain | beside | ordered for several in
+            one launch.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
         parts: further contractions of the same left factor; their stores stand in `stores` too, after its own. Stores
             with local axes stand last: rows of the left factor that others read as well.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
         in_place: for tensors that it writes into the memory of one that it reads, which one.
-        steps: the kernels that one launch runs, one after the other (form `chain`) or side by side (`beside`).
+        steps: the kernels that one launch runs: one after the other in each work-item (form `chain`), side by side
+            (`beside`), or each when the work-items of others are done (`ordered`).
+        order: of a launch of this last form.
     """
 
     name: str
@@ -201,6 +235,7 @@ class Kernel:
     operations: int = 0
     steps: tuple[Kernel, ...] = ()
     in_place: dict[str, str] = field(default_factory=dict)
+    order: Order | None = None
 
     @property
     def leaves(self) -> tuple[Kernel, ...]:
@@ -215,6 +250,8 @@ class Kernel:
             written = dict.fromkeys(t for k in self.steps for t in k.writes)
             read = dict.fromkeys(t for k in self.steps for t in k.reads)
             kept = self.schedule.get("kept", {})
+            if self.order is not None:
+                written[self.order.state] = None
             self.writes = tuple(t for t in written if t not in kept)
             self.reads = tuple(t for t in read if t not in written)
 
@@ -239,6 +276,8 @@ class Source:
     options: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
     """The dimensions whose extents the kernel takes as further arguments."""
+    local_bytes: int = 0
+    """Of a function that a launch of several kernels calls: the local memory that it asks of the launch."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class PanelProblem:
         columns = panel_columns(self.kernel, s)
         if not self.most_rows(1, columns):
             return None
-        choices = [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
+        choices = [r for r in s.rows if r * columns <= s.most_sums and r <= self.m] or [min(s.rows)]
         if self.given is None:
             rows = min(choices, key=lambda r: (-(-self.m // r) * register_step(s, r, columns), -r))
         else:

@@ -26,6 +26,7 @@ class FusionRule:
         tolerance: percent of the modelled time that one launch fewer may cost.
         template: the template of contractions that it needs, empty where any will do.
         launches: the time of a small kernel on one unit of the device, in launches.
+        waits: the time for which a unit may wait for another one, in launches.
         width: columns of a contraction for which what is fed is computed once.
         keeps: whether what is fed may be stored too, for others that read it later.
         optional: whether kernels made without the rule compete with those made by it (`plan.alternatives`).
@@ -41,6 +42,7 @@ class FusionRule:
     tolerance: int
     template: str
     launches: int
+    waits: int
     width: int
     keeps: bool
     optional: bool
@@ -157,6 +159,7 @@ def _rule(block: Block) -> FusionRule:
             int(entries.get("tolerance", (0,))[0]),
             str(entries.get("template", ("",))[0]),
             int(entries.get("launches", (0,))[0]),
+            int(entries.get("waits", (0,))[0]),
             int(entries.get("width", (ANY,))[0]),
             entries.get("keeps", ("no",))[0] in ("yes", True),
             entries.get("optional", ("no",))[0] in ("yes", True),

@@ -12,7 +12,7 @@ from smartmem_rules.plan.accounting import account_reads
 from smartmem_rules.plan.contraction import is_constant
 from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, Items, class_of
 from smartmem_rules.plan.factors import Packer
-from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, rank_groups
+from smartmem_rules.plan.group_schedule import Demand, GroupChoice, fitting, group_cost, rank_groups
 from smartmem_rules.plan.kernel_key import kernel_key
 from smartmem_rules.plan.layout_rules import ImageLimits
 from smartmem_rules.plan.model import Contraction, Kernel, PlanError, Stored, row_major
@@ -110,10 +110,16 @@ class Scheduler:
         for step in kernel.steps:
             self.schedule_launch(step)
 
-    def schedule(self, kernel: Kernel) -> None:
-        """Size a kernel that is no launch of several."""
+    def schedule(self, kernel: Kernel, wanted: Choice | None = None) -> None:
+        """Size a kernel that is no launch of several.
+
+        Args:
+            wanted: sizes that take the place of tuned ones and of the cost model's.
+        """
         c = kernel.contraction
-        choice = self.choices.get(kernel_key(kernel, self.tensors)) if self.choices else None
+        choice = wanted
+        if choice is None and self.choices:
+            choice = self.choices.get(kernel_key(kernel, self.tensors))
         if c is None:
             own = self._elements_schedule(kernel)
             if own is not None:
@@ -163,11 +169,22 @@ class Scheduler:
             found = [sizes.choice() for sizes in ranked(problem, units)]
             found += self._filtered_space(kernel, c, units)
         elif schedule.template == "group":
-            found = [choice.sizes() for choice in self._groups(own, schedule, self._demand(own, c), units)]
+            found = [choice.sizes() for choice in self._groups(own, schedule, self.demand(own, c), units)]
         else:
             return []
         first = {name: own.schedule[name] for name in found[0]} if found else {}
         return [first, *(choice for choice in found if choice != first)] if found else []
+
+    def tiles_of(self, kernel: Kernel) -> list[tuple[GroupChoice, float]]:
+        """The tiles that a contraction of work-groups may have, and the model's nanoseconds or cycles of each."""
+        schedule = next(s for s in self.schedules if s.name == kernel.schedule["name"])
+        assert kernel.contraction is not None
+        demand = self.demand(kernel, kernel.contraction)
+        choices = self._groups(kernel, schedule, demand, self.units)
+        if self.texture is not None:
+            return [(choice, self.texture.roofs.group(choice.tile, demand)) for choice in choices]
+        assert schedule.times is not None
+        return [(choice, group_cost(choice, schedule.times, demand, self.units)) for choice in choices]
 
     def _filtered_space(self, kernel: Kernel, c: Contraction, units: int) -> list[dict[str, int]]:
         constant = is_constant(c.b, self.constants)
@@ -254,7 +271,7 @@ class Scheduler:
         small = most(c.k) < min(t.step for t in s.tiles) // 2 and not (c.stages or kernel.parts)
         if kernel.stages or (kernel.parts and not constant) or small:
             return False
-        demand = self._demand(kernel, c)
+        demand = self.demand(kernel, c)
         choices = self._groups(kernel, s, demand, self.units)
         if not choices:
             return False
@@ -278,9 +295,13 @@ class Scheduler:
             return self.texture.ranked(s, kernel, self.tensors, demand, self.local_memory)
         if s.times is None:
             raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
-        return rank_groups(s.tiles, s.splits, s.times, demand, units, self.local_memory)
+        # how many work-groups meet in memory has to be known
+        reduced = () if kernel.contraction is None else kernel.contraction.k
+        splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
+        return rank_groups(s.tiles, splits, s.times, demand, units, self.local_memory)
 
-    def _demand(self, kernel: Kernel, c: Contraction) -> Demand:
+    def demand(self, kernel: Kernel, c: Contraction) -> Demand:
+        """What a contraction asks of a work-group."""
         return demand_of(kernel, c, storage_dtype(self.storage).itemsize)
 
     def _split(self, kernel: Kernel, choice: GroupChoice, demand: Demand) -> None:
@@ -325,7 +346,7 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[ContractionSchedule
 
 
 def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
-    """What a contraction asks of a work-group.
+    """What a contraction asks of a work-group, at the greatest extents of open dimensions.
 
     Args:
         element: bytes of a stored element.
@@ -333,4 +354,4 @@ def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps)
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most

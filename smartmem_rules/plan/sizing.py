@@ -96,6 +96,7 @@ class Machine:
         bandwidth: bytes a nanosecond that one unit reads (GB/s).
         launch: nanoseconds of an enqueue.
         late_unit: the part of a round of work-items for which a unit that is late keeps the others waiting.
+        ordered: whether the work-items of a launch may wait for others of it that were begun before (`plan.ordered`).
     """
 
     units: int
@@ -103,6 +104,7 @@ class Machine:
     bandwidth: float
     launch: float
     late_unit: float = 0.0
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,9 @@ def steps_ahead(s: ContractionSchedule, k: int, columns: int, blocks: int) -> in
     """
     if is_symbolic(k) or is_symbolic(blocks):
         return 0
-    most_steps = min(s.request_steps, blocks * LINE // columns)
+    possible = blocks * LINE // columns
+    # where so many blocks read a tile that its first use does not count, there are no requests
+    most_steps = min(s.request_steps, possible) if possible <= 4 * s.request_steps else 0
     return max((steps for steps in range(2, most_steps + 1) if k % steps == 0), default=0)
 
 

@@ -2,20 +2,26 @@
 
 A recurrence runs its steps one after the other, on one unit of the device; a stack of them, one kernel after the other,
 leaves the other units idle. Cut into shares of so many steps, share s of layer l needs share s - 1 of its own layer and
-share s of the layer below. All shares with the same s + l are independent of each other, and are one launch, whose
-work-items each compute the input product and the recurrence of one share (Appleyard, Kocisky, Blunsom, "Optimizing
-performance of recurrent neural networks on GPUs", 2016).
+share s of the layer below. All shares with the same s + l are independent of each other (Appleyard, Kocisky, Blunsom,
+"Optimizing performance of recurrent neural networks on GPUs", 2016).
+
+Where work-items may wait for others (`plan.ordered`), the whole stack is one launch: a work-group computes the input product
+and the recurrence of a layer, share by share, each when that of the layer below is done. Elsewhere each wave is a launch.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from smartmem_rules.plan.accounting import expressions
 from smartmem_rules.plan.chains import compose
-from smartmem_rules.plan.model import Kernel
+from smartmem_rules.plan.model import Kernel, Wait
+from smartmem_rules.plan.ordered import in_order
 from smartmem_rules.plan.sizing import ContractionSchedule, Machine, sizes_of
 from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic
@@ -31,20 +37,32 @@ class _Layer:
     Attributes:
         rows: of the product for one step.
         most: rows of the product that a work-item can keep.
+        factor: bytes of the product's right factor.
+        weights: bytes of the constants that each step reads.
     """
 
     product: Kernel
     scan: Kernel
     rows: int
     most: int
+    factor: int = 0
+    weights: int = 0
 
     @property
     def steps(self) -> int:
         return self.scan.axes[0].extent
 
+    def product_time(self, machine: Machine) -> float:
+        """Nanoseconds of the product on one unit."""
+        return self.product.operations * machine.units / machine.peak
+
+    def scan_time(self, machine: Machine) -> float:
+        """Nanoseconds of the recurrence on one unit, whose steps each read the weights."""
+        return max(self.scan.operations * machine.units / machine.peak, self.steps * self.weights / machine.bandwidth)
+
 
 def wavefront(
-    kernels: Sequence[Kernel], constants: Collection[str], schedule: ContractionSchedule, machine: Machine
+    kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], schedule: ContractionSchedule, machine: Machine
 ) -> list[Kernel]:
     """Stacks of recurrences as waves, where the cost model says that they take less time so."""
     layers = _layers(kernels, constants, schedule)
@@ -62,7 +80,9 @@ def wavefront(
         if shares:
             members = [k for layer in stack for k in (layer.product, layer.scan)]
             # nothing that the stack needs is made behind its first product
-            replaced[id(members[0])] = _waves(stack, shares)
+            replaced[id(members[0])] = (
+                [_one_launch(stack, shares, machine)] if machine.ordered else _waves(stack, shares)
+            )
             gone |= {id(k) for k in members}
     found: list[Kernel] = []
     for kernel in kernels:
@@ -73,7 +93,9 @@ def wavefront(
 # --- what may be cut into shares ---
 
 
-def _layers(kernels: Sequence[Kernel], constants: Collection[str], schedule: ContractionSchedule) -> list[_Layer]:
+def _layers(
+    kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], schedule: ContractionSchedule
+) -> list[_Layer]:
     made = {name: kernel for kernel in kernels for name in kernel.writes}
     found = []
     for scan in kernels:
@@ -87,7 +109,9 @@ def _layers(kernels: Sequence[Kernel], constants: Collection[str], schedule: Con
     return found
 
 
-def _layer(product: Kernel, scan: Kernel, constants: Collection[str], schedule: ContractionSchedule) -> _Layer | None:
+def _layer(
+    product: Kernel, scan: Kernel, constants: Mapping[str, np.ndarray], schedule: ContractionSchedule
+) -> _Layer | None:
     """A scan over a contraction that makes, row by row, what a step reads; None if it is something else."""
     sizes = sizes_of(product, schedule, constants)
     c = product.contraction
@@ -102,7 +126,8 @@ def _layer(product: Kernel, scan: Kernel, constants: Collection[str], schedule: 
         return None
     if not _reads_at(scan, store.tensor, axes[0], scan.axes[0]):
         return None
-    return _Layer(product, scan, math.prod(v.extent for v in within), sizes.most)
+    weights = sum(constants[name].nbytes for name in scan.reads if name in constants)
+    return _Layer(product, scan, math.prod(v.extent for v in within), sizes.most, sizes.right_bytes, weights)
 
 
 def _reads_at(kernel: Kernel, tensor: str, axis: int, var: Var) -> bool:
@@ -138,45 +163,86 @@ def _shares(stack: Sequence[_Layer], machine: Machine) -> int:
     """Into how many shares the steps are best cut; 0 where one kernel after the other takes no longer."""
     if len(stack) < 2:
         return 0
-    unit = machine.units / machine.peak
-    apart = sum(2 * machine.launch + k.product.operations / machine.peak + k.scan.operations * unit for k in stack)
-    each = max(k.product.operations + k.scan.operations for k in stack) * unit
-    best, chosen = apart, 0
+    best = sum(2 * machine.launch + k.product_time(machine) / machine.units + k.scan_time(machine) for k in stack)
+    chosen = 0
     for shares in range(2, min(MOST_SHARES, stack[0].steps) + 1):
         length = -(-stack[0].steps // shares)
         if -(-stack[0].steps // length) != shares or any(length * k.rows > k.most for k in stack):
             continue
-        active = [sum(0 <= wave - n < shares for n in range(len(stack))) for wave in range(len(stack) + shares - 1)]
-        rounds = sum(-(-count // machine.units) for count in active)
-        time = len(active) * machine.launch + rounds * each * length / stack[0].steps
+        time = (_time_in_order if machine.ordered else _time_of_waves)(stack, shares, machine)
         if time < best:
             best, chosen = time, shares
     return chosen
 
 
-def _waves(stack: Sequence[_Layer], shares: int) -> list[Kernel]:
+def _time_of_waves(stack: Sequence[_Layer], shares: int, machine: Machine) -> float:
+    """Nanoseconds of a launch for each wave."""
     length = -(-stack[0].steps // shares)
-    waves = []
-    for wave in range(len(stack) + shares - 1):
-        active = [(layer, wave - n) for n, layer in enumerate(stack) if 0 <= wave - n < shares]
-        steps = tuple(_share(layer, share, length, shares) for layer, share in active)
-        made = compose("beside", steps)
+    each = max(k.product_time(machine) + k.scan_time(machine) for k in stack)
+    active = [sum(0 <= wave - n < shares for n in range(len(stack))) for wave in range(len(stack) + shares - 1)]
+    rounds = sum(-(-count // machine.units) for count in active)
+    return len(active) * machine.launch + rounds * each * length / stack[0].steps
+
+
+def _time_in_order(stack: Sequence[_Layer], shares: int, machine: Machine) -> float:
+    """Nanoseconds of one launch in which a unit computes a layer, share by share behind the layer below."""
+    free = [0.0] * machine.units
+    below = [0.0] * shares
+    length = -(-stack[0].steps // shares)
+    for layer in stack:
+        now = heapq.heappop(free)
+        for share in range(shares):
+            steps = min(length, layer.steps - share * length)
+            work = (layer.product_time(machine) + layer.scan_time(machine)) * steps / layer.steps
+            # between two shares the recurrence's weights take the place of the product's in the unit's caches
+            now = max(now, below[share]) + work + layer.factor / machine.bandwidth
+            below[share] = now
+        heapq.heappush(free, now)
+    return machine.launch + max(free)
+
+
+def _by_waves(layers: int, shares: int) -> list[tuple[int, int]]:
+    """The shares of all layers, wave by wave; of a wave those of the lower layers first."""
+    waves = range(layers + shares - 1)
+    return [(n, wave - n) for wave in waves for n in range(layers) if 0 <= wave - n < shares]
+
+
+def _waves(stack: Sequence[_Layer], shares: int) -> list[Kernel]:
+    """A launch for each wave."""
+    waves: dict[int, list[Kernel]] = {}
+    for n, share in _by_waves(len(stack), shares):
+        step = _cut(stack[n], shares)
+        step.schedule["only"] = share
+        step.operations //= shares
+        waves.setdefault(n + share, []).append(step)
+    found = []
+    for wave, steps in waves.items():
+        made = compose("beside", tuple(steps))
         made.name = f"{stack[0].product.name}_wave{wave}"
         made.schedule["shares"] = shares
-        waves.append(made)
-    return waves
+        found.append(made)
+    return found
 
 
-def _share(layer: _Layer, share: int, length: int, shares: int) -> Kernel:
-    """One share of a layer: rows of its product, then steps of its recurrence, by one work-item."""
-    product = replace(
-        layer.product,
-        schedule={**layer.product.schedule, "block_rows": length * layer.rows},
-        operations=layer.product.operations // shares,
-    )
-    scan = replace(
-        layer.scan, schedule={**layer.scan.schedule, "steps": length}, operations=layer.scan.operations // shares
-    )
-    made = compose("chain", (product, scan))
-    made.schedule["only"] = share
-    return made
+def _one_launch(stack: Sequence[_Layer], shares: int, machine: Machine) -> Kernel:
+    """All layers in one launch, the shares of each computed in turn."""
+    steps = tuple(_cut(layer, shares) for layer in stack)
+    for step, layer in zip(steps, stack, strict=True):
+        c = layer.product.contraction
+        assert c is not None
+        # what the product gives for a share lies in scratch memory (`plan.kept_rows`)
+        step.axes = c.m
+        rows = layer.steps * layer.rows
+        step.schedule |= {"m": rows, "block_rows": -(-layer.steps // shares) * layer.rows}
+    waits = tuple((Wait(n - 1, 1),) if n else () for n in range(len(stack)))
+    # until the first share has gone through the layers at work
+    longest = machine.units * max(k.product_time(machine) + k.scan_time(machine) for k in stack) / shares
+    return in_order(f"{stack[0].product.name}_layers", steps, waits, longest, tuple(range(len(stack))))
+
+
+def _cut(layer: _Layer, shares: int) -> Kernel:
+    """A layer whose work-items each take a share: rows of its product, then steps of its recurrence."""
+    length = -(-layer.steps // shares)
+    product = replace(layer.product, schedule={**layer.product.schedule, "block_rows": length * layer.rows})
+    scan = replace(layer.scan, schedule={**layer.scan.schedule, "steps": length})
+    return compose("chain", (product, scan))

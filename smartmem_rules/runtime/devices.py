@@ -39,6 +39,7 @@ class Device:
         host_memory: whether the device computes in the host's memory (a CPU).
         capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
+        ordering_atomics: whether atomic operations of all work-groups can order what they read and write (OpenCL C 3.0).
     """
 
     place: str
@@ -60,7 +61,13 @@ class Device:
     host_memory: bool
     capability: tuple[int, int]
     subgroups: bool
+    ordering_atomics: bool
     handle: Any = field(repr=False, compare=False, default=None)
+
+    @property
+    def runs_ordered(self) -> bool:
+        """Whether work-groups may wait for each other: on CPUs each has a thread that the system lets run at last."""
+        return self.kind == "cpu" and self.ordering_atomics
 
     def data(self) -> dict[str, Any]:
         """All but the handle, as JSON data."""
@@ -83,6 +90,7 @@ def devices() -> list[Device]:
     """
     keep_driver_cache()
     keep_threads_apart()
+    keep_work_groups_in_loops()
     try:
         import pyopencl as cl
     except ImportError as error:
@@ -115,6 +123,15 @@ def keep_threads_apart() -> None:
         os.environ.setdefault("POCL_AFFINITY", "1")
 
 
+def keep_work_groups_in_loops() -> None:
+    """Have PoCL run the work-items of a group one after the other; to be called before the first OpenCL call.
+
+    PoCL 3.0 vectorises loops over work-items, and a few kernels of work-groups (those of GPUs, for which it stands in)
+    then store wrong values; kernels for CPUs have groups of one. `$POCL_WORK_GROUP_METHOD` says otherwise.
+    """
+    os.environ.setdefault("POCL_WORK_GROUP_METHOD", "loops")
+
+
 def _describe(place: str, platform: Any, handle: Any) -> Device:
     extensions = handle.extensions.split()
     images = bool(handle.image_support)
@@ -138,8 +155,19 @@ def _describe(place: str, platform: Any, handle: Any) -> Device:
         host_memory=_kind(handle.type) == "cpu",
         capability=_capability(handle, extensions),
         subgroups="cl_khr_subgroups" in extensions,
+        ordering_atomics=_ordering_atomics(handle),
         handle=handle,
     )
+
+
+def _ordering_atomics(handle: Any) -> bool:
+    import pyopencl as cl
+
+    try:
+        features = {feature.name for feature in handle.opencl_c_features}
+    except (cl.Error, AttributeError):  # of OpenCL 3.0
+        return False
+    return {"__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_scope_device"} <= features
 
 
 def _capability(handle: Any, extensions: Collection[str]) -> tuple[int, int]:

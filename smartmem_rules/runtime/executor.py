@@ -66,10 +66,16 @@ class Executor:
 
         Raises:
             BuildError: the OpenCL compiler refuses a kernel.
-            RunError: the device has too little memory, or its images are too small.
+            RunError: the device has too little memory, its images are too small, or it is not one for which work-groups
+                may wait for each other.
         """
         import pyopencl as cl
 
+        if any(kernel.form == "ordered" for kernel in plan.kernels) and not device.runs_ordered:
+            raise RunError(
+                f"the plan has launches whose work-groups wait for each other, which {device.name} is not known to run; "
+                "optimize the model again on this device"
+            )
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)

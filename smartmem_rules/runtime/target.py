@@ -62,6 +62,9 @@ def _within_limits(profile: s.Block, device: Device) -> s.Block:
     for entry in profile.entries:
         if entry.key == "matrix" and device.capability < MATRIX_CAPABILITY:
             continue
+        # what other devices that the profile stands in for do with work-groups is not known
+        if entry.key == "ordered_launches" and not (matches(profile, device) and device.runs_ordered):
+            continue
         own = numbers(profile, entry.key)
         if entry.key in limits and own:
             values = tuple(min(int(v), limit) for v, limit in zip(own, limits[entry.key], strict=False))

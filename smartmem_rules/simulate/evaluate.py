@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pycparser import c_ast
 
 from smartmem_rules.simulate.accesses import Items, Parameter
-from smartmem_rules.simulate.source import VECTOR, SimulationError
+from smartmem_rules.simulate.source import VECTOR, SimulationError, item_size
 from smartmem_rules.simulate.values import (
     UNKNOWN,
     Loaded,
@@ -21,6 +22,7 @@ from smartmem_rules.simulate.values import (
     Vector,
     aligned,
     binary,
+    divide,
     held,
     is_number,
     limited,
@@ -164,7 +166,7 @@ class Evaluator(ABC):
             return UNKNOWN
         value = self.value(node.expr)
         if pointer and isinstance(value, Pointer):
-            return Pointer(value.space, value.offset, width, value.indexed)
+            return Pointer(*_in_units(value, item_size(kind)), width, value.indexed)
         return UNKNOWN if kind in FLOATS and not isinstance(value, Pointer) else value
 
     def _ternary(self, node: Any) -> Value:
@@ -266,6 +268,16 @@ class Evaluator(ABC):
                 return -(-items.global_size[axis] // items.local_size[axis]) if inside else 1
             case _:
                 raise SimulationError(f"a kernel asks for {name}, which is not followed")
+
+
+def _in_units(pointer: Pointer, size: int) -> tuple[Space, Number]:
+    """The space and the offset of a pointer in elements of so many bytes; local arrays are of several types."""
+    space = pointer.space
+    if space.kind != "local" or space.item_bytes == size:
+        return space, pointer.offset
+    offset = binary("*", pointer.offset, space.item_bytes)
+    assert is_number(offset)
+    return replace(space, item_bytes=size, elements=space.elements * space.item_bytes // size), divide(offset, size)
 
 
 def whole(value: Value) -> int:

@@ -43,6 +43,17 @@ class Launch:
         local = source.local_size or (device.wave, *(1 for _ in source.global_size[1:]))
         return Launch(text, parameters, source.global_size, local)
 
+    @staticmethod
+    def all_of(source: Source, tensors: Mapping[str, Stored], device: Device) -> list[Launch]:
+        """The launch of a source; of several kernels side by side one for each, with the local memory of all."""
+        whole = Launch.of(source, tensors, device)
+        found = []
+        for part in whole.text.parts:
+            own = {p: whole.parameters[a] for p, a in zip(part.text.parameters, part.arguments, strict=True)}
+            size = (part.groups * whole.local_size[0],)
+            found.append(Launch(part.text, own, size, whole.local_size))
+        return found or [whole]
+
     @property
     def counts(self) -> tuple[int, ...]:
         """Work-groups by dimension."""

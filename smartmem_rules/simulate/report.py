@@ -12,7 +12,7 @@ from smartmem_rules.plan.memory import stored_bytes
 from smartmem_rules.plan.model import Kernel, Plan
 from smartmem_rules.simulate.launch import Launch
 from smartmem_rules.simulate.memory import Device
-from smartmem_rules.simulate.sampling import Effort, Estimate, estimate
+from smartmem_rules.simulate.sampling import Effort, Estimate, estimate, together
 from smartmem_rules.simulate.source import SimulationError
 
 Progress = Callable[[str, int, int], None]
@@ -165,7 +165,8 @@ def simulate(plan: Plan, device: Device, effort: Effort | None = None, progress:
         key = (source.text, source.global_size, source.local_size, tuple(plan.tensors[n].storage for n in places))
         if key not in known:
             try:
-                known[key] = _positional(estimate(Launch.of(source, plan.tensors, device), device, effort), places)
+                launches = Launch.all_of(source, plan.tensors, device)
+                known[key] = _positional(together([estimate(one, device, effort) for one in launches]), places)
             except SimulationError as error:
                 raise SimulationError(f"kernel {kernel.name} of {plan.model}, level {plan.level}: {error}") from None
         report.kernels.append(_kernel(kernel, ranges, places, known[key], shared, device))

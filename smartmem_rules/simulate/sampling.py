@@ -126,6 +126,22 @@ def estimate(launch: Launch, device: Device, effort: Effort) -> Estimate:
     return found
 
 
+def together(found: Sequence[Estimate]) -> Estimate:
+    """Kernels side by side in one launch; a tensor that several of them read is met once."""
+    if len(found) == 1:
+        return found[0]
+    whole = Estimate(sampled=any(one.sampled for one in found))
+    for name in (*COUNTED, "repeated_misses"):
+        setattr(whole, name, sum(getattr(one, name) for one in found))
+    for one in found:
+        for tensor, footprint in one.footprints.items():
+            other = whole.footprints.get(tensor, footprint)
+            lines = max(other.lines, footprint.lines)
+            whole.footprints[tensor] = Footprint(lines, other.written or footprint.written)
+    whole.error = {name: math.hypot(*(one.error[name] for one in found)) for name in whole.error}
+    return whole
+
+
 def _accesses(probe: Sequence[Access], kept: Mapping[int, int]) -> int:
     """Accesses of one work-item, if loops keep so many steps."""
     return sum(math.prod(min(loop.steps, kept.get(loop.node, loop.steps)) for loop in a.loops) for a in probe) or 1

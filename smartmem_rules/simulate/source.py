@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -31,15 +32,41 @@ class SimulationError(Exception):
 
 
 @dataclass(frozen=True)
+class Part:
+    """A function that a launch of several kernels calls for some of its work-groups, counted from the first of these.
+
+    Attributes:
+        text: the function, with the launch's local memory.
+        arguments: the kernel's parameters that it gets, in the order of its own.
+        groups: how many work-groups are its own.
+    """
+
+    text: KernelText
+    arguments: tuple[str, ...]
+    groups: int
+
+
+@dataclass(frozen=True)
 class KernelText:
-    """A kernel's parameters, in order, and its body."""
+    """A kernel's parameters, in order, and its body.
+
+    Attributes:
+        parts: of a launch of several kernels.
+        tables: declarations of constants outside of the body.
+        shared: of a function: the name and the floats of the local memory that it is handed.
+    """
 
     parameters: tuple[str, ...]
     body: c_ast.Compound
+    parts: tuple[Part, ...] = ()
+    tables: tuple[c_ast.Decl, ...] = ()
+    shared: tuple[str, int] | None = None
 
     @property
     def local_bytes(self) -> int:
         """Bytes of local memory that a work-group takes: the arrays and variables that the body declares so."""
+        if self.shared is not None:
+            return 4 * self.shared[1]
         return sum(_bytes(node) for node in self.body.block_items or () if _is_local(node))
 
 
@@ -59,7 +86,11 @@ class _Quiet(Preprocessor):  # type: ignore[misc]
 
 def _preprocessed(text: str) -> str:
     # what kernels call is known by name; only what a form's template adds behind the prelude is read
-    cut = re.search(r"^(?:typedef|static|__kernel|#define|#pragma unroll).*\Z", _without_prelude(text), re.M | re.S)
+    cut = re.search(
+        r"^(?:typedef|static|__kernel|__constant|#define|#ifndef|#pragma unroll).*\Z",
+        _without_prelude(text),
+        re.M | re.S,
+    )
     if cut is None:
         raise SimulationError("a kernel's text holds no __kernel function")
     defined = "#define SMR_CPU\n" if text.startswith("#define SMR_CPU") else ""
@@ -129,8 +160,41 @@ def parse(text: str, entry: str) -> KernelText:
         tree = CParser().parse(_typedefs() + plain)
     except ParseError as error:
         raise SimulationError(f"a kernel's text cannot be read: {error}") from None
-    for node in tree.ext:
-        if isinstance(node, c_ast.FuncDef) and node.decl.name == entry:
-            declared = node.decl.type.args.params if node.decl.type.args else []
-            return KernelText(tuple(p.name for p in declared), node.body)
+    functions = {node.decl.name: node for node in tree.ext if isinstance(node, c_ast.FuncDef)}
+    if entry in functions:
+        node = functions[entry]
+        tables = tuple(n for n in tree.ext if isinstance(n, c_ast.Decl) and isinstance(n.type, c_ast.ArrayDecl))
+        return KernelText(_parameters(node), node.body, _parts(node.body, functions, tables), tables)
     raise SimulationError(f"a kernel's text holds no function {entry}")
+
+
+def _parameters(function: c_ast.FuncDef) -> tuple[str, ...]:
+    declared = function.decl.type.args
+    return tuple(p.name for p in declared.params) if declared else ()
+
+
+GIVEN = ("item", "group")
+"""What a function of a launch of several kernels gets besides tensors and local memory: work-item and work-group."""
+
+
+def _parts(
+    body: c_ast.Compound, functions: Mapping[str, c_ast.FuncDef], tables: tuple[c_ast.Decl, ...]
+) -> tuple[Part, ...]:
+    """The kernels of a launch of several, `if (group < n) f(...); else ...`; none where the body is another one."""
+    statements = body.block_items or ()
+    local = [node for node in statements if _is_local(node)]
+    choice = next((node for node in statements if isinstance(node, c_ast.If)), None)
+    found: list[Part] = []
+    first = 0
+    while isinstance(choice, c_ast.If):
+        call, condition = choice.iftrue, choice.cond
+        if not isinstance(call, c_ast.FuncCall) or call.name.name not in functions or len(local) != 1:
+            return ()
+        function = functions[call.name.name]
+        names = _parameters(function)
+        handed = tuple(a.name for a in call.args.exprs[: len(names) - len(GIVEN) - 1])
+        last = int(condition.right.value)
+        shared = (names[-1], _bytes(local[0]) // 4)
+        found.append(Part(KernelText(names[: len(handed)], function.body, (), tables, shared), handed, last - first))
+        first, choice = last, choice.iffalse
+    return tuple(found)

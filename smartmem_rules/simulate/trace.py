@@ -17,7 +17,7 @@ from pycparser import c_ast
 
 from smartmem_rules.simulate.accesses import Access, Items, Loop, Parameter, Slice
 from smartmem_rules.simulate.evaluate import FLOATS, Evaluator, element, type_of
-from smartmem_rules.simulate.source import KernelText, SimulationError, item_size, qualifiers
+from smartmem_rules.simulate.source import GIVEN, KernelText, SimulationError, item_size, qualifiers
 from smartmem_rules.simulate.values import UNKNOWN, Number, Pointer, Space, Unknown, Value, aligned, binary, is_number
 
 SEQUENTIAL_LIMIT = 1 << 14
@@ -73,6 +73,12 @@ class Tracer(Evaluator):
             parameter = self.parameters[name]
             if parameter.size is None:
                 self._frames[0].names[name] = Pointer(Space("global", name, parameter.item_bytes), 0)
+        self._block(self.text.tables)
+        if self.text.shared is not None:
+            name, floats = self.text.shared
+            item, group = GIVEN
+            given = {item: self.items.ids[0], group: self.items.groups[0]}
+            self._frames[0].names |= {**given, name: Pointer(Space("local", name, 4, floats), 0)}
         self._block(self.text.body.block_items or ())
         return self.accesses
 

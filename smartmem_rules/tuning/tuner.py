@@ -145,7 +145,7 @@ class Tuner:
 
     def _targets(self) -> list[Target]:
         """The kernels with a search space, the one with the largest share of the time first."""
-        plan = finish(self.planning, self.database.choices(self.place))
+        plan = finish(self.planning, self.database.choices(self.place), apart=True)
         executor = Executor(plan, self.device)
         feeds = random_feeds(input_types(plan), self.seed)
         rows = [executor.profile(feeds) for _ in range(_PROFILES)]

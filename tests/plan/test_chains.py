@@ -12,7 +12,8 @@ TOLERANCE = 2e-5
 
 
 def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Array], outputs: str = "y") -> list[str]:
-    """The forms of the kernels, after their results were compared with those of one kernel for each operator."""
+    """The forms of the kernels, also where one launch runs them in order, after their results were compared with those
+    of one kernel for each operator."""
     proto = model(nodes, feeds, outputs, constants)
     plan, executor = prepare(proto, Mode())
     _, plain = prepare(proto, Mode("none"))
@@ -20,7 +21,7 @@ def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Arr
     for name, array in executor.run(feeds).items():
         scale = max(1.0, float(np.abs(expected[name]).max()))
         assert float(np.abs(array - expected[name]).max()) <= TOLERANCE * scale
-    return [kernel.form for kernel in plan.kernels]
+    return [one.form for kernel in plan.kernels for one in (kernel.steps if kernel.order else (kernel,))]
 
 
 def weights(*shape: int) -> Array:

@@ -176,3 +176,17 @@ def test_tuning_takes_one_extent() -> None:
     request = Request(attention(), (), "pocl", "smartmem", "float32", "auto", (), {"batch": 2, "sequence": (1, 9)})
     with pytest.raises(PlanError, match="tuning measures kernels at one extent"):
         make_planning(request)
+
+
+@pytest.mark.parametrize("mode", [{"device": "nvidia"}, {"device": "adreno_740"}], ids=lambda mode: mode["device"])
+def test_contractions_of_gpus_take_tiles_in_local_memory_for_ranges_too(mode: dict[str, Any]) -> None:
+    model = attention()
+    plan = sm.optimize(model, dims={"batch": 1, "sequence": (1, 70)}, **mode)
+    grouped = list(zip(plan.plan.kernels, plan.plan.sources, strict=True))
+    templates = [kernel.schedule.get("template") for kernel, _ in grouped if kernel.contraction is not None]
+    assert templates
+    assert set(templates) == {"group"}
+    assert any(is_symbolic(source.global_size[0]) for _, source in grouped)
+    assert all(not is_symbolic(size) for _, source in grouped for size in source.local_size or ())
+    # fewer than a tile, whole tiles, and one row more
+    check(model, plan, [{"sequence": n} for n in (1, 5, 16, 32, 33, 64, 65, 70)])

@@ -6,11 +6,10 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void smr_kernel(
     __local float across[32] __attribute__((aligned(16)));
     __local float statistic0[16] __attribute__((aligned(16)));
     __local float statistic1[16] __attribute__((aligned(16)));
-    // arrays of halves may not be declared where halves are no type to compute in
     __local float left_tile[576] __attribute__((aligned(16)));
     __local float right_tile[1280] __attribute__((aligned(16)));
-    const int thread = (int)get_local_id(0);
     const int group = (int)get_group_id(0);
+    const int thread = (int)get_local_id(0);
     const int column_tile = group % 1;
     const int first_row = group / 1 % 1 * 16;
     const int i0 = group / 1;

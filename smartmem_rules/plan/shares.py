@@ -1,0 +1,126 @@
+"""The ways in which a sized kernel may be run on a GPU: its work-groups, its local memory and its modelled time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from smartmem_rules.plan.element_schedules import array_bytes, in_group
+from smartmem_rules.plan.group_schedule import GroupChoice
+from smartmem_rules.plan.launches import copied
+from smartmem_rules.plan.memory import stored_bytes
+from smartmem_rules.plan.model import Kernel, Stored
+from smartmem_rules.plan.occupancy import Share
+from smartmem_rules.plan.schedule import Scheduler
+from smartmem_rules.plan.sizing import Machine, count
+from smartmem_rules.tensor.extents import is_symbolic
+
+LANES = 4
+"""Elements of a work-item's vector."""
+SPARE = 1024
+"""Bytes of local memory that launches of several kernels leave between them."""
+ANY = 1 << 20
+"""Work-items that no multiprocessor holds: only its own limits count."""
+WINDOW = 16
+"""How often as large as its result what an elementwise kernel reads of one tensor may be."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Finds the ways of kernels.
+
+    Attributes:
+        local_memory: bytes of a work-group.
+        unsized: the kernels by name, as they were before they were sized.
+    """
+
+    scheduler: Scheduler
+    tensors: Mapping[str, Stored]
+    machine: Machine
+    local_memory: int
+    unsized: Mapping[str, Kernel]
+
+    def of(self, kernel: Kernel) -> tuple[Share, ...]:
+        """The way that the kernel is sized for, then others; none where it has to have its launch for itself."""
+        if kernel.steps or kernel.form == "scan" or self._is_open(kernel):
+            return ()
+        if kernel.contraction is None:
+            return (self._elementwise(kernel),)
+        if kernel.schedule["template"] == "group":
+            return self._tiles(kernel)
+        return (self._registers(kernel),)
+
+    def again(self, kernel: Kernel, share: Share, threads: int) -> Kernel:
+        """The kernel for work-groups of so many work-items, with the tile of one of its ways."""
+        if kernel.contraction is None:
+            return replace(kernel, schedule=in_group(kernel.schedule, array_bytes(kernel), threads, self.local_memory))
+        if share.choice is None or all(kernel.schedule[name] == size for name, size in share.choice.items()):
+            return kernel
+        made = copied(self.unsized[kernel.name])
+        self.scheduler.schedule(made, share.choice)
+        return made
+
+    def _is_open(self, kernel: Kernel) -> bool:
+        stored = (self.tensors[name] for name in (*kernel.reads, *kernel.writes))
+        return any(is_symbolic(extent) for one in stored for extent in one.type.shape)
+
+    # --- contractions ---
+
+    def _tiles(self, kernel: Kernel) -> tuple[Share, ...]:
+        ways = self.scheduler.tiles_of(kernel)
+        own = next((way for way in ways if self._is_own(way[0], kernel)), None)
+        if own is None:
+            return ()
+        best: dict[int, tuple[GroupChoice, float]] = {}
+        for way in (own, *ways):
+            # what a split reduction gains, work-groups of other kernels give as well
+            if way[0].splits == 1:
+                best.setdefault(way[0].tile.threads, way)
+        others = [way for way in best.values() if way is not own]
+        return tuple(self._tile(kernel, choice, cost) for choice, cost in (own, *others))
+
+    @staticmethod
+    def _is_own(choice: GroupChoice, kernel: Kernel) -> bool:
+        return all(kernel.schedule[name] == size for name, size in choice.sizes().items())
+
+    def _tile(self, kernel: Kernel, choice: GroupChoice, cost: float) -> Share:
+        c, tile = kernel.contraction, choice.tile
+        assert c is not None
+        demand = self.scheduler.demand(kernel, c)
+        groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        local = 4 * (tile.memory + (tile.threads if c.stages else 0)) + tile.rows * demand.row_bytes
+        schedule = next(s for s in self.scheduler.schedules if s.name == kernel.schedule["name"])
+        busy, nanoseconds = ANY, cost
+        if schedule.times is not None:
+            # cycles of a multiprocessor that adds so many products in each of them at the peak
+            nanoseconds = cost * 2 * schedule.times.sums_per_cycle * self.machine.units / self.machine.peak
+            busy = int(schedule.times.resident_subgroups) * 32
+        items = groups * choice.splits * tile.threads
+        alone = choice.splits > 1 or local + SPARE > self.local_memory
+        return Share(tile.threads, items, local, nanoseconds, busy, choice.sizes(), alone)
+
+    def _registers(self, kernel: Kernel) -> Share:
+        c, schedule = kernel.contraction, kernel.schedule
+        assert c is not None
+        blocks = -(-count(c.m) // schedule["rows"]) * -(-c.n.extent // schedule["columns"])
+        return Share(0, count(c.batch) * blocks, 0, self._roofline(kernel), ANY)
+
+    # --- elements and rows ---
+
+    def _elementwise(self, kernel: Kernel) -> Share:
+        rows = math.prod(v.extent for v in kernel.axes)
+        if kernel.form == "pointwise":
+            items = -(-rows // (LANES * kernel.schedule["places"]))
+            return Share(0, items, 0, self._roofline(kernel), ANY)
+        team, teams = kernel.schedule["team"], kernel.schedule["teams"]
+        local = 0 if team == 1 else teams * array_bytes(kernel) + 4 * team * teams
+        return Share(0, rows * team, local, self._roofline(kernel), ANY)
+
+    def _roofline(self, kernel: Kernel) -> float:
+        """Nanoseconds of a kernel that fills the device: its arithmetic, or its traffic."""
+        written = sum(stored_bytes(self.tensors[name]) for name in kernel.writes)
+        # a table that is looked up is not read whole
+        most = WINDOW * max(written, 1) if kernel.form == "pointwise" else ANY**2
+        read = sum(min(most, stored_bytes(self.tensors[name])) for name in kernel.reads)
+        return max(kernel.operations / self.machine.peak, (written + read) / self.machine.bandwidth)

@@ -1,0 +1,161 @@
+"""Kernels side by side in one launch of a GPU: which of them, at what cost, and that they compute the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from smartmem_rules.language.diagnostics import LanguageError
+from smartmem_rules.language.rulebase import load_rules
+from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
+from smartmem_rules.plan.build import finish
+from smartmem_rules.plan.model import Kernel, Plan
+from smartmem_rules.plan.occupancy import Occupancy, Share, apart, beside
+from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.executor import Executor
+from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.report import simulate
+from tests.plan.models import Node, model, normal
+from tests.plan.models import normal as weights
+from tests.plan.programs import policy, rules
+
+RULE = next(rule for rule in policy("smartmem").rules if rule.name == "side_by_side_in_groups")
+GPU = Occupancy(units=4, items=256, memory=1024, launch=100.0)
+
+# two branches of unlike kernels, which meet at the end
+BRANCHES: list[Node] = [
+    ("MatMul", "x u", "a"),
+    ("Softmax", "a", "s"),
+    ("MatMul", "s w", "b"),
+    ("Conv", "z k", "c", {"pads": [1, 1, 1, 1]}),
+    ("Relu", "c", "d"),
+    ("MatMul", "d v", "e"),
+]
+CONSTANTS = {"u": weights(40, 130), "w": weights(130, 70), "k": weights(24, 8, 3, 3), "v": weights(11, 9)}
+FEEDS = {"x": normal(50, 40), "z": normal(1, 8, 13, 11, seed=3)}
+
+
+def _plan(device: str, memory: str, disable: tuple[str, ...] = (), dtype: str = "float32") -> Plan:
+    proto = model(BRANCHES, FEEDS, "b e", CONSTANTS)
+    planning, _ = make_planning(Request(proto, (), device, "smartmem", dtype, memory, disable, {}))
+    return finish(planning)
+
+
+@pytest.mark.parametrize(("device", "memory"), [("nvidia", "buffer"), ("adreno_740", "image"), ("gpu", "image")])
+def test_branches_share_launches_and_give_what_they_gave(device: str, memory: str) -> None:
+    plan = _plan(device, memory)
+    apart_ = _plan(device, memory, ("side_by_side_in_groups",))
+    assert not any(kernel.steps for kernel in apart_.kernels)
+    assert any(len(kernel.steps) > 1 for kernel in plan.kernels)
+    assert len(plan.kernels) < len(apart_.kernels)
+    executor = Executor(plan, choose("auto"))
+    executor.poison()
+    found = executor.run(FEEDS)
+    wanted = ReferenceEvaluator(model(BRANCHES, FEEDS, "b e", CONSTANTS)).run(None, FEEDS)
+    for name, reference in zip(("b", "e"), wanted, strict=True):
+        np.testing.assert_allclose(found[name], reference, rtol=0, atol=2e-5 * np.abs(reference).max())
+
+
+def test_a_debug_build_checks_launches_of_several_kernels() -> None:
+    executor = Executor(_plan("nvidia", "buffer"), choose("auto"), debug=True)
+    executor.run(FEEDS)
+
+
+def test_equal_kernels_share_a_function_and_a_launch() -> None:
+    nodes: list[Node] = [("MatMul", f"x{i} w{i}", f"y{i}") for i in range(5)]
+    feeds = {f"x{i}": normal(20, 96, seed=i) for i in range(5)}
+    proto = model(nodes, feeds, " ".join(f"y{i}" for i in range(5)), {f"w{i}": weights(96, 40) for i in range(5)})
+    planning, _ = make_planning(Request(proto, (), "nvidia", "smartmem", "float32", "buffer", (), {}))
+    plan = finish(planning)
+    assert [len(kernel.steps) for kernel in plan.kernels] == [5]
+    assert plan.sources[0].text.count("static void smr_part_") == 1
+    found = Executor(plan, choose("auto")).run(feeds)
+    for i in range(5):
+        wanted = ReferenceEvaluator(proto).run([f"y{i}"], feeds)[0]
+        np.testing.assert_allclose(found[f"y{i}"], wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
+
+
+def test_the_simulator_sees_the_same_accesses() -> None:
+    device = Device.of(rules().devices["adreno_740"])
+    both = [
+        simulate(_plan("adreno_740", "image", disable, "float16"), device)
+        for disable in ((), ("side_by_side_in_groups",))
+    ]
+    assert both[0].total("accesses") == both[1].total("accesses")
+    assert both[0].total("local_bytes") == both[1].total("local_bytes")
+    launches = len(both[1].kernels) - len(both[0].kernels)
+    assert both[1].total("milliseconds") - both[0].total("milliseconds") >= launches * device.launch_us / 1e3
+
+
+def test_a_block_that_is_none_is_not_switched_off() -> None:
+    with pytest.raises(LanguageError, match="side_by_side_in_group"):
+        load_rules(disable=("side_by_side_in_group",))
+
+
+# --- what goes together ---
+
+
+def _kernel(name: str, reads: str, writes: str) -> Kernel:
+    return Kernel(name, "pointwise", (), (), reads=tuple(reads.split()), writes=tuple(writes.split()))
+
+
+def _small(kernel: Kernel, **share: int) -> Candidate:
+    return Candidate(kernel, (Share(**{"threads": 0, "items": 64, "local": 0, "time": 10.0, "busy": 256, **share}),))
+
+
+def _dealt(*candidates: Candidate) -> list[set[str]]:
+    found = side_by_side_in_groups(candidates, RULE, GPU, lambda kernel, share, threads: kernel)
+    return [{step.name for step in kernel.steps or (kernel,)} for kernel in found]
+
+
+def test_kernels_that_need_each_other_stay_apart() -> None:
+    a, b = _small(_kernel("a", "x", "y")), _small(_kernel("b", "y", "z"))
+    assert _dealt(a, b) == [{"a"}, {"b"}]
+
+
+def test_branches_that_end_together_meet_at_their_ends() -> None:
+    long = [_small(_kernel(f"l{i}", f"t{i}", f"t{i + 1}")) for i in range(3)]
+    # what runs before the long branch is large: there is no room for the short one
+    first = Candidate(_kernel("f", "x", "t0"), ())
+    short = [_small(_kernel("s0", "x", "r0")), _small(_kernel("s1", "r0", "r1"))]
+    end = _small(_kernel("e", "t3 r1", "y"))
+    assert len(_dealt(short[0], short[1], first, *long, end)) == 5
+
+
+def test_one_that_writes_in_pieces_is_awaited_by_all_readers() -> None:
+    a, b = _small(_kernel("a", "x", "p")), _small(_kernel("b", "q", "p"))
+    q, reader = _small(_kernel("q", "x", "q")), _small(_kernel("r", "p", "y"))
+    found = _dealt(a, q, b, reader)
+    assert next(n for n, names in enumerate(found) if "r" in names) > next(
+        n for n, names in enumerate(found) if "b" in names
+    )
+
+
+def test_a_common_work_group_is_chosen() -> None:
+    one = Candidate(_kernel("a", "x", "y"), (Share(64, 64, 0, 10.0, 256), Share(128, 128, 0, 12.0, 256)))
+    other = Candidate(_kernel("b", "x", "z"), (Share(128, 128, 0, 10.0, 256),))
+    chosen = []
+    found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share, threads: chosen.append(threads) or k)
+    assert [kernel.schedule["group_items"] for kernel in found] == [128]
+    assert chosen == [128, 128]
+    none = Candidate(_kernel("b", "x", "z"), (Share(32, 32, 0, 10.0, 256),))
+    assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share, threads: k)) == 2
+
+
+def test_what_fills_the_device_and_takes_longer_than_a_launch_stays_alone() -> None:
+    # 4 units of 256 work-items hold 1024
+    large = _small(_kernel("a", "x", "y"), items=1024, time=101.0)
+    assert _dealt(large, _small(_kernel("b", "x", "z"))) == [{"a"}, {"b"}]
+    assert len(_dealt(_small(_kernel("a", "x", "y"), items=960, time=101.0), _small(_kernel("b", "x", "z")))) == 1
+
+
+def test_the_local_memory_of_one_crowds_the_others() -> None:
+    greedy = Share(threads=64, items=64, local=1024, time=10.0, busy=256)
+    many = Share(threads=64, items=960, local=0, time=90.0, busy=256)
+    # beside the greedy one each of four units holds one group: 15 of 90 ns and one of 10 take 1360 / 4
+    assert beside([greedy, many], 64, GPU) == 100 + (15 * 90 + 10) / 4
+    assert apart([greedy, many], GPU) == 300
+    crowded = [Candidate(_kernel("a", "x", "y"), (greedy,)), Candidate(_kernel("b", "x", "z"), (many,))]
+    assert len(side_by_side_in_groups(crowded, RULE, GPU, lambda k, share, threads: k)) == 2
