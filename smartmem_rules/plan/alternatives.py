@@ -1,9 +1,11 @@
 """Kernels that compete: those of a plan by the fusion rules, and those that other decisions of the rules would make.
 
-Fusion runs several times: without each block that is `optional`, with nothing computed twice, and up to the limits
-`recompute_most`.  Each run gives kernels; what differs falls into regions of the graph that have several
-configurations, sets of kernels that compute the same from the same.  Kernels of different runs go together wherever
-one stores what the other reads, so a configuration need not come from one run, and regions choose by themselves.
+Fusion runs several times: without each block that is `optional`, with nothing computed twice, up to the limits
+`recompute_most`, with definitions that join the first kernel that could take them in and not the last, and, where a
+table leaves cells to the cost model (`depends`), with all of them fused and with none.  What differs between the runs
+falls into regions of the graph that have several configurations, sets of kernels that compute the same from the same.
+Kernels of different runs go together wherever one stores what the other reads, so a configuration need not come from
+one run, and regions choose by themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from smartmem_rules.plan.fusion import Decisions, Fused
+from smartmem_rules.plan.fused import Decisions, Fused
 from smartmem_rules.plan.groups import Group
 from smartmem_rules.plan.model import Kernel
 from smartmem_rules.plan.policy import Policy
@@ -80,6 +82,8 @@ def other_policies(policy: Policy, made: Decisions) -> list[Policy]:
         found.append(_without(policy, optional))
     if made.contested:
         found.append(replace(policy, joins_earliest=True))
+    if policy.leaves_open:
+        found += [replace(policy, depends="always"), replace(policy, depends="never")]
     return found
 
 

@@ -105,6 +105,7 @@ class Planning:
     Attributes:
         tensors: without the packed factors that scheduling adds.
         layouts: how well the layouts were chosen, None where tensors stay row-major.
+        joint: how well kernels were chosen together with them, None where the fusion rules alone made them.
         ordered: which launches become one whose work-items wait for each other.
     """
 
@@ -153,7 +154,8 @@ def prepare(
         dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
         memory: image or buffer for all tensors; auto leaves it to the level whether the device profile decides,
             preferred does not.  A profile that prefers images leaves the choice between both to the costs of layouts.
-        layout: exact chooses for all tensors together, local edge by edge.
+        layout: exact chooses for all tensors together, and kernels with them where the level says so; local edge by
+            edge, for the kernels of the fusion rules.
         wide: tensors that stay float32, because their values exceed what halves hold.
 
     Raises:
@@ -183,17 +185,19 @@ def prepare(
         (),
     )
     joint = None
-    if policy.chooses_kernels and policy.chooses_layouts and exact:
+    if policy.chooses_kernels and exact:
         pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
         stored = _stored(pool.kernels, program, dtype, wide)
         times = _times(stored, schedules, profile, dtype, wide)
-        joint = choose_kernels(pool, stored, where, {n: times.of(k) for n, k in enumerate(pool.kernels)})
+        # without a choice of layouts kernels are compared as if all lay in the order of their axes
+        there = where if policy.chooses_layouts else replace(where, fixed=stored.keys())
+        joint = choose_kernels(pool, stored, there, {n: times.of(k) for n, k in enumerate(pool.kernels)})
         kernels, joint = settle(joint, own, fusion, profile.kind, profile.machine, times)
         own = list(joint.kernels)
     else:
         kernels = launches(own, fusion, profile.kind, profile.machine)
     layouts, answer = None, None
-    if joint is not None and same(kernels, own):
+    if joint is not None and policy.chooses_layouts and same(kernels, own):
         # the layouts were chosen for these very kernels
         answer = joint.answer
         tensors = dict(answer.problem.space.tensors)

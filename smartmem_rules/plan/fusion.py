@@ -4,69 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 
 from smartmem_rules.plan.attention import covers_rows, scores_line_up, source_values
 from smartmem_rules.plan.contraction import is_constant
+from smartmem_rules.plan.fused import Decisions, Fused, Growth
 from smartmem_rules.plan.groups import Group, join, operations, start
 from smartmem_rules.plan.policy import FusionRule, Policy
 from smartmem_rules.plan.program import Definition, Program
-from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key, reads_of, reads_through
+from smartmem_rules.plan.reading import evaluations, group_moves_only, left_key, reads_of, rows_line_up
 from smartmem_rules.plan.row_arrays import array_size
 from smartmem_rules.plan.rows import Rows
-from smartmem_rules.tensor.expr import Equation, Reduce, own_indices, tensors_read, walk
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.expr import Equation, Reduce, own_indices, walk
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import largest
 
 STAGED = "panel"
 """The template whose work-items stage whole rows of the left factor."""
-
-
-@dataclass
-class Decisions:
-    """Which rules decided something, by name: what plans that compete with this one would leave out or do more of.
-
-    Attributes:
-        applied: rules by which a kernel took in another.
-        repeating: rules by which something is computed more than once.
-        refused: rules whose limit of repeated operations alone stood against taking something in.
-        contested: whether several kernels of one form could have taken in the same definition.
-    """
-
-    applied: set[str] = field(default_factory=set)
-    repeating: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
-    contested: bool = False
-
-
-@dataclass
-class Growth:
-    """What several fusions of a program share, whose policies differ in what is taken in after the groups have grown.
-
-    Attributes:
-        groups: definitions that joined the groups that compute what they read; not to be changed.
-        rows: for reductions, by the definitions that they compute, bytes and operations of a row (`_rows_of`).
-    """
-
-    groups: list[Group]
-    rows: dict[object, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass
-class Fused:
-    """The kernels-to-be in an order that can be executed.
-
-    Attributes:
-        inlined: tensors that are recomputed inside their readers.
-        stored: tensors that lie in memory between kernels.
-        decisions: where the policy could have decided otherwise.
-    """
-
-    groups: list[Group]
-    inlined: dict[str, Equation] = field(default_factory=dict)
-    stored: set[str] = field(default_factory=set)
-    decisions: Decisions = field(default_factory=Decisions)
-    growth: Growth | None = None
 
 
 def fuse(program: Program, policy: Policy, apart: Collection[str] = (), growth: Growth | None = None) -> Fused:
@@ -446,32 +399,7 @@ class _Fusion:
         users = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
         if any(user.tensor not in cores for user in users):
             return False
-        return all(self._rows_line_up(group, tensor, part) for part in reader.parts)
-
-    def _rows_line_up(self, group: Group, tensor: str, reader: Group) -> bool:
-        """Whether each row of the contraction's first factor reads exactly one row of the reduction."""
-        matched = reader.contraction
-        assert matched is not None
-        reads = [r for r in reads_through(matched.a, self.inlined) if r.tensor == tensor]
-        everywhere = sum(r.tensor == tensor for m in reader.members for r in reads_of(m.equation.body))
-        if len(reads) != 1 or everywhere != 1 or tensor not in tensors_read(matched.a):
-            return False
-        k = set(matched.reduce.variables)
-        rows = set(group.space)
-        local_seen: set[Var] = set()
-        for index, place in zip(reads[0].indices, group.coordinates[tensor], strict=True):
-            if place.variables & rows or place.is_constant:
-                if index.variables & k:
-                    return False
-                continue
-            used = index.variables
-            if len(used) != 1 or not used <= k:
-                return False
-            (var,) = used
-            if index != variable(var) or var in local_seen or {var.extent} != {v.extent for v in place.variables}:
-                return False
-            local_seen.add(var)
-        return bool(local_seen)
+        return all(rows_line_up(group, tensor, part, self.inlined) for part in reader.parts)
 
     # --- order ---
 

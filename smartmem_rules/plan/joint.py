@@ -22,6 +22,9 @@ from smartmem_rules.plan.layout_space import LayoutSpace, Node, Touch, Where
 from smartmem_rules.plan.layouts import LayoutAnswer, solve_layouts
 from smartmem_rules.plan.model import Kernel, Stored
 
+LEAST = 1.0
+"""Nanoseconds that other kernels have to save."""
+
 
 @dataclass(frozen=True)
 class JointChoice:
@@ -35,6 +38,7 @@ class JointChoice:
         cost, bound: of kernels and layouts together; no configuration of the pool costs less than the bound.
         two_step_cost: of the kernels of the fusion rules with the best layouts for them.
         local_cost: of these kernels with layouts edge by edge.
+        by_rules: how many kernels the rules make.
         alternatives: competing kernels besides those of the rules.
         changed: regions that are not as the rules would have them.
     """
@@ -47,6 +51,7 @@ class JointChoice:
     bound: float
     two_step_cost: float
     local_cost: float
+    by_rules: int
     alternatives: int
     regions: int
     changed: int
@@ -63,8 +68,8 @@ class JointChoice:
     def data(self) -> dict[str, object]:
         """What the plan's report says of it: costs in microseconds, the time of the choice in seconds."""
         shown = ("status", "gap", "cost", "bound", "two_step_cost", "local_cost", "kernel_cost")
-        counts = ("alternatives", "regions", "changed", "seconds")
-        return {name: getattr(self, name) for name in (*shown, *counts)}
+        counts = ("by_rules", "alternatives", "regions", "changed", "seconds")
+        return {**{name: getattr(self, name) for name in (*shown, *counts)}, "kernels": len(self.kernels)}
 
 
 class JointProblem(LayoutProblem):
@@ -144,6 +149,26 @@ class JointProblem(LayoutProblem):
         return chosen
 
 
+@dataclass(frozen=True)
+class _Laid:
+    """Kernels with the best layouts for them, and nanoseconds of the kernels alone."""
+
+    kernels: tuple[Kernel, ...]
+    answer: LayoutAnswer
+    time: float
+
+    @property
+    def cost(self) -> float:
+        return self.time + self.answer.time
+
+    @staticmethod
+    def of(space: LayoutSpace, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], time: float) -> _Laid:
+        names = {t for k in kernels for t in (*k.reads, *k.writes)}
+        kept = names.union(space.where.fixed)  # outputs that no kernel computes
+        touched = {t: stored for t, stored in tensors.items() if t in kept or stored.role in ("input", "output")}
+        return _Laid(tuple(kernels), solve_layouts(space.restricted(kernels, touched)), time)
+
+
 def _times(region: Region, times: Mapping[int, float]) -> Array:
     return np.array([sum(times[n] for n in one) for one in region.configurations])
 
@@ -158,35 +183,30 @@ def choose_kernels(pool: Pool, tensors: Mapping[str, Stored], where: Where, time
     begin = time.perf_counter()
     used = sorted({*pool.always, *(n for r in pool.regions for one in r.configurations for n in one)})
     space = LayoutSpace([pool.kernels[n] for n in used], tensors, where)
-    by_rules = pool.kernels[: pool.first]
-    two_step = solve_layouts(space.restricted(by_rules, _touched(by_rules, tensors)))
-    fixed = sum(times[n] for n in range(pool.first))
-    first, local = fixed + two_step.time, fixed + two_step.problem.time(two_step.local)
-    kernels, answer, kernel_cost, cost, bound = by_rules, two_step, fixed, first, fixed + two_step.bound
-    status, changed = "optimal" if two_step.solution.optimal else "feasible", 0
+    first = _Laid.of(space, pool.kernels[: pool.first], tensors, sum(times[n] for n in range(pool.first)))
+    best, bound, proved = first, first.time + first.answer.bound, first.answer.solution.optimal
+    picked: list[int] = []
     if pool.regions:
         problem = JointProblem(space, where.costs.copies > 0, pool, times)
-        solution, acyclic = _solve(problem, two_step)
+        solution, acyclic = _solve(problem, first.answer)
         picked = [solution.chosen[thing] for thing in problem.regions]
-        bound = min(cost, solution.bound - problem.weight(solution.chosen))
-        status = "optimal" if solution.optimal and acyclic else "feasible"
-        changed = sum(number > 0 for number in picked)
-        if changed:
-            found = pool.chosen(picked)
-            assert found is not None
-            kernels = tuple(found)
-            kernel_cost = sum(_times(r, times)[n] for r, n in zip(pool.regions, picked, strict=True))
-            kernel_cost += sum(times[n] for n in pool.always)
-            answer = solve_layouts(space.restricted(kernels, _touched(kernels, tensors)))
-            cost = kernel_cost + answer.time
-            if cost > first:
-                kernels, answer, kernel_cost, cost, changed = by_rules, two_step, fixed, first, 0
-        bound = max(0.0, min(bound, cost))
-        if status == "optimal":
-            bound = cost
+        bound, proved = solution.bound - problem.weight(solution.chosen), solution.optimal and acyclic
+    if any(picked):
+        kernels = pool.chosen(picked)
+        assert kernels is not None
+        own = sum(times[n] for n in pool.always)
+        own += sum(times[n] for r, one in zip(pool.regions, picked, strict=True) for n in r.configurations[one])
+        other = _Laid.of(space, kernels, tensors, own)
+        best = other if other.cost < first.cost - LEAST else first
+        bound = min(other.cost, first.cost) if proved else bound
+    elif proved:
+        bound = first.cost
     return JointChoice(
-        kernels, answer, status, kernel_cost / 1000, cost / 1000, bound / 1000, first / 1000, local / 1000,
-        len(pool.kernels) - pool.first, len(pool.regions), changed, time.perf_counter() - begin,
+        best.kernels, best.answer, "optimal" if proved else "feasible", best.time / 1000, best.cost / 1000,
+        max(0.0, min(bound, best.cost)) / 1000, first.cost / 1000,
+        (first.time + first.answer.problem.time(first.answer.local)) / 1000,
+        pool.first, len(pool.kernels) - pool.first, len(pool.regions),
+        0 if best is first else sum(number > 0 for number in picked), time.perf_counter() - begin,
     )  # fmt: skip
 
 
@@ -195,14 +215,10 @@ def _solve(problem: JointProblem, two_step: LayoutAnswer) -> tuple[Solution, boo
     places, own = problem.space.places, two_step.problem
     layouts: dict[Node, State] = {}
     for node, states in own.states.items():
+        known, found = own.space.places[node].layouts, places[node].layouts
         first, second = states[two_step.solution.chosen[node]]
-        found = [
-            None if n is None else places[node].layouts.index(own.space.places[node].layouts[n])
-            for n in (first, second)
-        ]
-        assert found[0] is not None
-        state = (found[0], found[1])
-        layouts[node] = state if state in problem.states[node] else (found[0], None)
+        state = (found.index(known[first]), None if second is None else found.index(known[second]))
+        layouts[node] = state if state in problem.states[node] else (state[0], None)
     start = problem.complete(layouts, [0] * len(problem.regions))
     seconds = problem.space.where.costs.solver_seconds
     solution, acyclic = problem.pairs.solve(start, seconds), True
@@ -226,9 +242,3 @@ def _in_circle(problem: JointProblem, chosen: Chosen) -> Thing | None:
         if problem.pool.chosen([*picked[: number + 1], *[0] * (len(picked) - number - 1)]) is None:
             return problem.regions[number]
     raise AssertionError("the kernels of the rules have an order")
-
-
-def _touched(kernels: Sequence[Kernel], tensors: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The tensors of some kernels, and the model's inputs and outputs."""
-    names = {t for k in kernels for t in (*k.reads, *k.writes)}
-    return {t: stored for t, stored in tensors.items() if t in names or stored.role in ("input", "output")}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from smartmem_rules.plan.alternatives import Limits, Pool, gather, other_policies
 from smartmem_rules.plan.beside import side_by_side
 from smartmem_rules.plan.chains import chain
-from smartmem_rules.plan.fusion import Fused, fuse
+from smartmem_rules.plan.fused import Fused
+from smartmem_rules.plan.fusion import fuse
 from smartmem_rules.plan.joint import JointChoice
 from smartmem_rules.plan.kernel_times import KernelTimes
 from smartmem_rules.plan.model import Kernel
@@ -54,7 +55,7 @@ class Fusion:
         assert self._made is not None
         fused, made = self._made
         others = (
-            fuse(self.program, one, self._apart, None if one.joins_earliest else fused.growth)
+            fuse(self.program, one, self._apart, fused.growth if one.grows_like(self.policy) else None)
             for one in other_policies(self.policy, fused.decisions)
         )
         return gather(self.program, made, fused, others, self._admits, limits)

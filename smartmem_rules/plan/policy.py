@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from smartmem_rules.language.syntax import Block, Table
 from smartmem_rules.plan.model import PlanError
@@ -55,6 +56,8 @@ class Policy:
     Attributes:
         chooses_kernels: whether fusion is chosen together with the layouts, among what the rules allow.
         joins_earliest: of several kernels that could take in a definition, the first does, not the last.
+        depends: what the cells of that name say: `counted`, fuse where no element is computed more than once; always;
+            never.
     """
 
     level: str
@@ -67,6 +70,7 @@ class Policy:
     writes_in_place: bool
     chooses_kernels: bool = False
     joins_earliest: bool = False
+    depends: Literal["counted", "always", "never"] = "counted"
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""
@@ -78,9 +82,20 @@ class Policy:
         if word.startswith(("fuse", "eliminate")) or word == "through":
             return True
         if word == "depends":
+            if self.depends != "counted":
+                return self.depends == "always"
             # a launch and the traffic of a tensor are saved; it pays where no element is computed more than once
             return surely_at_most(second.equation.type.elements, first.equation.type.elements)
         return self.rule(form, "reduction" if second.reduces else "pointwise") is not None
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether the table has cells that it leaves to the cost model."""
+        return self.table is not None and any(cell[0] == "depends" for cell in self.table.cells.values())
+
+    def grows_like(self, other: Policy) -> bool:
+        """Whether both let the same definitions join the kernels that compute what they read."""
+        return (self.joins_earliest, self.depends) == (other.joins_earliest, other.depends)
 
     def _word(self, first: Definition, second: Definition) -> str:
         assert self.table is not None

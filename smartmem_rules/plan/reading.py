@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from smartmem_rules.plan.groups import Group
-from smartmem_rules.tensor.expr import Equation, Expr, Read, Reduce, children, substitute_variables, walk
+from smartmem_rules.tensor.expr import Equation, Expr, Read, Reduce, children, substitute_variables, tensors_read, walk
 from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.ranges import largest
 
@@ -63,3 +63,29 @@ def _nested(expr: Expr, loops: tuple[Var, ...]) -> Iterator[tuple[Read, tuple[Va
     inner = (*loops, *expr.variables) if isinstance(expr, Reduce) else loops
     for child in children(expr):
         yield from _nested(child, inner)
+
+
+def rows_line_up(group: Group, tensor: str, reader: Group, inlined: dict[str, Equation]) -> bool:
+    """Whether each row of the contraction's first factor reads exactly one row of the reduction."""
+    matched = reader.contraction
+    assert matched is not None
+    reads = [r for r in reads_through(matched.a, inlined) if r.tensor == tensor]
+    everywhere = sum(r.tensor == tensor for m in reader.members for r in reads_of(m.equation.body))
+    if len(reads) != 1 or everywhere != 1 or tensor not in tensors_read(matched.a):
+        return False
+    k = set(matched.reduce.variables)
+    rows = set(group.space)
+    local_seen: set[Var] = set()
+    for index, place in zip(reads[0].indices, group.coordinates[tensor], strict=True):
+        if place.variables & rows or place.is_constant:
+            if index.variables & k:
+                return False
+            continue
+        used = index.variables
+        if len(used) != 1 or not used <= k:
+            return False
+        (var,) = used
+        if index != variable(var) or var in local_seen or {var.extent} != {v.extent for v in place.variables}:
+            return False
+        local_seen.add(var)
+    return bool(local_seen)

@@ -8,7 +8,7 @@ from smartmem_rules.plan.accounting import account
 from smartmem_rules.plan.attention import row_values, score_values, source_values
 from smartmem_rules.plan.contraction import replace_reduce
 from smartmem_rules.plan.expander import Expander, Handler, on_chip
-from smartmem_rules.plan.fusion import Fused
+from smartmem_rules.plan.fused import Fused
 from smartmem_rules.plan.groups import Group
 from smartmem_rules.plan.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
 from smartmem_rules.plan.program import Definition, Program
