@@ -19,7 +19,7 @@ def text_of(columns: int, shuffle: str) -> str:
     return source.text[source.text.index("__kernel") :]
 
 
-@pytest.mark.parametrize(("columns", "met"), [(64, 8), (128, 16), (2048, 32)])
+@pytest.mark.parametrize(("columns", "met"), [(32, 8), (64, 16), (2048, 32)])
 def test_neighbours_exchange_values(columns: int, met: int) -> None:
     text = text_of(columns, "ptx")
     assert text.count("smr_neighbour(") == 2
