@@ -47,6 +47,10 @@ class Improver:
         self.known: dict[Index, Index] = {}
         self.spent = 0.0
 
+    def close(self) -> None:
+        """Give the e-graph back: it may only be dropped by the thread that made it."""
+        self.egraph = None
+
     def improve(self, map_: IndexMap) -> IndexMap:
         """The map with cheaper indices where the rules give any."""
         if not self.rules or all(is_simple(index) for index in map_.indices):

@@ -6,6 +6,7 @@ import base64
 import pickle
 import time
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,11 +60,15 @@ def saturate(
     """
     started = time.perf_counter()
     host = Host(Instances(base))
-    with host, TemporaryDirectory(prefix="smartmem-") as folder:
+    with (
+        host,
+        TemporaryDirectory(prefix="smartmem-") as folder,
+        closing(Improver(base, disable)) as improver,
+        closing(_Engine(Path(folder), host)) as engine,
+    ):
         encoding = encode(graph, host)
-        host.improve = Improver(base, disable).improve
+        host.improve = improver.improve
         program = compile_rules(base, host, encoding.shapes, rulesets, disable)
-        engine = _Engine(Path(folder), host)
         engine.run(program.declarations(commutative_operators(base)))
         engine.run(f'(set (host) (py-object "{_pickled()}"))')
         engine.run(write_tables(encoding, Path(folder)))
@@ -99,6 +104,10 @@ class _Engine:
         self.egraph = bindings.EGraph(fact_directory=folder)
         self.host = host
         self.iterations = 0
+
+    def close(self) -> None:
+        """Give the e-graph back: it may only be dropped by the thread that made it."""
+        del self.egraph
 
     def run(self, text: str) -> list[object]:
         try:

@@ -336,22 +336,22 @@ def _next(words: list[str], word: str) -> str:
     return words[(words.index(word) + 1) % len(words)] if word in words else words[0]
 
 
-WRONG = {"scattered_read": (1,), "strided_read": (5, -1), "scattered_write": (5, 0), "copies": (2, -1)}
+WRONG = {
+    "scattered_read": (1,),
+    "strided_read": (5, -1),
+    "scattered_write": (5, 0),
+    "copies": (2, -1),
+}
 """Numbers of a layout block that break the order of its weights, where 0 would not."""
-BUDGET = "solver_seconds"
-"""How long a search may take: another number is no error."""
+BUDGETS = ("solver_seconds", "configurations", "further_kernels")
+"""How long a search may take, how much it looks at, and what it may give for time: another number is no error."""
 
 
 def _layout(block: ast.Block) -> Iterator[Mutant]:
     for place, entry in enumerate(block.entries):
         number = entry.values[0]
-        if isinstance(number, str) or entry.key == BUDGET:
+        if isinstance(number, str) or entry.key in BUDGETS:
             continue
-        for value in {
-            "scattered_read": (1,),
-            "strided_read": (5, -1),
-            "scattered_write": (5, 0),
-            "copies": (2, -1),
-        }.get(entry.key, (0,)):
+        for value in WRONG.get(entry.key, (0,)):
             entries = (*block.entries[:place], replace(entry, values=(value,)), *block.entries[place + 1 :])
             yield Mutant(block.name, f"{entry.key} {number} became {value}", replace(block, entries=entries))

@@ -195,7 +195,7 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
     entries = tuple(replace(e, values=(changed.get(e.key, e.values[0]),)) for e in block.entries)
     base = replace(base, layouts={**base.layouts, build.LAYOUT: replace(block, entries=entries)})
     profile = build.Profile.of(base.devices[device])
-    profile = replace(profile, memory=replace(profile.memory, launch=0.0))
+    profile = replace(profile, memory=replace(profile.memory, launch=0.0), shuffle="")
     return build.build(import_model(proto, base, {}), base, profile, "layout", "float32", memory)
 
 
