@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from smartmem_rules.egraph.model import Saturation
-    from smartmem_rules.plan.build import Planning, Profile
+    from smartmem_rules.plan.build import Planning
+    from smartmem_rules.plan.profile import Profile
 
 
 class Stages(Protocol):
@@ -56,7 +57,8 @@ class Request:
 
 def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`."""
-    from smartmem_rules.plan.build import Profile, build
+    from smartmem_rules.plan.build import build
+    from smartmem_rules.plan.profile import Profile
 
     graph, base, target, facts = _extracted(request, clock)
     with clock.stage("emit"), _of_ranges():
@@ -92,7 +94,8 @@ def _exceeding(graph: Graph, base: RuleBase, profile: Profile, request: Request,
 
 def make_planning(request: Request) -> tuple[Planning, Target]:
     """The kernels of a model before they are sized, for tuning; the exceptions are those of `api.optimize`."""
-    from smartmem_rules.plan.build import Profile, prepare
+    from smartmem_rules.plan.build import prepare
+    from smartmem_rules.plan.profile import Profile
 
     graph, base, target, _ = _extracted(request, _Unmeasured())
     if graph.dimensions:

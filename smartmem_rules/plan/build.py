@@ -13,7 +13,6 @@ from smartmem_rules.emit.emit import emit
 from smartmem_rules.emit.kernel import Target
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.rulebase import RuleBase
-from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.alternatives import Limits
 from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.element_schedules import Choice, ElementSchedule, element_schedules
@@ -23,79 +22,26 @@ from smartmem_rules.plan.kept_rows import keep_rows
 from smartmem_rules.plan.kept_steps import keep_steps
 from smartmem_rules.plan.kernel_times import KernelTimes
 from smartmem_rules.plan.launches import Fusion, copied, launches, same, settle
-from smartmem_rules.plan.layout_rules import DeviceMemory, ImageLimits, LayoutCosts
+from smartmem_rules.plan.layout_rules import ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import LayoutSpace, Where
 from smartmem_rules.plan.layout_uses import RegisterBlock
 from smartmem_rules.plan.layouts import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
-from smartmem_rules.plan.memory import LARGEST, Room, item_bytes, plan_memory
+from smartmem_rules.plan.memory import item_bytes, plan_memory
 from smartmem_rules.plan.model import Kernel, Plan, PlanError, Source, Stored, row_major
-from smartmem_rules.plan.occupancy import Occupancy
 from smartmem_rules.plan.ordered import counters, join_launches
 from smartmem_rules.plan.packing import holds, pack
 from smartmem_rules.plan.policy import FusionRule, Policy, policy_of
+from smartmem_rules.plan.profile import Profile
 from smartmem_rules.plan.program import Program, flatten
-from smartmem_rules.plan.roofs import Roofs
 from smartmem_rules.plan.schedule import Scheduler, candidates
 from smartmem_rules.plan.shares import Shares
-from smartmem_rules.plan.sizing import ContractionSchedule, Machine
+from smartmem_rules.plan.sizing import ContractionSchedule
 from smartmem_rules.plan.texture_tiles import TextureTiles
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.primitives import device_dtype, storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 LAYOUT = "reduction_contiguous"
-ALIGNMENT = 512
-"""Bytes; no device is known that asks for more of the parts of a buffer."""
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A `device` block: what planning needs to know of the device."""
-
-    name: str
-    kind: str
-    prefers: str
-    memory: DeviceMemory
-    vector_width: int
-    local_memory: int
-    matrix: str
-    shuffle: str
-    machine: Machine
-    room: Room
-    roofs: Roofs | None = None
-    occupancy: Occupancy | None = None
-
-    @staticmethod
-    def of(block: Block) -> Profile:
-        entries = {e.key: e.values for e in block.entries}
-        try:
-            return Profile(
-                block.name,
-                str(entries["kind"][0]),
-                str(entries["prefers"][0]),
-                DeviceMemory.of(block),
-                int(entries["vector_width"][0]),
-                int(entries["local_memory"][0]),
-                str(entries.get("matrix", ("",))[0]),
-                str(entries.get("shuffle", ("",))[0]),
-                Machine(
-                    int(entries.get("units", (1,))[0]),
-                    float(entries["peak_gflops"][0]),
-                    float(entries["global_bandwidth"][0]),
-                    float(entries["launch_us"][0]) * 1000,
-                    float(entries.get("late_unit", (0.0,))[0]),
-                    entries.get("ordered_launches", ("no",))[0] in ("yes", True),
-                ),
-                Room(
-                    int(entries.get("alignment", (ALIGNMENT,))[0]),
-                    int(entries.get("allocation", (LARGEST,))[0]),
-                    entries.get("sub_buffers", ("yes",))[0] == "yes",
-                ),
-                Roofs.of(entries),
-                Occupancy.of(entries),
-            )
-        except (KeyError, ValueError, IndexError) as error:
-            raise PlanError(f"device {block.name} lacks or misstates the entry {error} ({block.span})") from error
 
 
 @dataclass(frozen=True)

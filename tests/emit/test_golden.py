@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.plan.build import Profile, build
+from smartmem_rules.plan.build import build
+from smartmem_rules.plan.profile import Profile
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.programs import rules
 

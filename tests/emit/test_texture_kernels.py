@@ -7,7 +7,8 @@ import pytest
 from numpy.random import default_rng
 
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.plan.build import Profile, build
+from smartmem_rules.plan.build import build
+from smartmem_rules.plan.profile import Profile
 from tests.plan.models import model, normal
 from tests.plan.programs import rules
 

@@ -27,6 +27,7 @@ from smartmem_rules.plan.layout_space import LayoutSpace, Where
 from smartmem_rules.plan.layouts import solve_layouts
 from smartmem_rules.plan.model import Kernel, Plan, Stored
 from smartmem_rules.plan.policy import policy_of
+from smartmem_rules.plan.profile import Profile
 from smartmem_rules.plan.program import flatten
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
@@ -91,7 +92,7 @@ def posed(
         base = loose(further, rules)
         graph = import_model(proto, base, {})
         # the device that runs it has neither matrix units nor that one's assembler
-        profile = replace(build.Profile.of(base.devices[device]), matrix="", shuffle="")
+        profile = replace(Profile.of(base.devices[device]), matrix="", shuffle="")
         plan = build.build(graph, base, profile, "smartmem", "float32", memory)
     found[0].plan = plan
     return found[0]
@@ -309,7 +310,7 @@ def test_a_residual_sum_ends_the_convolution_that_leaves_fewer_kernels() -> None
 )
 def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: str) -> None:
     graph = import_model(downsampling().proto, BASE, {})
-    profile = build.Profile.of(BASE.devices["nvidia"])
+    profile = Profile.of(BASE.devices["nvidia"])
     plan = build.build(graph, BASE, profile, level, "float32", "preferred", layout)
     assert "joint" not in plan.statistics["layouts"]
 
@@ -323,7 +324,7 @@ def test_the_cost_model_decides_what_depends() -> None:
     entry = replace(level.entries[0], key="kernels", values=("joint",))
     base = replace(BASE, levels={**BASE.levels, "dnnfusion": replace(level, entries=(*level.entries, entry))})
     graph = import_model(proto, base, {})
-    profile = build.Profile.of(base.devices["pocl"])
+    profile = Profile.of(base.devices["pocl"])
     profile = replace(profile, machine=replace(profile.machine, launch=1e6))
     plan = build.build(graph, base, profile, "dnnfusion")
     assert plan.statistics["layouts"]["joint"]["by_rules"] == 2

@@ -23,6 +23,7 @@ from smartmem_rules.plan.layout_rules import ImageLimits, LayoutCosts
 from smartmem_rules.plan.layout_space import LayoutSpace
 from smartmem_rules.plan.layout_uses import writable_lane
 from smartmem_rules.plan.model import Plan
+from smartmem_rules.plan.profile import Profile
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Model, Node, i64, model, normal
@@ -45,7 +46,7 @@ def problem_of(proto: onnx.ModelProto, device: str, monkeypatch: pytest.MonkeyPa
     weights = replace(LayoutCosts.of(BASE.layouts[build.LAYOUT]), **changed)
     monkeypatch.setattr("smartmem_rules.plan.layouts.LayoutProblem", kept)
     monkeypatch.setattr(LayoutCosts, "of", lambda block: weights)
-    profile = build.Profile.of(BASE.devices[device])
+    profile = Profile.of(BASE.devices[device])
     build.prepare(import_model(proto, BASE, {}), BASE, profile, "smartmem", "float32", "preferred")
     monkeypatch.undo()
     return found[0]
@@ -133,7 +134,7 @@ def test_small_graphs_against_all_choices(device: str, seed: int, monkeypatch: p
 @given(made=models(), limits=st.tuples(st.integers(4, 300), st.integers(4, 300)))
 def test_images_keep_the_limits_and_can_be_written(made: Model, limits: tuple[int, int]) -> None:
     graph = import_model(made.proto, BASE, {})
-    profile = build.Profile.of(BASE.devices["adreno_740"])
+    profile = Profile.of(BASE.devices["adreno_740"])
     profile = replace(profile, memory=replace(profile.memory, limits=ImageLimits(*limits)))
     planning = build.prepare(graph, BASE, profile, "smartmem", "float32", "image")
     for name, stored in planning.tensors.items():
@@ -194,7 +195,7 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
     }  # fmt: skip
     entries = tuple(replace(e, values=(changed.get(e.key, e.values[0]),)) for e in block.entries)
     base = replace(base, layouts={**base.layouts, build.LAYOUT: replace(block, entries=entries)})
-    profile = build.Profile.of(base.devices[device])
+    profile = Profile.of(base.devices[device])
     profile = replace(profile, memory=replace(profile.memory, launch=0.0), shuffle="")
     return build.build(import_model(proto, base, {}), base, profile, "layout", "float32", memory)
 

@@ -12,8 +12,9 @@ from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.language.rulebase import load_rules
-from smartmem_rules.plan.build import Profile, build
+from smartmem_rules.plan.build import build
 from smartmem_rules.plan.layout_rules import ImageLimits
+from smartmem_rules.plan.profile import Profile
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, i64, model, normal, whole
