@@ -3,7 +3,11 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint tables models operators clean
+FUZZ ?= 10000
+SEED ?= 1
+JOBS ?= 2
+
+.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models operators clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -11,11 +15,33 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
+# all cases of the tests that run a sample of them, and what repeats chance; an hour and more
+test-all: $(VENV)/.installed
+	SMARTMEM_FULL=1 $(BIN)/python -m pytest -n auto --all --all-node-tests
+
+# each implementation of OpenCL that PyPI and Debian give; as root, because Debian's are entered with chroot
+test-opencl: $(VENV)/.installed
+	$(BIN)/python -m tests.opencl --json build/opencl.json
+
+# damaged models, plans, rule files and databases: tracebacks, hangs, signals
+damaged: $(VENV)/.installed
+	$(BIN)/python bench/damaged.py 5000 --seed $(SEED)
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cd bench && MYPYPATH=.. ../$(BIN)/mypy --config-file ../pyproject.toml *.py
+
+# rule files are laid out and right
+check: $(VENV)/.installed
+	$(BIN)/smartmem fmt --check $$(find rules -name '*.smr')
+	$(BIN)/smartmem check rules
+
+# models over all operators, made small and kept in build/fuzz where they fail; FUZZ=1000 SEED=5 JOBS=8 change the run
+fuzz: $(VENV)/.installed
+	$(BIN)/python bench/fuzz.py --count $(FUZZ) --seed $(SEED) --jobs $(JOBS) --json build/fuzz/summary.json \
+		--write docs/fuzzing.md
 
 tables: $(VENV)/.installed
 	$(BIN)/python bench/tables.py --write README.md

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from smartmem_rules.language.rulebase import load_rules
-from smartmem_rules.verify.discover import Discovery
-from smartmem_rules.verify.rediscover import rediscover
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.verification.discovery.discover import Discovery
+from smartmem_rules.verification.discovery.rediscover import rediscover
 
 
 def show(operators: tuple[str, ...], found: Discovery) -> None:

@@ -1,7 +1,9 @@
-"""How the time of optimization grows: Swin-like stacks of 12, 24, 48 and 96 blocks.
+"""How the time of optimization grows: Swin-like stacks of 12, 24, 48 and 96 blocks, or graphs of one shape.
 
 `python bench/growth.py` prints CPU seconds by stage, and seconds a block over those of the smallest stack: linear
 growth is 1. Blocks attend in windows of 7 x 7 of a 28 x 28 map of 96 channels; every second one shifts its windows.
+`python bench/growth.py --shape chain 1000 5000 20000` does the same for a chain of so many nodes; the other shapes are
+`wide` (products side by side and the sum of all) and `views` (reshapes and transpositions).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 from figures import STAGES, figures
+from growth_shapes import SHAPES
 from markdown_tables import markdown
 from onnx import TensorProto, helper, numpy_helper
 
@@ -22,6 +25,7 @@ SIDE, WINDOW, WIDTH, HEADS = 28, 7, 96, 3
 COUNT = SIDE // WINDOW
 TOKENS = WINDOW * WINDOW
 HEAD = WIDTH // HEADS
+STACK = "stack"
 
 
 class Stack:
@@ -122,23 +126,27 @@ def stack(blocks: int) -> onnx.ModelProto:
 def main() -> int:
     """Optimize each stack in a process of its own, then print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("blocks", nargs="*", type=int, default=[12, 24, 48, 96])
+    parser.add_argument("blocks", nargs="*", type=int, help="or nodes, with --shape")
+    parser.add_argument("--shape", choices=[STACK, *SHAPES], default=STACK)
     parser.add_argument("--device", default="pocl")
     parser.add_argument("--runs", type=int, default=3, help="of each size, in turns; the fastest counts")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    make, least = (stack, 1) if arguments.shape == STACK else (SHAPES[arguments.shape], 10)
     if arguments.one:
-        figures(stack(1), "smartmem", arguments.device, "auto")  # what is loaded or compiled once is no growth
-        print(json.dumps(figures(stack(arguments.blocks[0]), "smartmem", arguments.device, "auto")))
+        figures(make(least), "smartmem", arguments.device, "auto")  # what is loaded or compiled once is no growth
+        print(json.dumps(figures(make(arguments.blocks[0]), "smartmem", arguments.device, "auto")))
         return 0
+    sizes = arguments.blocks or ([12, 24, 48, 96] if arguments.shape == STACK else [1000, 2000, 5000, 10_000, 20_000])
     best: dict[int, dict[str, Any]] = {}
     for _ in range(arguments.runs):
-        for blocks in arguments.blocks:
+        for blocks in sizes:
             command = [sys.executable, __file__, "--one", str(blocks), "--device", arguments.device]
+            command += ["--shape", arguments.shape]
             one = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
             if blocks not in best or total(one) < total(best[blocks]):
                 best[blocks] = one
-    first = arguments.blocks[0]
+    first = sizes[0]
     rows = []
     for blocks, one in best.items():
         relative = total(one) / blocks / (total(best[first]) / first)
@@ -146,9 +154,9 @@ def main() -> int:
         rows.append(
             [str(blocks), str(one["operators"]), str(one["kernels"]), *stages, f"{total(one):.2f}", f"{relative:.2f}"]
         )
-    print(
-        markdown(f"blocks | operators | kernels | {' | '.join(STAGES)} | all, s of CPU | a block, over the first", rows)
-    )
+    unit = "block" if arguments.shape == STACK else "node"
+    header = f"{unit}s | operators | kernels | {' | '.join(STAGES)} | all, s of CPU | a {unit}, over the first"
+    print(markdown(header, rows))
     return 0
 
 

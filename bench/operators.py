@@ -19,12 +19,12 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-from smartmem_rules.analysis.probes import tried
+from smartmem_rules.analysis.tries import tried
 from smartmem_rules.graph.importer import UnknownValuesError, import_model
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.language.syntax import Operator
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.reference import TOLERANCES
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import COMPLEXITY, Classes, classify

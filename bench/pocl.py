@@ -141,7 +141,7 @@ def in_turns(plans: Sequence[Any], device: Any, runs: int) -> tuple[np.ndarray, 
 
 def winograd(models: Sequence[str], runs: int, device: str) -> None:
     """Plans with Winograd's filtering over plans without it."""
-    from smartmem_rules.plan.build import finish
+    from smartmem_rules.emit.plan import finish
 
     print("| model | filtered | kernels | CPU ms direct (best) | filtered (best) | filtered / direct | difference |")
     print("|---|---:|---:|---:|---:|---:|---:|")
@@ -150,7 +150,7 @@ def winograd(models: Sequence[str], runs: int, device: str) -> None:
         plans = [finish(planning) for planning, _ in found]
         spent, (one, other) = in_turns(plans, found[0][1].device, runs)
         leaves = [leaf for kernel in plans[1].kernels for leaf in kernel.leaves]
-        count = sum(leaf.schedule.get("template") == "winograd" for leaf in leaves)
+        count = sum(leaf.template == "winograd" for leaf in leaves)
         error = max(float(np.abs(one[n] - other[n]).max() / (np.abs(one[n]).max() or 1.0)) for n in one)
         times = " | ".join(f"{np.median(column):.1f} ({column.min():.1f})" for column in spent.T)
         ratio = np.median(spent[:, 1] / spent[:, 0])
@@ -160,8 +160,8 @@ def winograd(models: Sequence[str], runs: int, device: str) -> None:
 
 def tuned(models: Sequence[str], runs: int, device: str) -> None:
     """The cost model's sizes over the tuned ones of the database and the package, kernel by kernel and for all."""
-    from smartmem_rules.plan.build import finish, variant
-    from smartmem_rules.plan.kernel_key import kernel_key
+    from smartmem_rules.emit.plan import finish, variant
+    from smartmem_rules.plan.kernel.key import kernel_key
     from smartmem_rules.tuning.database import Place, Tunings, shipped
     from smartmem_rules.tuning.measure import Job, measure
     from smartmem_rules.tuning.tuner import shape
@@ -197,9 +197,9 @@ def contractions(models: Sequence[str], runs: int) -> None:
 
     Both run on one core, so that only the kernels count: run it with POCL_MAX_PTHREAD_COUNT=1 OPENBLAS_NUM_THREADS=1.
     """
+    from smartmem_rules.emit.plan import variant
     from smartmem_rules.pipeline import Request, make_planning
-    from smartmem_rules.plan.build import variant
-    from smartmem_rules.plan.kernel_key import kernel_key
+    from smartmem_rules.plan.kernel.key import kernel_key
     from smartmem_rules.runtime.devices import choose
     from smartmem_rules.tuning.database import Place, Tunings
     from smartmem_rules.tuning.measure import runnable
@@ -225,7 +225,7 @@ def contractions(models: Sequence[str], runs: int) -> None:
             m, k, n = math.prod(v.extent for v in c.m), math.prod(v.extent for v in c.k), c.n.extent
             if m < 4:
                 continue
-            kernel.schedule.pop("block_rows", None)
+            kernel.block_rows = None
             product = runnable(variant(planning, kernel, key, choices.get(key)), device, 0)
             a, b = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
             mine = blas = math.inf

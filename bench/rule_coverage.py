@@ -8,12 +8,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from smartmem_rules.egraph.saturation import saturate
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.pipeline import level_of
-from smartmem_rules.runtime.devices import words
+from smartmem_rules.rulebase.base import RuleBase, load_rules
+
+WIDTH = 118
+"""Columns of a line of the list."""
 
 Counts = dict[str, dict[str, int]]
 """How often each rule fired, by model."""
@@ -21,7 +24,7 @@ Counts = dict[str, dict[str, int]]
 
 def counts_of(models: Sequence[Path], base: RuleBase, level: str = "smartmem") -> Counts:
     """Saturate each model by all rule sets of a level."""
-    rulesets = words(level_of(level, base), "rulesets")
+    rulesets = level_of(level, base).rulesets
     names = [*(rule.name for rule in base.rewrites), *(rule.name for rule in base.eliminates)]
     found: Counts = {name: {} for name in names}
     for model in models:
@@ -43,7 +46,8 @@ def report(found: Counts, base: RuleBase) -> str:
             lines.append(f"| {rule} | {' | '.join(str(counts.get(model, '')) for model in models)} |")
     never = sorted(rule for rule, counts in found.items() if not counts and rule not in unsound)
     lines += ["", "## Rules that fire on none of them", ""]
-    lines += ["Each has a test of its own (`tests/egraph`).", "", ", ".join(f"`{rule}`" for rule in never), ""]
+    names = fill(", ".join(f"`{rule}`" for rule in never), WIDTH)
+    lines += ["Each has a test of its own (`tests/egraph`).", "", names, ""]
     return "\n".join(lines)
 
 

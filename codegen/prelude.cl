@@ -17,9 +17,33 @@ static inline float smr_lane(float4 texel, int lane) {
 typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
 typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));
 
-// Integers: what has no value (a division by zero, the quotient that overflows) has some value, but never stops the device.
-#define SMR_SIGNED(S, T)                                                                               \
-static inline T smr_div_##S(T a, T b) { return b == 0 ? 0 : (b == -1 ? -a : a / b); }                   \
+// Nor do halves. PoCL's own vload_half4, vload_half8 and their vstore take the pointer to be aligned as the whole vector
+// is, and where the compiler moves the conversion out of a loop, the aligned instruction that is left stops the process.
+#ifdef SMR_CPU
+#define SMR_HALVES(W)                                                                                  \
+typedef ushort smr_ushort##W __attribute__((ext_vector_type(W), aligned(2)));                          \
+static inline float##W smr_half_bits##W(ushort##W bits) { return vload_half##W(0, (const half*)&bits); } \
+static inline ushort##W smr_bits_half##W(float##W x) {                                                 \
+    ushort##W bits;                                                                                    \
+    vstore_half##W##_rte(x, 0, (half*)&bits);                                                          \
+    return bits;                                                                                       \
+}
+SMR_HALVES(4)
+SMR_HALVES(8)
+#define smr_vload_half4(I, P) smr_half_bits4(((__global const smr_ushort4*)(P))[I])
+#define smr_vload_half8(I, P) smr_half_bits8(((__global const smr_ushort8*)(P))[I])
+#define smr_vstore_half4_rte(X, I, P) ((__global smr_ushort4*)(P))[I] = smr_bits_half4(X)
+#define smr_vstore_half8_rte(X, I, P) ((__global smr_ushort8*)(P))[I] = smr_bits_half8(X)
+#else
+#define smr_vload_half4 vload_half4
+#define smr_vload_half8 vload_half8
+#define smr_vstore_half4_rte vstore_half4_rte
+#define smr_vstore_half8_rte vstore_half8_rte
+#endif
+
+// Integers: what has no value (a division by zero) has some value, but never stops the device; what overflows wraps.
+#define SMR_SIGNED(S, T, U)                                                                            \
+static inline T smr_div_##S(T a, T b) { return b == 0 ? 0 : (b == -1 ? (T)(0 - (U)a) : a / b); }        \
 static inline T smr_fmod_##S(T a, T b) { return b == 0 || b == -1 ? 0 : a % b; }                        \
 static inline T smr_mod_##S(T a, T b) {                                                                \
     const T r = smr_fmod_##S(a, b);                                                                    \
@@ -30,9 +54,9 @@ static inline T smr_floordiv_##S(T a, T b) {                                    
 }                                                                                                      \
 static inline T smr_pow_##S(T a, T b) {                                                                \
     if (b < 0) return a == 1 ? 1 : (a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);                              \
-    T r = 1;                                                                                           \
-    for (; b > 0; b >>= 1, a *= a) if (b & 1) r *= a;                                                  \
-    return r;                                                                                          \
+    U r = 1, power = (U)a;                                                                             \
+    for (; b > 0; b >>= 1, power *= power) if (b & 1) r *= power;                                      \
+    return (T)r;                                                                                       \
 }
 #define SMR_UNSIGNED(S, T)                                                                             \
 static inline T smr_div_##S(T a, T b) { return b == 0 ? 0 : a / b; }                                    \
@@ -44,10 +68,24 @@ static inline T smr_pow_##S(T a, T b) {                                         
     for (; b > 0; b >>= 1, a *= a) if (b & 1) r *= a;                                                  \
     return r;                                                                                          \
 }
-SMR_SIGNED(i, int)
-SMR_SIGNED(l, long)
+SMR_SIGNED(i, int, uint)
+SMR_SIGNED(l, long, ulong)
 SMR_UNSIGNED(u, uint)
 SMR_UNSIGNED(ul, ulong)
+
+// Floats to integers, truncated toward zero. C and OpenCL leave open what NaN and values out of range become, and devices
+// differ; here it is what x86 gives: the lowest signed integer, for unsigned ones the bits of the conversion of x or x - 2^63.
+#define SMR_TO_INTEGERS(S, T)                                                                           \
+static inline int smr_to_int_##S(T x) { return x >= (T)-2147483648.0 && x < (T)2147483648.0 ? (int)x : INT_MIN; } \
+static inline long smr_to_long_##S(T x) { return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (long)x : LONG_MIN; } \
+static inline ulong smr_to_ulong_##S(T x) {                                                             \
+    const T high = x - (T)9223372036854775808.0;                                                        \
+    return x >= (T)9223372036854775808.0 ? (ulong)smr_to_long_##S(high) ^ 0x8000000000000000UL : (ulong)smr_to_long_##S(x); \
+}
+SMR_TO_INTEGERS(f, float)
+#ifdef cl_khr_fp64
+SMR_TO_INTEGERS(d, double)
+#endif
 
 // Indices that come from a tensor: negative ones count from the end; none leaves the axis, whatever the tensor holds.
 static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
@@ -62,6 +100,10 @@ static inline T NAME(T a, T b) {                                                
 SMR_MOD(smr_mod, float)
 #ifdef cl_khr_fp64
 SMR_MOD(smr_mod_d, double)
+// Comparisons keep NaN: max(NaN, x) is NaN as in ONNX, and so is the sign of NaN.
+static inline double smr_max_d(double a, double b) { return b != b ? b : (a < b ? b : a); }
+static inline double smr_min_d(double a, double b) { return b != b ? b : (b < a ? b : a); }
+static inline double smr_sign_d(double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : (x != x ? x : 0.0)); }
 #endif
 
 static inline float smr_round_bfloat(float x) {
@@ -87,10 +129,11 @@ static inline float smr_round_half(float x) {
 
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
 // smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision.
-// smr_exp on CPUs: 2^k * polynomial (degree 6), relative error below 2e-7, zero below 3e-38; built-ins are not inlined there.
+// smr_exp on CPUs: 2^k * polynomial (degree 6), error below 1.5 ulp, zero below 1.7e-38; built-ins are not inlined there.
 #define SMR_FUNCTIONS(W, F, I)                                                                        \
 static inline F smr_max##W(F a, F b) { return b != b ? b : (a < b ? b : a); }                          \
 static inline F smr_min##W(F a, F b) { return b != b ? b : (b < a ? b : a); }                          \
+static inline F smr_sign##W(F x) { return x > 0.0f ? (F)(1.0f) : (x < 0.0f ? (F)(-1.0f) : (x != x ? x : (F)(0.0f))); } \
 static inline F smr_recip##W(F x) { return 1.0f / x; }                                                 \
 SMR_EXP(W, F, I)                                                                                       \
 static inline F smr_sigmoid##W(F x) { return 1.0f / (1.0f + smr_exp##W(-x)); }                         \
@@ -124,7 +167,7 @@ static inline float smr_neighbour(float x, int distance, int size) {
 
 #ifdef SMR_CPU
 // Ask for the cache line at P, which may lie past the end of its buffer.
-#if defined(__has_builtin)
+#if defined(__has_builtin) && !defined(SMR_NO_PREFETCH)
 #if __has_builtin(__builtin_prefetch)
 #define SMR_PREFETCH(P) __builtin_prefetch((const void*)(size_t)(P))
 #endif
@@ -149,10 +192,79 @@ static inline F smr_exp##W(F x) {                                               
     p = p * (r * r) + r + 1.0f;                                                                        \
     /* 2^(k - 1), whose exponent is one of a float for every k, and twice that */                      \
     const F scaled = p * SMR_AS_FLOAT##W((SMR_AS_INT##W(shifted) + 126) << 23) * 2.0f;                 \
-    return x < -86.6f ? (F)(0.0f) : scaled;                                                            \
+    return x < -86.98f ? (F)(0.0f) : scaled;                                                           \
 }
 #else
 #define SMR_EXP(W, F, I) static inline F smr_exp##W(F x) { return exp(x); }
+#endif
+
+// Sine, cosine and tangent. PoCL's vector ones take all lanes on the way that the largest lane needs (what a lane gets depends
+// on its neighbours), and they are wrong for denormals; its scalar ones are right. On CPUs each lane takes its own way: below 2^20
+// the angle is reduced in double precision by two parts of pi/2 (the first one's 33 bits times a number of 20 are exact) and
+// a polynomial follows (error below 2.5 ulp, of the tangent below 4); larger angles go to the scalar built-in.
+#if defined(SMR_CPU) && defined(cl_khr_fp64)
+#define SMR_FAR 1048576.0f
+#define SMR_REDUCED(W, F, I, D)                                                                        \
+static inline F smr_reduced##W(F x, I* quarter) {                                                      \
+    const D wide = SMR_TO_DOUBLE##W(x);                                                                \
+    /* a double of this size has its lowest bit at one */                                              \
+    const D shifted = wide * 0.63661977236758134308 + 6755399441055744.0;                              \
+    const D n = shifted - 6755399441055744.0;                                                          \
+    *quarter = SMR_LOW_INT##W(shifted);                                                                \
+    return SMR_TO_FLOAT##W((wide - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11);      \
+}                                                                                                      \
+static inline F smr_near_sin##W(F r) {                                                                 \
+    const F z = r * r;                                                                                 \
+    const F p = (z * -1.9515295891e-4f + 8.3321608736e-3f) * z - 1.6666654611e-1f;                     \
+    return p * z * r + r;                                                                              \
+}                                                                                                      \
+static inline F smr_near_cos##W(F r) {                                                                 \
+    const F z = r * r;                                                                                 \
+    const F p = (z * 2.443315711809948e-5f - 1.388731625493765e-3f) * z + 4.166664568298827e-2f;       \
+    return p * z * z - 0.5f * z + 1.0f;                                                                \
+}                                                                                                      \
+static inline F smr_turned##W(F sine, F cosine, I quarter) {                                           \
+    const F value = (quarter & 1) != 0 ? cosine : sine;                                                \
+    return (quarter & 2) != 0 ? -value : value;                                                        \
+}
+#define SMR_TURNED(W, F, I, NAME, VALUE)                                                               \
+static inline F smr_##NAME##W(F x) {                                                                   \
+    I quarter;                                                                                         \
+    const F r = smr_reduced##W(x, &quarter);                                                           \
+    const F s = smr_near_sin##W(r), c = smr_near_cos##W(r);                                            \
+    F value = VALUE;                                                                                   \
+    for (int lane = 0; lane < W; ++lane)                                                               \
+        if (!(fabs(((const float*)&x)[lane]) < SMR_FAR)) ((float*)&value)[lane] = NAME(((const float*)&x)[lane]); \
+    return value;                                                                                      \
+}
+#define SMR_ANGLES(W, F, I, D)                                                                         \
+SMR_REDUCED(W, F, I, D)                                                                                \
+SMR_TURNED(W, F, I, sin, (x == 0.0f ? x : smr_turned##W(s, c, quarter)))                               \
+SMR_TURNED(W, F, I, cos, smr_turned##W(s, c, quarter + 1))                                             \
+SMR_TURNED(W, F, I, tan, (x == 0.0f ? x : ((quarter & 1) != 0 ? -c / s : s / c)))
+#define SMR_TO_DOUBLE1(x) (double)(x)
+#define SMR_TO_DOUBLE4(x) convert_double4(x)
+#define SMR_TO_DOUBLE8(x) convert_double8(x)
+#define SMR_TO_FLOAT1(x) (float)(x)
+#define SMR_TO_FLOAT4(x) convert_float4(x)
+#define SMR_TO_FLOAT8(x) convert_float8(x)
+#define SMR_LOW_INT1(x) (int)(as_long(x) & 3)
+#define SMR_LOW_INT4(x) convert_int4(as_long4(x) & 3)
+#define SMR_LOW_INT8(x) convert_int8(as_long8(x) & 3)
+SMR_ANGLES(1, float, int, double)
+SMR_ANGLES(4, float4, int4, double4)
+SMR_ANGLES(8, float8, int8, double8)
+#else
+#define SMR_LANES(W, F, NAME)                                                                          \
+static inline F smr_##NAME##W(F x) {                                                                   \
+    F value;                                                                                           \
+    for (int lane = 0; lane < W; ++lane) ((float*)&value)[lane] = NAME(((const float*)&x)[lane]);      \
+    return value;                                                                                      \
+}
+#define SMR_ANGLES(W, F) SMR_LANES(W, F, sin) SMR_LANES(W, F, cos) SMR_LANES(W, F, tan)
+SMR_ANGLES(1, float)
+SMR_ANGLES(4, float4)
+SMR_ANGLES(8, float8)
 #endif
 
 #define SMR_AS_INT1(x) as_int(x)

@@ -2,205 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
-from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
-from smartmem_rules.runtime.executor import Executor, input_types
-from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
-from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, save_plan
-from smartmem_rules.runtime.reference import (
-    TOLERANCES,
-    Check,
-    NoReferenceError,
-    check_outputs,
-    open_reference,
-    worst_check,
-)
+from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.optimized import DEFAULT_LEVEL as DEFAULT_LEVEL
+from smartmem_rules.optimized import OptimizedPlan as OptimizedPlan
+from smartmem_rules.optimized import PlanOptions as PlanOptions
+from smartmem_rules.optimized import file_nodes, node_of, optimize_now, planned
+from smartmem_rules.optimized import plan_only as plan_only
+from smartmem_rules.runtime.devices import AUTO
+from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
 from smartmem_rules.runtime.target import device_for
+from smartmem_rules.stages import Clock as Clock
+from smartmem_rules.stages import Progress, Show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
-    from smartmem_rules.plan.model import Kernel, Plan
-    from smartmem_rules.runtime.feeds import Array
-    from smartmem_rules.runtime.target import Target
-    from smartmem_rules.verify.results import Verification
-
-DEFAULT_LEVEL = "smartmem"
-DTYPES = tuple(TOLERANCES)
-MEMORIES = ("auto", "image", "buffer")
-LAYOUTS = ("exact", "local")
-STAGES = ("import", "saturate", "extract", "emit", "build")
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
-
-
-class PlanOptions(TypedDict, total=False):
-    """What `optimize` takes beside the model; its documentation says what each is."""
-
-    rules: Sequence[str | Path]
-    device: str
-    level: str
-    dtype: str
-    memory: str
-    disable: Collection[str]
-    dims: Dims | None
-    layout: str
-
-
-class OptimizedPlan:
-    """A plan with the device that runs it."""
-
-    def __init__(
-        self, plan: Plan, device: Device | None, model: ModelSource | None = None, debug: bool = False
-    ) -> None:
-        """Args:
-        device: None where the plan is for another computer; it cannot run here then.
-        model: what the plan was made of, for `check`.
-        debug: the kernels check each read and write of device memory; runs raise `BoundsError`.
-        """
-        self.plan = plan
-        self.device = device
-        self.model = model
-        self.debug = debug
-        self.last_check: Check | None = None
-        self._executor: Executor | None = None
-
-    def __repr__(self) -> str:
-        return f"<plan of {self.plan.model} for {self.plan.device}: {len(self.kernels)} kernels>"
-
-    @property
-    def kernels(self) -> list[Kernel]:
-        """The kernels in the order of execution."""
-        return self.plan.kernels
-
-    def prepare(self, progress: Callable[[int, int], None] | None = None) -> Executor:
-        """The plan with its kernels built and its constants on the device; built at the first call.
-
-        Raises:
-            DeviceError: the plan's device is not on this computer.
-            BuildError, RunError: the device refuses a kernel or has too little memory.
-        """
-        if self._executor is None:
-            if self.device is None:
-                raise DeviceError(f"there is no OpenCL device here to run this plan for {self.plan.device}")
-            self._executor = Executor(self.plan, self.device, progress, self.debug)
-        return self._executor
-
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
-        """One inference: an array for each output.
-
-        Raises:
-            GraphError: an input is missing, unknown, or of a wrong shape or element type.
-            BoundsError: a kernel of a debug build read or wrote outside a tensor.
-        """
-        return self.prepare().run(feeds)
-
-    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Milliseconds of whole inferences: {median_ms, min_ms, max_ms, runs, kernels, device}."""
-        return self.prepare().benchmark(runs, warmup, self.random_feeds() if feeds is None else feeds)
-
-    def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
-        """Every kernel's name and milliseconds on the device."""
-        return self.prepare().profile(self.random_feeds() if feeds is None else feeds)
-
-    @property
-    def dimensions(self) -> dict[str, tuple[int, int]]:
-        """The open dimensions for which the plan is made, with their least and greatest extents."""
-        return {dimension.name: (dimension.low, dimension.high) for dimension in self.plan.dimensions}
-
-    def random_feeds(
-        self,
-        seed: int = DEFAULT_SEED,
-        dims: Mapping[str, int] | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> dict[str, Array]:
-        """Random inputs; integers that index something stay within it.
-
-        Args:
-            dims: extents of the open dimensions; by default those of the given inputs, else the greatest.
-            given: inputs that are not drawn.
-
-        Raises:
-            GraphError: an extent is outside the range for which the plan is made.
-        """
-        types = input_types(self.plan)
-        arrays = {name: np.asarray(array) for name, array in (given or {}).items()}
-        extents = {**given_extents(types, arrays), **(dims or {})}
-        return {**random_feeds(types, seed, self.plan.statistics.get("input_bounds"), extents), **arrays}
-
-    def check(
-        self,
-        model: ModelSource | None = None,
-        seed: int = DEFAULT_SEED,
-        tolerance: float | None = None,
-        dims: Mapping[str, int] | None = None,
-    ) -> Check:
-        """Compare the outputs for random inputs with ONNX Runtime's, or with those of ONNX's reference evaluator.
-
-        A plan for ranges of extents is compared at several of them, unless `dims` says at which.
-
-        Args:
-            model: the ONNX model; by default what the plan was made of.
-            tolerance: for max|a - b| / max|reference|; by default 1e-4 for float32 and 2e-2 for float16.
-            dims: extents of the open dimensions.
-
-        Raises:
-            NoReferenceError: no reference takes the model.
-            ValueError: the plan comes from a file or a Graph, and no model is given.
-        """
-        source = self.model if model is None else model
-        if source is None:
-            raise ValueError("this plan does not know its ONNX model; give it: check(model)")
-        reference = open_reference(source)
-        limit = TOLERANCES[self.plan.dtype] if tolerance is None else tolerance
-        checks = []
-        for extents in trial_extents(self.plan.dimensions) if dims is None else [dims]:
-            feeds = self.random_feeds(seed, extents)
-            made = check_outputs(self.run(feeds), reference.run(feeds), reference.name, limit, seed)
-            checks.append((extents, made))
-        self.last_check = worst_check(checks) if self.plan.dimensions else checks[0][1]
-        return self.last_check
-
-    def check_or_reason(self, model: ModelSource | None = None, seed: int = DEFAULT_SEED) -> Check:
-        """Like `check`; where no reference takes the model the result says why, and passed is None."""
-        try:
-            return self.check(model, seed)
-        except NoReferenceError as error:
-            self.last_check = Check("none", None, None, None, TOLERANCES[self.plan.dtype], seed, {}, str(error))
-            return self.last_check
-
-    def explain(self, node: str) -> dict[str, Any]:
-        """What became of an ONNX node: {node, operator, outcome, kernels, rules, near_misses}.
-
-        Raises:
-            GraphError: the model has no node of this name.
-        """
-        from smartmem_rules.report import explain
-
-        return explain(self.plan, node, lambda: _file_nodes(self.model))
-
-    def report_data(self) -> dict[str, Any]:
-        """What `smartmem optimize --json` prints."""
-        from smartmem_rules.report import report_data
-
-        return report_data(self.plan, self.device, self.last_check)
-
-    def save(self, path: str | Path) -> None:
-        """Write the plan to a file, from which `load` takes it without optimizing again.
-
-        Raises:
-            PlanFileError: the file cannot be written; nothing is left behind then.
-        """
-        save_plan(self.plan, path)
+    from smartmem_rules.verification.results import Verification
 
 
 def load(path: str | Path, device: str = AUTO, debug: bool = False) -> OptimizedPlan:
@@ -230,8 +52,13 @@ def optimize(
     progress: Progress | None = None,
     layout: str = "exact",
     debug: bool = False,
+    show: Show | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> OptimizedPlan:
     """Make a plan of a model.
+
+    Where the values of inputs decide shapes inside, there is no plan before the first run: then the result is a
+    `SpecializedModel`, which makes one for each combination of these values.
 
     Args:
         graph: a path, the bytes of an ONNX file, a ModelProto, or an imported Graph.
@@ -245,23 +72,31 @@ def optimize(
         layout: `exact` chooses the contiguous axes for the whole graph, `local` edge by edge.
         debug: the kernels check each read and write of device memory against the bounds of its tensor, and runs raise
             `BoundsError`; several times slower. A plan that is saved holds no checks; `load` takes `debug` too.
+        show: called with each stage's name and the text form of its result (docs/reading-plans.md).
+        limits: how large the model may be and how long this may take.
 
     Raises:
         GraphError: the model is damaged or uses something that no rule covers.
+        LimitError: the model exceeds a limit.
         LanguageError: a rule file has errors.
         DeviceError: there is no such device.
         PlanError: no kernel can be planned for something.
         BuildError, RunError: the device refuses a kernel or has too little memory.
         ValueError: an argument is none of its choices.
     """
-    clock = Clock(progress)
-    plan, target = _plan(graph, clock, rules, device, level, dtype, memory, disable, dims, layout)
-    optimized = OptimizedPlan(plan, target.device, None if _is_graph(graph) else graph, debug)  # type: ignore[arg-type]
-    if target.device is not None:
-        with clock.stage("build"):
-            optimized.prepare(lambda done, total: clock.step("build", done, total))
-    plan.statistics["seconds"] = clock.table()
-    return optimized
+    options: dict[str, Any] = {
+        "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
+        "layout": layout, "debug": debug, "limits": limits,
+    }  # fmt: skip
+    try:
+        return optimize_now(graph, dims=dims, progress=progress, show=show, **options)
+    except GraphError as error:
+        from smartmem_rules.specialized import specialized_for  # start-up time
+
+        made = specialized_for(error, graph, **options)
+        if made is None:
+            raise
+        return made
 
 
 def explain_model(
@@ -271,12 +106,35 @@ def explain_model(
 
     The options are arguments of `optimize`, the result is that of `OptimizedPlan.explain`.
     """
-    from smartmem_rules.report import explain
+    from smartmem_rules.report import explain  # start-up time
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain(load_plan(graph), node)
-    plan, _ = _plan(graph, Clock(progress), **options)
-    return explain(plan, node, lambda: _file_nodes(graph))
+    plan, _ = planned(graph, Clock(progress), **options)
+    return explain(plan, node_of(graph, node), lambda: file_nodes(graph))
+
+
+def explain_pair(
+    graph: ModelSource | Graph,
+    first: str,
+    second: str,
+    progress: Progress | None = None,
+    **options: Unpack[PlanOptions],
+) -> dict[str, Any]:
+    """Why two ONNX nodes are not in one kernel: the fusion rule that came nearest and the figure that failed.
+
+    The options are arguments of `optimize`; a saved plan no longer knows what its rules refused.
+    """
+    from smartmem_rules.apart import explain_apart  # start-up time: the planner is not for runs
+    from smartmem_rules.pipeline import rules_of  # start-up time
+    from smartmem_rules.plan.fusion.refusals import Refusals  # start-up time
+
+    if isinstance(graph, (str, Path)) and is_plan_file(graph):
+        raise ValueError("a saved plan does not know what its rules refused; give the model")
+    refusals = Refusals()
+    plan, _ = planned(graph, Clock(progress), refusals=refusals, **options)
+    base = rules_of(options.get("rules", ()), options.get("disable", ()))
+    return explain_apart(plan, refusals, base, first, second)
 
 
 def verify(
@@ -302,7 +160,7 @@ def verify(
     Raises:
         LanguageError: a file has errors, or there is no such rule.
     """
-    from smartmem_rules.verify.run import verify as run
+    from smartmem_rules.verification.run import verify as run  # start-up time
 
     return run([files] if isinstance(files, str | Path) else files, rule, prove, budget, seed, trials, jobs)
 
@@ -314,74 +172,9 @@ def explain_rule_on(
 
     The options are arguments of `optimize`; `graph` may also be the path of a saved plan.
     """
-    from smartmem_rules.report import explain_rule
+    from smartmem_rules.report import explain_rule  # start-up time
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain_rule(load_plan(graph), rule)
-    plan, _ = _plan(graph, Clock(progress), **options)
+    plan, _ = planned(graph, Clock(progress), **options)
     return explain_rule(plan, rule)
-
-
-def _plan(
-    graph: ModelSource | Graph,
-    clock: Clock,
-    rules: Sequence[str | Path] = (),
-    device: str = AUTO,
-    level: str = DEFAULT_LEVEL,
-    dtype: str = "float32",
-    memory: str = "auto",
-    disable: Collection[str] = (),
-    dims: Dims | None = None,
-    layout: str = "exact",
-) -> tuple[Plan, Target]:
-    checked = (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES), ("layout", layout, LAYOUTS))
-    for name, value, choices in checked:
-        if value not in choices:
-            raise ValueError(f"{name} {value!r} is none of {', '.join(choices)}")
-    with clock.stage("import"):  # the engine's libraries are part of what a user waits for
-        from smartmem_rules.pipeline import Request, make_plan
-
-    return make_plan(Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout), clock)
-
-
-def _file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:
-    """The operators of all nodes of an ONNX model by name, an unnamed node by its first output."""
-    if model is None or _is_graph(model):
-        return {}
-    from smartmem_rules.graph.loading import load_model
-
-    proto, _ = load_model(model)  # type: ignore[arg-type]
-    return {node.name or node.output[0]: node.op_type for node in proto.graph.node}
-
-
-def _is_graph(source: Any) -> bool:
-    from smartmem_rules.graph.model import Graph
-
-    return isinstance(source, Graph)
-
-
-class Clock:
-    """Seconds by stage, and the caller's progress display."""
-
-    def __init__(self, progress: Progress | None = None) -> None:
-        self._progress = progress
-        self._start = time.perf_counter()
-        self._seconds = dict.fromkeys(STAGES, 0.0)
-
-    def step(self, stage: str, done: int, total: int) -> None:
-        """Pass progress on."""
-        if self._progress is not None:
-            self._progress(stage, done, total)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage."""
-        self.step(name, 0, 1)
-        start = time.perf_counter()
-        yield
-        self._seconds[name] += time.perf_counter() - start
-        self.step(name, 1, 1)
-
-    def table(self) -> dict[str, float]:
-        """Seconds by stage, with `total`: everything, what is between the stages included."""
-        return {**self._seconds, "total": time.perf_counter() - self._start}

@@ -1,33 +1,33 @@
 """The interface of `onnx.backend.base`: `prepare`, `run_model`, `run_node`, `supports_device`.
 
-Shapes and axes that a model takes as inputs are compile-time values here.  Such a model is planned when it runs: each
-distinct set of values of these inputs gets a plan of its own, in which they are constants.
+A model that takes shapes or axes as inputs, has open dimensions, or takes sequences or optional values is planned when
+it runs: each distinct kind of inputs gets a plan of its own (`smartmem_rules.specialized`).
 """
 
 from __future__ import annotations
 
 import unittest
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from smartmem_rules.api import DEFAULT_LEVEL, OptimizedPlan, optimize
-from smartmem_rules.graph.importer import UnknownValuesError, import_model
-from smartmem_rules.graph.loading import node_inputs
-from smartmem_rules.graph.model import Graph, GraphError
-from smartmem_rules.language.rulebase import RuleBase, load_rules
-from smartmem_rules.plan.model import PlanError
+from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.graph.fitting import InputError, run_inputs
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.limits import DEFAULT_LIMITS, LimitError
+from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.devices import AUTO, devices
-from smartmem_rules.runtime.feeds import Array
+from smartmem_rules.specialized import SpecializedModel
 
 DEVICES = {"CPU": AUTO, "OPENCL": AUTO}
-_SMALL = 64
-"""Inputs of more elements are data: they are never taken as compile-time values."""
 
 
 class UnsupportedError(unittest.SkipTest):
@@ -49,22 +49,27 @@ class PreparedModel(BackendRep):
         """
         self.model = model
         self.how = how
-        constants = {tensor.name for tensor in model.graph.initializer}
-        self.inputs = [value.name for value in model.graph.input if value.name not in constants]
-        self.fixed: tuple[str, ...] = ()
-        self._plans: dict[tuple[Any, ...], OptimizedPlan] = {}
-        try:
-            self._plan({})
-        except UnknownValuesError as unknown:
-            self.fixed = self._sources(unknown.tensors)
-            if not self.fixed:
-                raise UnsupportedError(str(unknown)) from None
+        self.inputs = [value.name for value in run_inputs(model)]
+        with _unsupported():
+            self._specialized = SpecializedModel(model, make=self._make)
+            self._specialized.plan_ahead()  # what is unsupported is known before a run
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The inputs whose values decide the plan."""
+        return self._specialized.fixed
+
+    @property
+    def plans(self) -> list[OptimizedPlan]:
+        """The plans that have been made."""
+        return self._specialized.plans
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """One inference.
 
         Args:
-            inputs: arrays in the order of the model's inputs, or by name.
+            inputs: in the order of the model's inputs, or by name: arrays, a list of arrays for a sequence, None for an
+                empty optional value.
 
         Returns:
             the outputs in the model's order, by name too.
@@ -73,58 +78,27 @@ class PreparedModel(BackendRep):
             UnsupportedError: no rule covers something in the model.
             GraphError: an input is missing or of a wrong shape or element type.
         """
-        feeds = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(self.inputs, _listed(inputs), strict=False))
-        feeds = {name: np.asarray(value) for name, value in feeds.items()}
-        plan = self._specialized(feeds)
-        results = plan.run({name: feeds[name] for name in feeds if name in plan.plan.inputs or name not in self.inputs})
+        given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(self.inputs, _listed(inputs), strict=False))
+        with _unsupported():
+            plan, left = self._specialized.plan_for(given)
+        results = plan.run({name: array for name, array in left.items() if name in plan.plan.inputs})
         names = [value.name for value in self.model.graph.output]
         return namedtupledict("Outputs", names)(*(results[name] for name in names))
 
-    def _specialized(self, feeds: Mapping[str, Array]) -> OptimizedPlan:
-        while True:
-            try:
-                return self._plan({name: feeds[name] for name in self.fixed if name in feeds})
-            except UnknownValuesError as unknown:
-                more = [name for name in self._sources(unknown.tensors) if name not in self.fixed]
-                if not more:
-                    raise UnsupportedError(str(unknown)) from None
-                self.fixed += tuple(more)
+    def _make(self, model: onnx.ModelProto) -> OptimizedPlan:
+        rules = _rules(tuple(map(str, self.how.get("rules", ()))))
+        graph = import_model(model, rules, fold_outputs=False, limits=self.how.get("limits", DEFAULT_LIMITS))
+        return optimize(graph, **self.how)
 
-    def _plan(self, values: Mapping[str, Array]) -> OptimizedPlan:
-        key = tuple((name, array.shape, array.tobytes()) for name, array in values.items())
-        if key not in self._plans:
-            try:
-                graph = self._graph(values)
-                self._plans[key] = optimize(graph, **self.how)
-            except UnknownValuesError:
-                raise
-            except (GraphError, PlanError) as reason:
-                raise UnsupportedError(str(reason)) from reason
-        return self._plans[key]
 
-    def _graph(self, values: Mapping[str, Array]) -> Graph:
-        model = self.model
-        if values:
-            model = onnx.ModelProto()
-            model.CopyFrom(self.model)
-            rest = [value for value in model.graph.input if value.name not in values]
-            del model.graph.input[:]
-            model.graph.input.extend(rest)
-            model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in values.items())
-        return import_model(model, _rules(tuple(map(str, self.how.get("rules", ())))), fold_outputs=False)
-
-    def _sources(self, tensors: Collection[str]) -> tuple[str, ...]:
-        """The small inputs that the tensors are computed from; of large ones only the shape can matter."""
-        producers = {output: node for node in self.model.graph.node for output in node.output}
-        stack, seen = list(tensors), set(tensors)
-        while stack:
-            node = producers.get(stack.pop())
-            for name in () if node is None else node_inputs(node):
-                if name not in seen:
-                    seen.add(name)
-                    stack.append(name)
-        found = [value for value in self.model.graph.input if value.name in seen and value.name in self.inputs]
-        return tuple(value.name for value in found if _is_small(value))
+@contextmanager
+def _unsupported() -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except (GraphError, LimitError, PlanError) as reason:
+        raise UnsupportedError(str(reason)) from reason
 
 
 class SmartmemBackend(Backend):
@@ -195,11 +169,6 @@ def _device(name: str) -> str:
 
 def _listed(inputs: Any) -> list[Any]:
     return [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
-
-
-def _is_small(value: onnx.ValueInfoProto) -> bool:
-    dims = value.type.tensor_type.shape.dim
-    return value.type.HasField("tensor_type") and int(np.prod([d.dim_value for d in dims], dtype=int)) <= _SMALL
 
 
 @lru_cache(maxsize=4)

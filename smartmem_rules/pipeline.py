@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import Dims
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.level import Level
 from smartmem_rules.language.diagnostics import did_you_mean
-from smartmem_rules.language.rulebase import RuleBase, load_rules
-from smartmem_rules.plan.model import Plan, PlanError
-from smartmem_rules.runtime.devices import numbers, words
+from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.kernel.model import Plan, PlanError
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.target import Target, target_of
+from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Gathered, Index
@@ -26,18 +30,8 @@ from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from smartmem_rules.egraph.model import Saturation
     from smartmem_rules.plan.build import Planning
-    from smartmem_rules.plan.profile import Profile
-
-
-class Stages(Protocol):
-    """Measures the stages."""
-
-    def stage(self, name: str) -> AbstractContextManager[None]:
-        """Measure a stage while it runs."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +47,26 @@ class Request:
     disable: Collection[str]
     dims: Dims
     layout: str = "exact"
+    limits: Limits = DEFAULT_LIMITS
 
 
-def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
-    """The plan of a model and what it is for; the exceptions are those of `api.optimize`."""
-    from smartmem_rules.plan.build import build
-    from smartmem_rules.plan.profile import Profile
+def make_plan(request: Request, clock: Stages, refusals: Refusals | None = None) -> tuple[Plan, Target]:
+    """The plan of a model and what it is for; the exceptions are those of `api.optimize`.
+
+    Args:
+        refusals: takes in why kernels stay apart.
+    """
+    from smartmem_rules.emit.plan import build  # start-up time
 
     graph, base, target, facts = _extracted(request, clock)
-    with clock.stage("emit"), _of_ranges():
-        profile = Profile.of(target.profile)
-        how = (request.level, request.dtype, request.memory, request.layout, _tuned(target))
-        wide = _exceeding(graph, base, profile, request, target) if request.dtype == "float16" else set()
-        plan = build(graph, base, profile, *how, wide)
+    how = (request.level, request.dtype, request.memory, request.layout, _tuned(target))
+    wide: set[str] = set()
+    with _of_ranges():
+        if request.dtype == "float16":
+            with clock.stage("calibrate"):
+                wide = _exceeding(graph, base, target.profile, request, target)
+            clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(wide)))
+        plan = build(graph, base, target.profile, *how, wide, clock, refusals)
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
     plan.statistics.update(facts)
@@ -73,51 +74,43 @@ def make_plan(request: Request, clock: Stages) -> tuple[Plan, Target]:
     return plan, target
 
 
-MARGIN = 4
-"""How much larger values may become for other inputs than those that were tried."""
-
-
-def _exceeding(graph: Graph, base: RuleBase, profile: Profile, request: Request, target: Target) -> set[str]:
+def _exceeding(graph: Graph, base: RuleBase, profile: Device, request: Request, target: Target) -> set[str]:
     """Tensors whose values halves would not hold: seen in one run in single precision, where there is a device."""
-    from smartmem_rules.plan.build import finish, prepare
-    from smartmem_rules.plan.packing import LARGEST_HALF
-    from smartmem_rules.runtime.executor import Executor
-    from smartmem_rules.runtime.feeds import random_feeds
+    from smartmem_rules.emit.plan import finish  # start-up time
+    from smartmem_rules.plan.build import prepare  # start-up time
+    from smartmem_rules.plan.kernel.packing import LARGEST_HALF  # start-up time
+    from smartmem_rules.runtime.executor import Executor  # start-up time
+    from smartmem_rules.runtime.feeds import random_feeds  # start-up time
 
     if target.device is None:
         return set()
     planning = prepare(graph, base, profile, request.level, "float32", "buffer", request.layout)
     executor = Executor(finish(planning, observed=True), target.device)
+    margin = base.levels[request.level].half_margin
     found = executor.magnitudes(random_feeds(executor.input_types, bounds=input_bounds(graph)))
-    return {name for name, magnitude in found.items() if not magnitude * MARGIN <= LARGEST_HALF}
+    return {name for name, magnitude in found.items() if not magnitude * margin <= LARGEST_HALF}
 
 
 def make_planning(request: Request) -> tuple[Planning, Target]:
     """The kernels of a model before they are sized, for tuning; the exceptions are those of `api.optimize`."""
-    from smartmem_rules.plan.build import prepare
-    from smartmem_rules.plan.profile import Profile
+    from smartmem_rules.plan.build import prepare  # start-up time
 
-    graph, base, target, _ = _extracted(request, _Unmeasured())
+    graph, base, target, _ = _extracted(request, Unmeasured())
     if graph.dimensions:
         ranges = ", ".join(map(str, graph.dimensions))
         raise PlanError(
             f"tuning measures kernels at one extent, not for ranges ({ranges}); "
             f"give one extent: --dim {graph.dimensions[0].name}=N"
         )
-    profile = Profile.of(target.profile)
     with _of_ranges():
-        return prepare(graph, base, profile, request.level, request.dtype, request.memory, request.layout), target
-
-
-class _Unmeasured:
-    def stage(self, name: str) -> AbstractContextManager[None]:
-        """No stage is measured."""
-        return nullcontext()
+        return prepare(
+            graph, base, target.profile, request.level, request.dtype, request.memory, request.layout
+        ), target
 
 
 def _tuned(target: Target) -> dict[str, dict[str, int]]:
     """The tuned sizes for a target's device, or for its profile where the device is not here."""
-    from smartmem_rules.tuning.database import Place, Tunings
+    from smartmem_rules.tuning.database import Place, Tunings  # start-up time
 
     device = target.device
     name, driver = ("", "") if device is None else (device.name, device.driver)
@@ -127,11 +120,13 @@ def _tuned(target: Target) -> dict[str, dict[str, int]]:
 def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target, dict[str, Any]]:
     """The cheapest form of a model, what it is for, and what the plan is to remember."""
     with clock.stage("import"):
-        base = _rules(tuple(map(str, request.rules)), tuple(sorted(request.disable)))
+        base = rules_of(request.rules, request.disable)
         level = level_of(request.level, base)
         target = target_of(request.device, base)
         source = request.source
-        imported = source if isinstance(source, Graph) else import_model(source, base, request.dims)
+        whole = isinstance(source, Graph)
+        imported = source if whole else import_model(source, base, request.dims, limits=request.limits)
+    clock.show("import", lambda: str(imported))
     graph, choice = _choose(imported, base, level, request, target, clock)
     facts = {**_facts(imported), "tensor_bytes": tensor_bytes(imported, request.dtype)}
     return graph, base, target, {**facts, **choice}
@@ -146,7 +141,7 @@ def _of_ranges() -> Iterator[None]:
         raise PlanError(f"there is no plan for this range of extents: {error}; give one extent") from error
 
 
-def level_of(name: str, base: RuleBase) -> s.Block:
+def level_of(name: str, base: RuleBase) -> Level:
     """The `level` block of a name.
 
     Raises:
@@ -158,8 +153,13 @@ def level_of(name: str, base: RuleBase) -> s.Block:
     return base.levels[name]
 
 
+def rules_of(rules: Sequence[str | Path], disable: Collection[str]) -> RuleBase:
+    """The shipped rules with more rule files and without those that are left out; kept until a file changes."""
+    return _rules(tuple(map(str, rules)), tuple(sorted(disable)))
+
+
 def _rules(paths: tuple[str, ...], disable: tuple[str, ...]) -> RuleBase:
-    from smartmem_rules.resources import rules_path
+    from smartmem_rules.resources import rules_path  # start-up time
 
     files = [str(path) for path in rules_path().rglob("*.smr")] + list(paths)
     return _loaded(paths, disable, tuple((file, _changed(file)) for file in sorted(files)))
@@ -176,19 +176,21 @@ def _loaded(paths: tuple[str, ...], disable: tuple[str, ...], state: object) -> 
 
 
 def _choose(
-    graph: Graph, base: RuleBase, level: s.Block, request: Request, target: Target, clock: Stages
+    graph: Graph, base: RuleBase, level: Level, request: Request, target: Target, clock: Stages
 ) -> tuple[Graph, dict[str, Any]]:
     """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
-    rulesets = words(level, "rulesets")
-    if not rulesets:
+    if not level.rulesets:
         return graph, {"extraction": {"status": "skipped", "gap": 0.0}, "rules": []}
-    from smartmem_rules.egraph.saturation import saturate
-    from smartmem_rules.extraction.extract import extract
+    from smartmem_rules.egraph.saturation import saturate  # start-up time
+    from smartmem_rules.extraction.extract import extract  # start-up time
+    from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
 
     with clock.stage("saturate"):
-        saturation = saturate(graph, base, rulesets, request.disable)
+        saturation = saturate(graph, base, level.rulesets, request.disable)
+    clock.show("saturate", lambda: saturation_text(saturation))
     with clock.stage("extract"):
-        extracted, report = extract(saturation, graph, base, cost_parameters(target.profile))
+        extracted, report = extract(saturation, graph, target.profile)
+    clock.show("extract", lambda: f"{report_text(report)}{extracted}")
     statistics = {
         "extraction": asdict(report),
         "rules": [asdict(one) for one in saturation.statistics.values()],
@@ -203,13 +205,6 @@ def _choose(
         "rule_places": _rule_places(saturation, base),
     }
     return extracted, statistics
-
-
-def cost_parameters(profile: s.Block) -> dict[str, float]:
-    """What the extraction's cost model takes from a device profile: GB/s, microseconds, GFLOP/s."""
-    memory = "texture_bandwidth" if "image" in words(profile, "prefers") else "global_bandwidth"
-    keys = {"bandwidth": memory, "launch": "launch_us", "peak": "peak_gflops", "seconds": "solver_seconds"}
-    return {name: float(values[0]) for name, key in keys.items() if (values := numbers(profile, key))}
 
 
 def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, list[str]]:
@@ -278,7 +273,7 @@ def _facts(graph: Graph) -> dict[str, Any]:
 
 def tensor_bytes(graph: Graph, dtype: str) -> int:
     """The bytes of all tensors between a model's operators, each in a buffer of its own; floats stored as `dtype`."""
-    from smartmem_rules.plan.memory import item_bytes
+    from smartmem_rules.plan.kernel.storage import item_bytes  # start-up time
 
     types = [graph.types[name] for node in graph.nodes for name in node.outputs if name not in graph.outputs]
     stored = {"float32": dtype, "float16": dtype}
@@ -286,7 +281,7 @@ def tensor_bytes(graph: Graph, dtype: str) -> int:
 
 
 def _bytes(graph: Graph, node: Node) -> int:
-    from smartmem_rules.plan.memory import item_bytes
+    from smartmem_rules.plan.kernel.storage import item_bytes  # start-up time
 
     names = [*dict.fromkeys(name for name in node.operands if name is not None), *node.outputs]
     return sum(largest(graph.types[n].elements) * item_bytes(graph.types[n].dtype) for n in names if n in graph.types)

@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import os
+import zlib
+
 import pytest
+
+from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
+
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+
+os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
+os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themselves
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the snapshots instead of comparing with them")
+    parser.addoption("--all", action="store_true", help="run all cases of the tests that run a sample of them")
     parser.addoption("--all-node-tests", action="store_true", help="run all of ONNX's node tests on the device")
     parser.addoption("--fresh-seeds", action="store_true", help="draw other random models on every run")
     parser.addoption("--examples", type=int, default=0, help="random models for each mode")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the markers."""
+    config.addinivalue_line("markers", "sampled(share): one case in `share` runs, the same ones always; all with --all")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not in the sample; tests that are asked for by name always run."""
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if not _is_sampled(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _is_sampled(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("sampled")
+    # a test without parameters is the only one of its kind
+    return (
+        marker is None or not hasattr(item, "callspec") or zlib.crc32(item.nodeid.encode()) % int(marker.args[0]) == 0
+    )
 
 
 @pytest.fixture

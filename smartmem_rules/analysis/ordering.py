@@ -16,8 +16,10 @@ Measure = tuple[int, int, int]
 
 _INFIX = {"+": 2, "-": 3, "*": 4, "/": 8, "//": 8, "%": 8, "**": 16}
 _FUNCTIONS = {
-    **dict.fromkeys(["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "erf", "sigmoid"], 12),
-    **dict.fromkeys(["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"], 12),
+    **dict.fromkeys(
+        ["exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "erf", "sigmoid"], 12
+    ),
+    **dict.fromkeys(["sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid"], 12),
     **dict.fromkeys(["abs", "neg", "sign", "floor", "ceil", "round", "select"], 2),
     **{"min": 2, "max": 2, "recip": 7, "sqrt": 8, "rsqrt": 8, "pow": 16, "mod": 8, "fmod": 8},
 }

@@ -1,6 +1,6 @@
-"""Operand types and attributes at which a definition is tried.
+"""Draws operand types and attributes at which a definition is tried.
 
-A probe is drawn at random from a fixed seed under the constraints of the signature: a name bound twice has one extent,
+A drawing is made at random from a fixed seed under the constraints of the signature: a name bound twice has one extent,
 dtypes come from the declared classes, attributes take their defaults or values that the definition compares them with.
 """
 
@@ -13,9 +13,9 @@ from random import Random
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
-from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
+from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.tensor.values import Scope, evaluate
 
 EXTENTS = (2, 3, 4, 6)
@@ -24,65 +24,6 @@ PREFERRED_DTYPES = ("float32", "int64", "bool")
 
 Operand = TensorType | None
 """The type of an operand, None for an absent one."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One use of an operator that its definition accepts."""
-
-    operands: tuple[Operand, ...]
-    attributes: Mapping[str, Value] = field(hash=False)
-    instance: Instance
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What trying a definition gave: uses that it accepts, or why there are none."""
-
-    probes: tuple[Probe, ...]
-    failure: DefinitionError | None
-    reason: str
-
-
-def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 60) -> Trial:
-    """Up to `wanted` probes of one overload; an error that no other operands can mend ends the search."""
-    probes: list[Probe] = []
-    reason = ""
-    for number in range(attempts):
-        drawing = Drawing(base, operator, Random(number), number)
-        try:
-            operands, attributes = drawing.operands({}), drawing.attributes({})
-            instance = instantiate_overload(base, operator, operands, attributes, drawing.outputs)
-        except Unsupported as unsupported:
-            reason = str(unsupported)
-            continue
-        except DefinitionError as failure:
-            if _is_certain(failure):
-                return Trial(tuple(probes), failure, str(failure))
-            reason = str(failure)
-            continue
-        except Exception as failure:  # an author's definition may break anything; that must not end the check
-            reason = repr(failure)
-            continue
-        probes.append(Probe(tuple(operands), attributes, instance))
-        if len(probes) == wanted:
-            break
-    return Trial(tuple(probes), None, reason)
-
-
-_CERTAIN = (
-    "operands of",
-    "its definition",
-    "element is needed",
-    "before the model runs",
-    "used as an index",
-    "no dtype",
-)
-"""What messages of definitions say that no other operand types or attributes can mend."""
-
-
-def _is_certain(failure: DefinitionError) -> bool:
-    return any(clue in str(failure) for clue in _CERTAIN)
 
 
 @dataclass

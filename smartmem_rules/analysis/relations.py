@@ -96,6 +96,10 @@ def substituted(tree: s.Syntax, bound: Binding) -> s.Syntax:
     return rebuilt(tree, change)
 
 
+ANY, BIDIRECTIONAL = "any rule", "bidirectional rules"
+"""Keys of `Parts` beside operators and numbers."""
+
+
 @dataclass(frozen=True)
 class Parts:
     """What a side consists of; the quick question before matching."""
@@ -111,6 +115,23 @@ class Parts:
         operators = Counter(part.operator for part in parts if isinstance(part, s.PatternOperator))
         numbers = frozenset(part.value for part in parts if isinstance(part, s.PatternNumber))
         return Parts(operators, numbers, rule.bidirectional)
+
+    @property
+    def keys(self) -> Iterator[object]:
+        """What a rule with these parts is found by."""
+        yield ANY
+        yield from self.operators
+        yield from self.numbers
+        if self.bidirectional:
+            yield BIDIRECTIONAL
+
+    @property
+    def required(self) -> Iterator[object]:
+        """What a rule has that a rule with these parts covers, unless it is bidirectional."""
+        yield ANY
+        if not self.bidirectional:
+            yield from self.operators
+            yield from self.numbers
 
     def may_cover(self, other: Parts) -> bool:
         """Whether a rule with these parts could be the more general one."""

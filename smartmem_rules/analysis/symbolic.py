@@ -195,9 +195,12 @@ class _Typist:
         evaluator = Evaluator(match.environment, self.base.functions)
         given = {attribute.name: attribute.value for attribute in pattern.attributes}
         values: dict[str, Symbolic] = {}
+        first = match.bundles.get(pattern.bundle or "")
         for name, required, default in _attributes(operator):
             written = given.pop(name, None)
-            if written is None:
+            if written is None and first is not None and name in first[1]:
+                values[name] = first[1][name]
+            elif written is None:
                 values[name] = match.environment.fresh(name)
             elif isinstance(written, s.Name):
                 values[name] = match.values.setdefault(written.id, match.environment.fresh(written.id))
@@ -209,7 +212,7 @@ class _Typist:
         if given:
             raise Clash
         if pattern.bundle is not None:
-            match.bundles[pattern.bundle] = (operator, values)
+            match.bundles.setdefault(pattern.bundle, (operator, values))
         return values
 
     # --- the right side ---

@@ -179,8 +179,12 @@ class _Solver:
                 operands[place] = self._tensor(argument.name, operands[place])
         if pattern.variadic is not None:
             members = [operand for operand in operands[len(arguments) :] if operand is not None]
-            self.use.lists[pattern.variadic] = members
-        attributes = drawing.attributes(self._given(pattern, drawing))
+            self.use.lists.setdefault(pattern.variadic, members)
+        given = self._given(pattern, drawing)
+        first = self.use.bundles.get(pattern.bundle or "")
+        if first is not None:
+            given = {**{n: v for n, v in first.items() if n not in {a.name for a in pattern.attributes}}, **given}
+        attributes = drawing.attributes(given)
         outputs = max(drawing.outputs, (pattern.output or 0) + 1)
         if drawing.outputs > 1:
             outputs = max(outputs, self.parts)
@@ -191,7 +195,7 @@ class _Solver:
             self.use.instances[key] = instance
         self._bind(pattern, {**instance.values, **attributes})
         if pattern.bundle is not None:
-            self.use.bundles[pattern.bundle] = attributes
+            self.use.bundles.setdefault(pattern.bundle, attributes)
         if (pattern.output or 0) >= len(instance.outputs):
             raise _NoUse
         return instance.outputs[pattern.output or 0]

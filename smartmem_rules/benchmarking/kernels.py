@@ -26,7 +26,7 @@ def kernel_profile(plan: OptimizedPlan, roof: Roof, feeds: Mapping[str, Any], ru
             "kernel": kernel.name,
             "form": kernel.form,
             "origin": list(kernel.origin),
-            "schedule": {key: value for key, value in kernel.schedule.items() if isinstance(value, int | str)},
+            "schedule": {} if kernel.schedule is None else {"name": kernel.schedule.name, **kernel.schedule.sizes()},
             "ms": time,
             "share": time / total,
             "gflops": kernel.operations / max(time, 1e-9) * 1e-6,

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.benchmarking.peer_systems import SYSTEMS
+from smartmem_rules.errors import SmartmemError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class PeerError(Exception):
+class PeerError(SmartmemError):
     """A system is missing, or does not take a model; the message says which, and what to do."""
 
 

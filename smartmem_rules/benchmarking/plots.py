@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.errors import SmartmemError
+
 SUFFIXES = (".png", ".html")
 
 
-class PlotError(Exception):
+class PlotError(SmartmemError):
     """A plot cannot be drawn; the message says what to do."""
 
 

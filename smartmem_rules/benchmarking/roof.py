@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from smartmem_rules.emit.kernel import render
+from smartmem_rules.emit.c.kernel import render
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.whole_files import write_whole
 
 _BYTES = 128 << 20
 _REPEATS = 7
@@ -47,9 +46,7 @@ def roof_of(device: Device) -> Roof:
     if path is not None:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-                json.dump(asdict(roof), file)
-            os.replace(file.name, path)
+            write_whole(path, json.dumps(asdict(roof)).encode())
     return roof
 
 

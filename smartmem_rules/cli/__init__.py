@@ -12,6 +12,8 @@ _COMMANDS = {
     "bench": "Measure models, beside each other and beside other systems.",
     "simulate": "Follow a model's memory accesses through a model of a device that need not be here.",
     "tune": "Find the fastest sizes of a model's kernels by measuring them.",
+    "show": "List the launches of a plan, or print one kernel with its schedule and OpenCL C.",
+    "diff": "Show what differs between two plans, stage by stage.",
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
     "check": "Check rule files.",
     "verify": "Test and prove rules, or show where they are wrong.",
@@ -46,5 +48,5 @@ class _Lazy(click.Group):
 def main() -> None:
     """ONNX models to few, fast OpenCL kernels, by rules that you can read and extend.
 
-    Exit codes: 0 good, 1 the answer is no (outputs differ), 2 bad input.
+    Exit codes: 0 good, 1 the answer is no (outputs differ), 2 bad input, 70 a bug of this program.
     """

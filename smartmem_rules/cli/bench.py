@@ -70,8 +70,8 @@ def command(
     Outputs are compared with a reference's before anything is measured. Systems that are not installed are left out
     with a message.
     """
-    from smartmem_rules.benchmarking.plots import SUFFIXES
-    from smartmem_rules.language.rulebase import load_rules
+    from smartmem_rules.benchmarking.plots import SUFFIXES  # start-up time
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
 
     if plot is not None and plot.suffix not in SUFFIXES:
         fail(f"{plot}: a plot's name ends in {' or '.join(SUFFIXES)}")
@@ -83,7 +83,7 @@ def command(
     data: dict[str, Any] = {"results": [], "skipped": []}
     for model in models:
         with _contenders(model, wanted, against, cores, not no_check, how, data["skipped"]) as (labels, made, plans):
-            from smartmem_rules.runtime.benchmarks import interleaved
+            from smartmem_rules.runtime.benchmarks import interleaved  # start-up time
 
             with progress_display() as progress:
                 progress("measure", 0, 1)
@@ -98,8 +98,8 @@ def command(
 
 
 def _known(peers: Sequence[str]) -> list[str]:
-    from smartmem_rules.benchmarking.peer_systems import SYSTEMS
-    from smartmem_rules.language.diagnostics import did_you_mean
+    from smartmem_rules.benchmarking.peer_systems import SYSTEMS  # start-up time
+    from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
 
     for peer in peers:
         if peer not in SYSTEMS:
@@ -122,11 +122,13 @@ def _contenders(
     skipped: list[dict[str, Any]],
 ) -> Iterator[_Made]:
     """The plans and systems, checked and ready to be measured, with their labels; processes end after it."""
-    from smartmem_rules.api import load, optimize
-    from smartmem_rules.benchmarking.peers import Peer, PeerError
-    from smartmem_rules.runtime.benchmarks import Contender
-    from smartmem_rules.runtime.feeds import compare, worst
-    from smartmem_rules.runtime.plan_file import is_plan_file
+    from smartmem_rules.api import load, optimize  # start-up time
+    from smartmem_rules.benchmarking.peers import Peer, PeerError  # start-up time
+    from smartmem_rules.runtime.benchmarks import Contender  # start-up time
+    from smartmem_rules.runtime.feeds import compare, worst  # start-up time
+    from smartmem_rules.runtime.plan_file import is_plan_file  # start-up time
+
+    # start-up time
     from smartmem_rules.runtime.reference import NoReferenceError, Reference, complete_file, open_reference
 
     if is_plan_file(model):
@@ -179,7 +181,7 @@ def _reference(model: Path, opening: Any, missing: type[Exception]) -> Any:
 
 
 def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> dict[str, Any] | None:
-    from smartmem_rules.runtime.reference import TOLERANCES, check_outputs
+    from smartmem_rules.runtime.reference import TOLERANCES, check_outputs  # start-up time
 
     if wanted is None:
         return None
@@ -190,8 +192,8 @@ def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> dict
 def _add_profiles(rows: list[dict[str, Any]], plans: Sequence[OptimizedPlan], data: dict[str, Any]) -> None:
     from dataclasses import asdict
 
-    from smartmem_rules.benchmarking.kernels import kernel_profile
-    from smartmem_rules.benchmarking.roof import roof_of
+    from smartmem_rules.benchmarking.kernels import kernel_profile  # start-up time
+    from smartmem_rules.benchmarking.roof import roof_of  # start-up time
 
     for row, plan in zip(rows, plans, strict=False):
         device = plan.prepare().device
@@ -207,20 +209,16 @@ def _give(data: dict[str, Any], as_json: bool, as_csv: bool, plot: Path | None) 
     elif as_csv:
         click.echo(text, nl=False)
     else:
-        from smartmem_rules.cli.tables import print_benchmark, print_profile
+        from smartmem_rules.cli.tables import print_benchmark, print_profile  # start-up time
 
         print_benchmark(console(), data["results"])
         for row in data["results"]:
             if "profile" in row:
                 print_profile(console(), row, data["roof"])
     if plot is not None:
-        from smartmem_rules.benchmarking.plots import PlotError
-        from smartmem_rules.benchmarking.plots import plot as draw
+        from smartmem_rules.benchmarking.plots import plot as draw  # start-up time
 
-        try:
-            draw(data["results"], plot)
-        except PlotError as error:
-            fail(str(error))
+        draw(data["results"], plot)
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:

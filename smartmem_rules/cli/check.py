@@ -44,16 +44,33 @@ def rule_files(files: tuple[Path, ...]) -> list[Path]:
 
 
 def _report(files: tuple[Path, ...], as_json: bool) -> int:
-    from smartmem_rules.language.checking import check_files
-    from smartmem_rules.language.diagnostics import render
-    from smartmem_rules.language.sarif import sarif
+    from smartmem_rules.language.diagnostics import render  # start-up time
+    from smartmem_rules.language.printing.sarif import sarif  # start-up time
+    from smartmem_rules.rulebase.checking import check_files  # start-up time
 
     found, sources = check_files(rule_files(files))
     if as_json:
         print_json(sarif(found))
     else:
         click.echo(render(found, sources))
-    return sum(one.severity == "error" for one in found)
+    errors = sum(one.severity == "error" for one in found)
+    if not errors and not as_json:
+        _show_reads(rule_files(files))
+    return errors
+
+
+def _show_reads(files: list[Path]) -> None:
+    """How many reads of the files' definitions are proved to stay inside their tensors."""
+    from smartmem_rules.resources import rules_path  # start-up time
+    from smartmem_rules.rulebase.base import collect, load_modules  # start-up time
+    from smartmem_rules.rulebase.reads import count_reads  # start-up time
+
+    built_in = load_modules(sorted(rules_path().rglob("*.smr")))
+    known = {Path(module.span.file).resolve() for module in built_in}
+    base = collect(load_modules([path for path in files if path.resolve() not in known], known), built_in)
+    counted = count_reads(base, files)
+    if counted.total:
+        click.echo(str(counted))
 
 
 def _watch(files: tuple[Path, ...], as_json: bool) -> None:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 import sys
+import tempfile
+import tokenize
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+
+from smartmem_rules import __version__
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.limits import LimitError, Limits
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
 
 ANSWER_IS_NO = 1
 BAD_INPUT = 2
+BUG = 70
+_LONGEST_REASON = 300
 _PIPE_WIDTH = 160
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,44 +55,50 @@ def fail(message: str) -> None:
 
 
 def reports_errors(function: F) -> F:
-    """A command whose expected errors become one message and exit code 2; others are bugs and keep their traceback."""
+    """A command whose errors become one message each.
+
+    What a user can mend gives exit code 2, a bug of the library 70 and a file with the traceback.
+    `SMARTMEM_TRACEBACK=raise` lets bugs through.
+    """
 
     @functools.wraps(function)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         try:
             return function(*arguments, **options)
-        except Exception as error:
-            if not isinstance(error, _expected()):
-                raise
+        except SmartmemError as error:
             fail(str(error))
+        except MemoryError:
+            fail("there is too little memory on this computer; set a lower bound with --limit, or use a smaller model")
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise  # click's own
+        except Exception as error:
+            if _was_interrupted(error):
+                raise click.Abort from error
+            if os.environ.get("SMARTMEM_TRACEBACK") == "raise":
+                raise
+            _report_bug(error)
 
     return wrapped  # type: ignore[return-value]
 
 
-def _expected() -> tuple[type[Exception], ...]:
-    from smartmem_rules.graph.model import GraphError
-    from smartmem_rules.language.diagnostics import LanguageError
-    from smartmem_rules.plan.model import PlanError
-    from smartmem_rules.runtime.compiling import BuildError
-    from smartmem_rules.runtime.devices import DeviceError
-    from smartmem_rules.runtime.executor import RunError
-    from smartmem_rules.runtime.plan_file import PlanFileError
-    from smartmem_rules.runtime.reference import NoReferenceError
-    from smartmem_rules.simulate.source import SimulationError
-    from smartmem_rules.tuning.database import TuningError
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an exception: Python 3.11 wraps it where a class is being made."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
-    return (
-        GraphError,
-        LanguageError,
-        PlanError,
-        BuildError,
-        DeviceError,
-        RunError,
-        PlanFileError,
-        NoReferenceError,
-        SimulationError,
-        TuningError,
-    )
+
+def _report_bug(error: Exception) -> NoReturn:
+    text = traceback.format_exc()
+    try:
+        with tempfile.NamedTemporaryFile(prefix="smartmem-", suffix=".txt", delete=False) as file:
+            file.write(f"smartmem {__version__}, {sys.version}\n{sys.argv}\n{text}".encode("utf-8", "backslashreplace"))
+        place = f"the traceback is in {file.name}"
+    except OSError as reason:
+        place = f"its traceback could not be written ({reason.strerror or reason})"
+    line = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+    click.echo(f"smartmem: internal error, please report it: {line} ({place})", err=True)
+    raise SystemExit(BUG)
 
 
 _EXTENT = re.compile(r"(?P<name>.+)=(?P<low>\d+)(\.\.(?P<high>\d+))?", re.ASCII)
@@ -98,6 +115,24 @@ def _dims(context: click.Context, option: click.Parameter, values: Sequence[str]
         low, high = int(found["low"]), found["high"]
         dims[found["name"]] = low if high is None else (low, int(high))
     return dims
+
+
+def _limits(context: click.Context, option: click.Parameter, values: Sequence[str]) -> Limits:
+    del context, option
+    known = {field.name: field.type for field in fields(Limits)}
+    given: dict[str, Any] = {}
+    for value in values:
+        name, _, number = value.partition("=")
+        if name not in known:
+            raise click.BadParameter(f"there is no limit {name!r}; the limits are {', '.join(known)}")
+        try:
+            given[name] = float(number) if known[name] == "float" else int(number)
+        except ValueError:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=NUMBER") from None
+    try:
+        return Limits(**given)
+    except LimitError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _inputs(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
@@ -157,6 +192,14 @@ def optimize_options(function: F) -> F:
             metavar="NAME=N|LEAST..GREATEST",
             help="Extents of symbolic dimensions, or ranges: batch=1,sequence=1..512.",
         ),
+        click.option(
+            "--limit",
+            "limits",
+            multiple=True,
+            callback=_limits,
+            metavar="NAME=NUMBER",
+            help=f"How large the model may be: {', '.join(field.name for field in fields(Limits))}; repeatable.",
+        ),
     ]
     for option in reversed(options):
         function = option(function)
@@ -201,7 +244,7 @@ def read_inputs(files: Mapping[str, Path]) -> dict[str, Any]:
         return {}
     import numpy as np
 
-    from smartmem_rules.graph.errors import GraphError
+    from smartmem_rules.graph.errors import GraphError  # start-up time
 
     arrays = {}
     for name, path in files.items():
@@ -210,6 +253,6 @@ def read_inputs(files: Mapping[str, Path]) -> dict[str, Any]:
                 arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
         except FileNotFoundError:
             raise GraphError(f"{path}: there is no such file") from None
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError) as error:  # the header is Python
             raise GraphError(f"{path}: this is no array file of numpy (.npy), or it is damaged ({error})") from error
     return arrays

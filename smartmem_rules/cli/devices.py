@@ -14,8 +14,8 @@ from smartmem_rules.cli.tables import table
 @reports_errors
 def command(as_json: bool) -> None:
     """List the OpenCL devices with their limits and the profiles that describe them."""
-    from smartmem_rules.language.rulebase import load_rules
-    from smartmem_rules.runtime.devices import choose, devices, profile_of
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.runtime.devices import choose, devices, profile_of  # start-up time
 
     base = load_rules()
     found = [(device, profile_of(device, base).name) for device in devices()]

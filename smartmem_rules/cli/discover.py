@@ -37,8 +37,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Find rewrites that do not follow from the rules there are, verify them, and print them as rules."""
-    from smartmem_rules.language.rulebase import load_rules
-    from smartmem_rules.verify.discover import discover
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.verification.discovery.discover import discover  # start-up time
 
     base = load_rules(rules, names(disable))
     with progress_display() as progress:

@@ -29,9 +29,9 @@ from smartmem_rules.cli.common import fail, json_option, print_json, reports_err
 @reports_errors
 def command(rules: tuple[Path, ...], output: Path, verdicts: Path | None, as_json: bool) -> None:
     """Write the reference of all rules, operators, tables and devices as HTML pages that need no server."""
-    from smartmem_rules.language.rulebase import load_rules
-    from smartmem_rules.language.verdicts import recorded
-    from smartmem_rules.reference.site import write_reference
+    from smartmem_rules.reference.site import write_reference  # start-up time
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.rulebase.verdicts import recorded  # start-up time
 
     base = load_rules(rules)
     try:
@@ -45,7 +45,7 @@ def command(rules: tuple[Path, ...], output: Path, verdicts: Path | None, as_jso
 
 
 def _verdicts(path: Path) -> dict[str, str]:
-    from smartmem_rules.language.verdicts import shown
+    from smartmem_rules.rulebase.verdicts import shown  # start-up time
 
     try:
         data = json.loads(path.read_text("utf-8"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from smartmem_rules.cli.common import (
     reports_errors,
 )
 
+_NODES = 4
 SHOWN = 6
 """Candidates of a tensor that are listed, the cheapest first."""
 
@@ -25,14 +26,20 @@ SHOWN = 6
 @click.command("explain")
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.argument("node", required=False)
+@click.argument("other", metavar="[NODE]", required=False)
 @click.option("--rule", metavar="NAME", help="Say where this rule fired and where it nearly did, instead of a NODE.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
 @optimize_options
 @json_option
 @reports_errors
-def command(model: Path, node: str | None, rule: str | None, level: str, as_json: bool, **how: Any) -> None:
-    """Say which kernel the ONNX NODE ended in, and which rules brought it there; or where a rule fired."""
-    from smartmem_rules.api import explain_model, explain_rule_on
+def command(
+    model: Path, node: str | None, other: str | None, rule: str | None, level: str, as_json: bool, **how: Any
+) -> None:
+    """Say which kernel the ONNX NODE ended in, and which rules brought it there; or where a rule fired.
+
+    With two NODEs: why these are not one kernel, by the fusion rule that came nearest and the figure that failed.
+    """
+    from smartmem_rules.api import explain_model, explain_pair, explain_rule_on  # start-up time
 
     if (node is None) == (rule is None):
         raise click.UsageError("give a NODE or --rule NAME")
@@ -40,12 +47,19 @@ def command(model: Path, node: str | None, rule: str | None, level: str, as_json
     with progress_display() as progress:
         if rule is not None:
             data = explain_rule_on(model, rule, level=level, progress=progress, **how)
+        elif node is not None and other is not None:
+            try:
+                data = explain_pair(model, node, other, level=level, progress=progress, **how)
+            except ValueError as error:
+                raise click.UsageError(str(error)) from error
         else:
             data = explain_model(model, node or "", level=level, progress=progress, **how)
     if as_json:
         print_json(data)
     elif rule is not None:
         _show_rule(data)
+    elif other is not None:
+        _show_pair(data)
     else:
         _show_node(data)
 
@@ -71,6 +85,24 @@ def _show_node(data: Mapping[str, Any]) -> None:
             markup=False,
         )
         _show_refusal(miss, "  the guard that failed: ")
+
+
+def _show_pair(data: Mapping[str, Any]) -> None:
+    for one, kernels in zip(data["nodes"], data["kernels"], strict=True):
+        click.echo(f"{one['operator']} {one['node']}: {', '.join(kernels) or 'no kernel'}".strip())
+    click.echo(data["answer"])
+    for refusal in data["refusals"]:
+        place = f"   ({refusal['file']}:{refusal['line']})" if "file" in refusal else ""
+        figures = "" if refusal["figure"] is None else f": {refusal['figure']:.6g}, it admits {refusal['limit']:.6g}"
+        click.echo(f"  {refusal['rule']}{place}")
+        click.echo(f"    {_some(refusal['writer'])} -> {_some(refusal['reader'])}")
+        click.echo(f"    {refusal['reason']}{figures}")
+
+
+def _some(nodes: Sequence[str]) -> str:
+    """A few of the nodes of a kernel."""
+    more = f" and {len(nodes) - _NODES} more" if len(nodes) > _NODES else ""
+    return f"{', '.join(nodes[:_NODES])}{more}"
 
 
 def _show_layout(tensor: Mapping[str, Any]) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from smartmem_rules.cli.check import rule_files
-from smartmem_rules.cli.common import ANSWER_IS_NO, reports_errors
+from smartmem_rules.cli.common import ANSWER_IS_NO, fail, reports_errors
+from smartmem_rules.whole_files import write_whole
 
 
 @click.command("fmt")
@@ -32,15 +33,22 @@ def command(files: tuple[Path, ...], only_check: bool) -> None:
             changed += 1
             click.echo(f"{'would format' if only_check else 'formatted'} {path}")
             if not only_check:
-                path.write_text(made, "utf-8")
+                _replace(path, made)
     if only_check and changed:
         sys.exit(ANSWER_IS_NO)
 
 
+def _replace(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        fail(f"{path}: the file cannot be written ({error.strerror or error})")
+
+
 def _formatted(text: str, name: str) -> str:
     """The text laid out; raises LanguageError where it does not parse."""
-    from smartmem_rules.language.formatter import format_text
-    from smartmem_rules.language.parser import parse_text
+    from smartmem_rules.language.parsing.parser import parse_text  # start-up time
+    from smartmem_rules.language.printing.formatter import format_text  # start-up time
 
     module = parse_text(text, name)
     made = format_text(text)

@@ -13,7 +13,7 @@ def command(stdio: bool) -> None:
     """Serve an editor over stdin and stdout: messages, hover, definitions, completion, rename, formatting."""
     del stdio
     try:
-        from smartmem_rules.lsp.server import server
+        from smartmem_rules.lsp.server import server  # start-up time
     except ImportError:
         fail("this needs the package pygls: pip install 'smartmem-rules[lsp]'")
     server.start_io()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from smartmem_rules.cli.common import (
     reports_errors,
 )
 from smartmem_rules.cli.tables import print_optimize, print_rules
+from smartmem_rules.stages import STAGES
 
 
 @click.command("optimize")
@@ -30,7 +33,12 @@ from smartmem_rules.cli.tables import print_optimize, print_rules
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs of the check.")
 @debug_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Save the plan here.")
+@click.option("--dump", type=click.Path(path_type=Path, file_okay=False), help="Write the text of each stage to DIR.")
+@click.option(
+    "--dump-after", multiple=True, type=click.Choice(STAGES), help="With --dump: only of this stage; repeatable."
+)
 @click.option("--rule-stats", is_flag=True, help="Show what each rule did.")
+@click.option("--own-rules", is_flag=True, help="With --rule-stats: only the rules of the files of --rules.")
 @json_option
 @reports_errors
 def command(
@@ -40,16 +48,23 @@ def command(
     seed: int,
     debug: bool,
     output: Path | None,
+    dump: Path | None,
+    dump_after: tuple[str, ...],
     rule_stats: bool,
+    own_rules: bool,
     as_json: bool,
     **how: Any,
 ) -> None:
     """Make a plan of MODEL, compare its outputs with ONNX Runtime's, and say what became of its operators."""
-    from smartmem_rules.api import optimize
+    from smartmem_rules.api import optimize  # start-up time
 
+    if dump_after and dump is None:
+        raise click.UsageError("--dump-after needs --dump DIR")
     how["disable"] = names(how["disable"])
+    stages: dict[str, str] = {}
+    show = None if dump is None else stages.__setitem__
     with progress_display() as progress:
-        plan = optimize(model, level=level, progress=progress, debug=debug, **how)
+        plan = optimize(model, level=level, progress=progress, debug=debug, show=show, **how)
         if not no_check and plan.device is not None:
             progress("check", 0, 1)
             plan.check_or_reason(seed=seed)
@@ -58,8 +73,12 @@ def command(
     check = data["check"]
     if output is not None:
         plan.save(output)
+    if dump is not None:
+        from smartmem_rules.inspection import Inspected, write_stages  # start-up time
+
+        data["dumped"] = list(map(str, write_stages(Inspected(plan.plan, stages), dump, dump_after)))
     if rule_stats:
-        data["rules"] = plan.plan.statistics.get("rules", [])
+        data["rules"] = _rule_statistics(plan.plan.statistics, set(how["rules"]) if own_rules else None)
     if as_json:
         print_json(data)
     else:
@@ -68,5 +87,32 @@ def command(
             print_rules(console(), data["rules"])
         if output is not None:
             console().print(f"saved as {output}", markup=False)
+        if dump is not None:
+            console().print(f"{len(data['dumped'])} files in {dump}", markup=False)
+        for said in _overridden(how["rules"]):
+            console().print(said, markup=False)
     if check is not None and check["passed"] is False:
         sys.exit(ANSWER_IS_NO)
+
+
+def _rule_statistics(statistics: Mapping[str, Any], files: set[str] | None) -> list[dict[str, Any]]:
+    """What each rule did, and on the way to how many nodes of the plan it lies; those of some files only."""
+    used = Counter(rule for rules in statistics.get("rules_of_node", {}).values() for rule in set(rules))
+    places = statistics.get("rule_places", {})
+    meant = None if files is None else {Path(file).resolve() for file in files}
+    return [
+        {**one, "in_plan": used[one["rule"]]}
+        for one in statistics.get("rules", [])
+        if meant is None or Path(places.get(one["rule"], {}).get("file", "")).resolve() in meant
+    ]
+
+
+def _overridden(files: Sequence[str]) -> Iterator[str]:
+    """The built-in operators whose place definitions of the user's files take."""
+    if not files:
+        return
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.rulebase.checks.identity_checks import overridden  # start-up time
+
+    for operator in overridden(load_rules(files).operators):
+        yield f"{operator.span}: {operator.name} takes the place of the built-in operator"

@@ -44,8 +44,8 @@ def command(
     **how: Any,
 ) -> None:
     """Run a model, or a plan that `optimize -o` saved; inputs that are not given are random."""
-    from smartmem_rules.api import load, optimize
-    from smartmem_rules.runtime.plan_file import is_plan_file
+    from smartmem_rules.api import load, optimize  # start-up time
+    from smartmem_rules.runtime.plan_file import is_plan_file  # start-up time
 
     given = read_inputs(inputs)
     how["disable"] = names(how["disable"])
@@ -77,7 +77,7 @@ def command(
     if as_json:
         print_json(data)
         return
-    from smartmem_rules.cli.tables import number, table
+    from smartmem_rules.cli.tables import number, table  # start-up time
 
     made = table(f"{data['model']} on {data['device']}", "output", "type", "min", "mean", "max", "file")
     for name, one in data["outputs"].items():
@@ -105,7 +105,8 @@ def _write(outputs: dict[str, Any], folder: Path) -> dict[str, str]:
     """One file for each output; a name's characters that file names should not have become `_`."""
     import numpy as np
 
-    from smartmem_rules.runtime.executor import RunError
+    from smartmem_rules.runtime.executor import RunError  # start-up time
+    from smartmem_rules.whole_files import whole_file  # start-up time
 
     files: dict[str, str] = {}
     try:
@@ -115,10 +116,8 @@ def _write(outputs: dict[str, Any], folder: Path) -> dict[str, str]:
             target = folder / f"{stem}.npy"
             if str(target) in files.values():
                 target = folder / f"{stem}_{len(files)}.npy"
-            temporary = target.with_name(f".{target.name}.part")
-            with open(temporary, "wb") as file:
+            with whole_file(target) as file:
                 np.save(file, array)
-            temporary.replace(target)
             files[name] = str(target)
     except OSError as error:
         raise RunError(f"{folder}: the outputs cannot be written ({error.strerror or error})") from error

@@ -80,15 +80,18 @@ def print_check(screen: Console, check: Mapping[str, Any] | None) -> None:
     """The equivalence check in one line."""
     if check is None:
         screen.print("not checked against a reference")
-    elif check["passed"] is None:
+    elif check["reference"] == "none":
         screen.print(f"[yellow]not checked[/]: {escape(check['reason'])}")
     else:
-        word = "[green]equal[/]" if check["passed"] else "[red]outputs differ[/]"
+        word = {True: "[green]equal[/]", False: "[red]outputs differ[/]"}.get(check["passed"], "[yellow]undecided[/]")
         error = check["max_relative_error"]
+        limit = _limit(check)
         screen.print(
             f"{word}: largest relative error {error if isinstance(error, str) else format(error, '.2e')} against "
-            f"{check['reference']} (tolerance {check['tolerance']:g}, seed {check['seed']})"
+            f"{escape(check['reference'])} in {escape(check['precision'])} ({limit}, seed {check['seed']})"
         )
+        for line in (*([check["reason"]] if check["reason"] else []), *check["notes"]):
+            screen.print(f"  {escape(line)}")
         if check["extents"]:
             made = table("Extents checked", "extents", "largest relative error")
             for one in check["extents"]:
@@ -98,14 +101,24 @@ def print_check(screen: Console, check: Mapping[str, Any] | None) -> None:
             screen.print(made)
 
 
+def _limit(check: Mapping[str, Any]) -> str:
+    """What the error was compared with."""
+    if check["tolerance"] is not None:
+        return f"tolerance {check['tolerance']:g}"
+    share = check["error_to_bound"]
+    part = share if isinstance(share, str) else f"{share:.2g}"
+    return f"{part} of what rounding explains by {check['draws']} perturbed runs"
+
+
 def print_rules(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
     """What each rule did."""
-    made = table("Rules", "rule", "tried", "fired", "ms", "e-nodes")
+    made = table("Rules", "rule", "tried", "fired", "in the plan", "ms", "e-nodes")
     for rule in rules:
         made.add_row(
             escape(rule["rule"]),
             str(rule["tried"]),
             str(rule["fired"]),
+            str(rule.get("in_plan", 0)),
             f"{rule['milliseconds']:.1f}",
             str(rule["enodes"]),
         )

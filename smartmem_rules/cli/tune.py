@@ -52,14 +52,15 @@ def command(
     What is found is used by every later `optimize` on this device. Ctrl-C ends the search and keeps what it found;
     another call goes on where the last one ended.
     """
-    from smartmem_rules.pipeline import Request, make_planning
-    from smartmem_rules.runtime.devices import DeviceError
-    from smartmem_rules.tuning.database import Tunings, export
-    from smartmem_rules.tuning.tuner import Tuner
+    from smartmem_rules.pipeline import Request, make_planning  # start-up time
+    from smartmem_rules.runtime.devices import DeviceError  # start-up time
+    from smartmem_rules.tuning.database import Tunings, export  # start-up time
+    from smartmem_rules.tuning.tuner import Tuner  # start-up time
 
     request = Request(
-        model, how["rules"], how["device"], level, how["dtype"], how["memory"], names(how["disable"]), how["dims"]
-    )
+        model, how["rules"], how["device"], level, how["dtype"], how["memory"], names(how["disable"]), how["dims"],
+        limits=how["limits"],
+    )  # fmt: skip
     planning, target = make_planning(request)
     if target.device is None:
         raise DeviceError(f"there is no OpenCL device here to measure kernels for {target.name}")
@@ -90,7 +91,7 @@ def command(
 
 @contextmanager
 def _workers(scheduler: str | None) -> Iterator[Workers]:
-    from smartmem_rules.tuning.workers import DaskWorkers, LocalWorker
+    from smartmem_rules.tuning.workers import DaskWorkers, LocalWorker  # start-up time
 
     if scheduler is None:
         yield LocalWorker()
@@ -128,7 +129,7 @@ def _display(quiet: bool) -> Iterator[Callable[[float, float, str], None]]:
 
 
 def _print(data: Mapping[str, Any]) -> None:
-    from smartmem_rules.cli.tables import number, table
+    from smartmem_rules.cli.tables import number, table  # start-up time
 
     made = table(
         f"{data['model']} on {data['device']}", "kernel", "of them", "share", "tried", "default ms", "best ms", "choice"

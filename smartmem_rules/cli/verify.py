@@ -11,8 +11,8 @@ import click
 from smartmem_rules.cli.common import ANSWER_IS_NO, console, json_option, print_json, progress_display, reports_errors
 
 if TYPE_CHECKING:
-    from smartmem_rules.verify.mutants import MutantReport
-    from smartmem_rules.verify.results import Verification
+    from smartmem_rules.verification.mutation.mutants import MutantReport
+    from smartmem_rules.verification.results import Verification
 
 DEFAULT_SECONDS = 60.0
 
@@ -58,9 +58,11 @@ def command(
 
     Exit codes: 0 no rule is wrong, 1 some rule is wrong or vacuous, 2 bad input.
     """
-    from smartmem_rules.verify.mutants import measure
-    from smartmem_rules.verify.run import verify
-    from smartmem_rules.verify.save import save as save_counterexample
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.rulebase.reads import count_reads  # start-up time
+    from smartmem_rules.verification.mutation.mutants import measure  # start-up time
+    from smartmem_rules.verification.run import verify  # start-up time
+    from smartmem_rules.verification.save import save as save_counterexample  # start-up time
 
     with progress_display() as progress:
         found = verify(
@@ -70,8 +72,9 @@ def command(
         if mutants:
             measured = measure(files, rule, seed, jobs, lambda done, total: progress("mutants", done, total))
     saved = [path for report in found.rules if save is not None and (path := save_counterexample(report, save))]
+    reads = count_reads(load_rules(files), files)
     if as_json:
-        data = found.data()
+        data = found.data() | {"reads": {"proved": reads.proved, "total": reads.total}}
         if measured is not None:
             data["mutants"] = measured.data()
         if save is not None:
@@ -79,6 +82,8 @@ def command(
         print_json(data)
     else:
         _show(found)
+        if reads.total:
+            click.echo(f"  {reads}")
         if measured is not None:
             _show_mutants(measured)
         for path in saved:

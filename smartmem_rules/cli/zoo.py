@@ -22,7 +22,7 @@ def command(names: tuple[str, ...], output: Path, everything: bool, stripped: bo
 
     Their weights are drawn from seeds, the same on every computer.
     """
-    from smartmem_rules.graph.zoo import describe_model, shipped_model, shipped_models, write_model
+    from smartmem_rules.graph.zoo import describe_model, shipped_model, shipped_models, write_model  # start-up time
 
     wanted = list(shipped_models()) if everything else list(names)
     if wanted:

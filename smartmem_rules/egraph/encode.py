@@ -18,6 +18,7 @@ from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import rename_reads
+from smartmem_rules.tensor.instantiate import size_of
 from smartmem_rules.tensor.views import IndexMap
 
 ABSENT_NUMBER = 0
@@ -83,8 +84,7 @@ def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> No
         return
     counts = len(numbers), len(node.outputs)
     operator, attributes = node.operator, host.attribute_name(node.attributes)
-    held = {count for axes in graph.sizes.values() for count in axes.values()}
-    if not held.isdisjoint(node.outputs) or not _reads_alike(node, graph, host):
+    if _gives_counts(node, host) or not _reads_alike(node, graph, host):
         operator, attributes = IMPORTED, host.attribute_name({"node": node.name})
     encoding.shapes[operator].add(counts)
     table = constructor(operator, counts)
@@ -96,6 +96,12 @@ def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> No
     for place, output in enumerate(node.outputs):
         if output:
             encoding.tables[OUT].append(_row(encoding.number(output), joint, place))
+
+
+def _gives_counts(node: Node, host: Host) -> bool:
+    """Whether a node has outputs that hold extents, which its operator does not declare."""
+    overloads = host.instances.base.operators.get(node.operator, ())
+    return any(size_of(extent) is not None for o in overloads for output in o.outputs for extent in output.type.shape)
 
 
 def _reads_alike(node: Node, graph: Graph, host: Host) -> bool:

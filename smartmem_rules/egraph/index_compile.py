@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language import syntax as ast
 
 DECLARATIONS = """
@@ -40,7 +41,7 @@ NAMES = {"+": "Plus", "*": "Times", "//": "Over", "%": "Modulo"}
 ARITHMETIC = {"+": "+", "-": "-", "*": "*", "//": "/", "%": "%"}
 
 
-class IndexRuleError(Exception):
+class IndexRuleError(SmartmemError):
     """An index rule uses what interval arithmetic cannot decide; the message begins with its place."""
 
 

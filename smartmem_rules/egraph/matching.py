@@ -13,6 +13,7 @@ from smartmem_rules.egraph.patterns import (
     Left,
     has_attributes,
     is_absent,
+    rest_of,
     right_outputs,
     run_time_arguments,
 )
@@ -104,20 +105,37 @@ class Application:
                 tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(subject)))
         scope = Scope({}, tensors, host.instances.base.functions, queries(host, bound))
         bundles: dict[str, Mapping[str, Value]] = {}
+        marks = [matched.pattern.bundle for matched in self.left.operators]
+        repeated = {mark for mark in marks if mark is not None and marks.count(mark) > 1}
+        rests: dict[str, dict[str, Value]] = {}
         for matched in self.left.operators:
             given = host.attribute(texts[matched.attributes])
-            if matched.pattern.bundle is not None:
-                bundles[matched.pattern.bundle] = given
-            if not matched.pattern.attributes:
+            bundle = matched.pattern.bundle
+            if bundle is not None:
+                bundles.setdefault(bundle, given)
+            if not matched.pattern.attributes and bundle not in repeated:
                 continue
             operands = [None if slot is None else metas[slot].type for slot in matched.operands]
             try:
-                known = host.instances.get(matched.pattern.operator, operands, given, matched.outputs).values
+                instance = host.instances.get(matched.pattern.operator, operands, given, matched.outputs)
             except Unsupported as failure:
                 raise Refused(str(failure), {}, matched.pattern.span) from failure
+            known = instance.values
+            if bundle in repeated:
+                rest = rest_of(matched.pattern, instance.operator, {**known, **given})
+                self._check_rest(str(bundle), matched.pattern, rest, rests.setdefault(str(bundle), rest))
             for attribute in matched.pattern.attributes:
                 self._bind_attribute(attribute, {**known, **given}.get(attribute.name), scope)
         return scope, bundles, bound
+
+    @staticmethod
+    def _check_rest(
+        bundle: str, pattern: ast.PatternOperator, rest: Mapping[str, Value], first: Mapping[str, Value]
+    ) -> None:
+        differing = [name for name in dict.fromkeys((*first, *rest)) if first.get(name) != rest.get(name)]
+        if differing:
+            values = {name: f"{describe(first.get(name))}, {describe(rest.get(name))}" for name in differing}
+            raise Refused(f"@{bundle} stands for other attributes the second time", values, pattern.span)
 
     def _bind_attribute(self, attribute: ast.PatternAttribute, actual: Value, scope: Scope) -> None:
         wanted = attribute.value

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.host import number_text
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import Value
 
 ABSENT_NAME = "_"
 NO_ATTRIBUTES = "a0"
@@ -103,14 +104,26 @@ def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tupl
                 and (pattern.output is None or pattern.output < counts[1])
             ]
         )
-    return itertools.islice(itertools.product(*options), limit)
+    lists = [p.variadic for p in operators_of(left)]
+    fixed = [len(run_time_arguments(p)) for p in operators_of(left)]
+    possible = (chosen for chosen in itertools.product(*options) if _alike(lists, fixed, chosen))
+    return itertools.islice(possible, limit)
+
+
+def _alike(lists: Sequence[str | None], fixed: Sequence[int], chosen: Sequence[Counts]) -> bool:
+    """Whether a list that is named twice has one length."""
+    lengths: dict[str, int] = {}
+    for name, known, counts in zip(lists, fixed, chosen, strict=True):
+        if name is not None and lengths.setdefault(name, counts[0] - known) != counts[0] - known:
+            return False
+    return True
 
 
 def compile_left(left: ast.Pattern, counts: Sequence[Counts], commutative: set[str]) -> Left:
     """The facts that find a left side.
 
     Raises:
-        ValueError: the pattern is no operator application.
+        ValueError: the pattern is no operator application, or a list that it names twice has two lengths.
     """
     if not isinstance(left, ast.PatternOperator):
         raise ValueError("a left side must be an operator application")
@@ -155,6 +168,8 @@ class _LeftCompiler:
         counts = next(self.counts)
         if pattern.variadic is not None:
             names = [f"?v_{pattern.variadic}_{j}" for j in range(counts[0] - len(parts))]
+            if self.left.members.get(pattern.variadic, names) != names:
+                raise ValueError(f"*{pattern.variadic} stands for one list")
             slots = [self._meta(name) for name in names]
             self.left.variadics[pattern.variadic] = slots
             self.left.members[pattern.variadic] = names
@@ -235,6 +250,13 @@ class _RightCompiler:
 
 def has_attributes(pattern: ast.PatternOperator) -> bool:
     return bool(pattern.attributes) or pattern.bundle is not None
+
+
+def rest_of(pattern: ast.PatternOperator, operator: ast.Operator, values: Mapping[str, Value]) -> dict[str, Value]:
+    """The attributes that a pattern does not mention, absent ones too: what equal names of the rest stand for."""
+    names = [a.name for a in operator.attributes] + [i.name for i in operator.inputs if i.constant is not None]
+    mentioned = {attribute.name for attribute in pattern.attributes}
+    return {name: values.get(name) for name in names if name not in mentioned}
 
 
 def right_outputs(pattern: ast.PatternOperator, operators: Mapping[str, Sequence[ast.Operator]]) -> int:

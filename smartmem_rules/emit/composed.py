@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from smartmem_rules.emit.access import Access
-from smartmem_rules.emit.kernel import Target, declarations, extent_parameters, program, render
-from smartmem_rules.plan.model import Argument, Kernel, Order, Source, Stored
-from smartmem_rules.plan.ordered import FIRST_STEP, LINE, places
+from smartmem_rules.emit.c.access import Access
+from smartmem_rules.emit.c.kernel import Target, checked_grid, declarations, extent_parameters, program, render
+from smartmem_rules.plan.kernel.model import Argument, BlockRows, Grid, Kernel, Order, PlanError, Source, Stored
+from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE, places
 from smartmem_rules.tensor.extents import Dimension
 
 APART = 4
@@ -24,8 +24,6 @@ Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
 
 ATOMICS = ("-cl-std=CL3.0",)
 """Options of kernels with atomic operations that order memory."""
-GROUPS = 16
-"""Work-groups of an ordered launch at least, so that it fills devices of more units than its plan was made for too."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +81,10 @@ class _KeptRows:
     sizes: list[int]
 
     @staticmethod
-    def of(kernel: Kernel) -> _KeptRows:
-        m, block = kernel.schedule["m"], kernel.schedule["block_rows"]
+    def of(rows: BlockRows) -> _KeptRows:
+        m, block = rows.m, rows.block_rows
         # vector loads may reach past the end
-        sizes = [block * elements + 16 for elements in kernel.schedule["kept"].values()]
+        sizes = [block * elements + 16 for elements in rows.kept.values()]
         return _KeptRows(m, block, -(-m // block), sizes)
 
 
@@ -115,10 +113,10 @@ class _Parts:
         kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter, own: Sequence[str] = ()
     ) -> _Parts:
         """`own`: tensors that the launch itself writes, besides its steps."""
-        group = kernel.schedule.get("group_items", 0)
+        group = kernel.group_items
         inside = replace(target, inside=True, group_items=group)
         sources = [emit(step, inside, tensors) for step in kernel.steps]
-        kept = kernel.schedule.get("kept", {})
+        kept = kernel.kept
         every = dict.fromkeys([*(argument.tensor for source in sources for argument in source.arguments), *own])
         names = [name for name in every if name not in kept]
         written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*own}
@@ -147,10 +145,10 @@ class _Parts:
         first = 0
         for step, source, name, handed in zip(kernel.steps, self.sources, self.names, self.handed, strict=True):
             # a launch may be for one of a step's work-items only
-            only = step.schedule.get("only")
+            only = step.share
             last = first + (source.global_size[0] if only is None else 1)
             if self.group and source.local_size != (self.group,):
-                raise ValueError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
+                raise PlanError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
             of_groups = (first // self.group, last // self.group, len(found) * APART) if self.group else ()
             found.append(Call(name, handed, first - (only or 0), last, *of_groups))
             first = last
@@ -161,13 +159,13 @@ class _Parts:
         """Elements of the array in local memory that the steps part, each in its own way."""
         return max(source.local_bytes // 4 + APART * (n + 1) for n, source in enumerate(self.sources))
 
-    def source(self, target: Target, text: str, items: int, options: tuple[str, ...] = ()) -> Source:
+    def source(self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = ()) -> Source:
         """The launch with this text."""
         names = tuple(dimension.name for dimension in self.dimensions)
         if target.inside:
-            return Source("smr_part", text, self.arguments, (items,), (1,), dimensions=names)
+            return Source("smr_part", text, self.arguments, grid.global_size, (1,), dimensions=names)
         text = program(text, target, self.accesses.values())
-        return Source("smr_kernel", text, self.arguments, (items,), (self.group or 1,), options, names)
+        return Source("smr_kernel", text, self.arguments, grid.global_size, grid.local_size, options, names)
 
 
 def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
@@ -177,18 +175,14 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         emit: gives the text of one step.
 
     Raises:
-        ValueError: the steps of a chain do not have one work-item for each block of rows.
+        PlanError: the launch's grid does not belong to its steps.
     """
     if kernel.order is not None:
         return _ordered(kernel, kernel.order, target, tensors, emit)
     parts = _Parts.of(kernel, target, tensors, emit)
     calls = parts.calls(kernel)
-    items = calls[-1].last
-    if kernel.form == "chain":
-        if len({source.global_size for source in parts.sources}) != 1:
-            raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
-        items = parts.sources[0].global_size[0]
-    rows = _KeptRows.of(kernel) if kernel.schedule.get("kept") else None
+    grid = checked_grid(kernel, parts.sources[0].global_size[0] if kernel.form == "chain" else calls[-1].last)
+    rows = _KeptRows.of(kernel.rows) if kernel.rows is not None and kernel.kept else None
     text = render(
         "composed.cl",
         form=kernel.form,
@@ -199,18 +193,16 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
         local_floats=parts.local_floats,
         **_shell(parts, target),
     )
-    return parts.source(target, text, items)
+    return parts.source(target, text, grid)
 
 
 def _ordered(kernel: Kernel, order: Order, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
     """Steps whose work-items wait for those of others."""
     parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
     turns: list[_Turn] = []
-    most = 0
     for number, source in enumerate(parts.sources):
         items = source.global_size[0]
         in_turn = number in order.in_turn
-        most = max(most, len(order.in_turn) if in_turn else items)
         waits = []
         for wait in order.waits[number]:
             other = turns[wait.step]
@@ -226,7 +218,8 @@ def _ordered(kernel: Kernel, order: Order, target: Target, tensors: Mapping[str,
         line=LINE,
         **_shell(parts, target),
     )
-    return parts.source(target, text, min(most, max(target.units, GROUPS)), ATOMICS)
+    assert kernel.grid is not None
+    return parts.source(target, text, kernel.grid, ATOMICS)
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from smartmem_rules.emit.c.kernel import Target
 from smartmem_rules.emit.composed import emit_composed
-from smartmem_rules.emit.group import emit_group
-from smartmem_rules.emit.kernel import Target
-from smartmem_rules.emit.panel import emit_panel
-from smartmem_rules.emit.pointwise import emit_pointwise
-from smartmem_rules.emit.reduction import emit_reduction
-from smartmem_rules.emit.rows import emit_rows
-from smartmem_rules.emit.scan import emit_scan
-from smartmem_rules.emit.tile import emit_tile
-from smartmem_rules.emit.winograd import emit_winograd
-from smartmem_rules.plan.model import Kernel, Source, Stored
+from smartmem_rules.emit.contraction.group import emit_group
+from smartmem_rules.emit.contraction.panel import emit_panel
+from smartmem_rules.emit.contraction.rows import emit_rows
+from smartmem_rules.emit.contraction.tile import emit_tile
+from smartmem_rules.emit.contraction.winograd import emit_winograd
+from smartmem_rules.emit.rowwise.pointwise import emit_pointwise
+from smartmem_rules.emit.rowwise.reduction import emit_reduction
+from smartmem_rules.emit.rowwise.scan import emit_scan
+from smartmem_rules.plan.kernel.model import Kernel, Source, Stored
 
 FORMS = {"pointwise": emit_pointwise, "reduction": emit_reduction, "scan": emit_scan}
 CONTRACTIONS = {
@@ -31,5 +31,5 @@ def emit(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Sourc
     if kernel.steps:
         return emit_composed(kernel, target, tensors, emit)
     if kernel.form == "contraction":
-        return CONTRACTIONS[kernel.schedule["template"]](kernel, target, tensors)
+        return CONTRACTIONS[kernel.template](kernel, target, tensors)
     return FORMS[kernel.form](kernel, target, tensors)

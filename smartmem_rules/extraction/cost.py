@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode
 from smartmem_rules.graph.model import VIEW
+from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
 from smartmem_rules.tensor.primitives import storage_dtype
@@ -18,8 +19,7 @@ SIMPLE = frozenset({
     "add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
 })  # fmt: skip
-"""Primitives that take one operation; all others count as SPECIAL."""
-SPECIAL = 8
+"""Primitives that take one operation; all others count as `special_operations` of the device."""
 VIEW_COST = 1.0
 """Nanoseconds: views are free, but of equal forms the one with fewer views is to be read by people."""
 
@@ -32,20 +32,21 @@ class CostModel:
         bandwidth: bytes a nanosecond (GB/s).
         launch: nanoseconds of one kernel launch.
         peak: scalar operations a nanosecond (GFLOP/s).
+        special: operations that an elementary function counts as.
     """
 
-    bandwidth: float = 55.0
-    launch: float = 20_000.0
-    peak: float = 2_000.0
+    bandwidth: float
+    launch: float
+    peak: float
+    special: int
 
     @staticmethod
-    def of(device: Mapping[str, float]) -> CostModel:
-        """From the parameters of a device: `bandwidth` GB/s, `launch` us, `peak` GFLOP/s; what lacks has a default."""
-        plain = CostModel()
+    def of(device: Device) -> CostModel:
+        """The costs of a device, by the bandwidth of the memory that it prefers."""
+        memory, compute = device.memory, device.compute
+        bandwidth = memory.texture_bandwidth if device.prefers == "image" else memory.global_bandwidth
         return CostModel(
-            device.get("bandwidth", plain.bandwidth),
-            device.get("launch", plain.launch / 1000) * 1000,
-            device.get("peak", plain.peak),
+            bandwidth=bandwidth, launch=compute.launch, peak=compute.peak, special=compute.special_operations
         )
 
     def cost(self, operands: Sequence[TensorType | None], equations: Sequence[Equation], outputs: int) -> float:
@@ -53,7 +54,7 @@ class CostModel:
         moved = sum(size_in_bytes(o) for o in operands if o is not None)
         written = [e for e in equations if e.tensor.startswith("%")][:outputs]
         moved += sum(size_in_bytes(e.type) for e in written)
-        work = sum(operations(e.body) * largest(e.type.elements) for e in equations)
+        work = sum(operations(e.body, self.special) * largest(e.type.elements) for e in equations)
         return self.launch + moved / self.bandwidth + work / self.peak
 
 
@@ -61,15 +62,19 @@ def size_in_bytes(type_: TensorType) -> int:
     return largest(type_.elements) * storage_dtype(type_.dtype).itemsize
 
 
-def operations(expr: Expr) -> float:
-    """Scalar operations for one element."""
+def operations(expr: Expr, special: int) -> float:
+    """Scalar operations for one element.
+
+    Args:
+        special: what an elementary function counts as.
+    """
     match expr:
         case Apply(function=function):
-            return (1 if function in SIMPLE else SPECIAL) + sum(operations(c) for c in children(expr))
+            return (1 if function in SIMPLE else special) + sum(operations(c, special) for c in children(expr))
         case Reduce(variables=variables, body=body):
-            return math.prod(largest(v.extent) for v in variables) * (1 + operations(body))
+            return math.prod(largest(v.extent) for v in variables) * (1 + operations(body, special))
         case Select(then=then, otherwise=otherwise):
-            return 1 + max(operations(then), operations(otherwise))
+            return 1 + max(operations(then, special), operations(otherwise, special))
         case _:
             return 0
 

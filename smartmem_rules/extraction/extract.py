@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.egraph.model import CONSTANT, INPUT, EClass, Saturation
@@ -12,9 +11,8 @@ from smartmem_rules.extraction.problem import Choice, Problem, prune
 from smartmem_rules.extraction.rebuild import rebuild
 from smartmem_rules.extraction.solve import solve
 from smartmem_rules.graph.model import Graph
-from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.language.blocks.device import Device
 
-SECONDS = 5.0
 """The solver's time limit where the device does not give one."""
 
 
@@ -32,25 +30,21 @@ class ExtractionReport:
     """Choices that were left for the solver."""
 
 
-def extract(
-    saturation: Saturation, graph: Graph, base: Definitions, device: Mapping[str, float]
-) -> tuple[Graph, ExtractionReport]:
+def extract(saturation: Saturation, graph: Graph, device: Device) -> tuple[Graph, ExtractionReport]:
     """The cheapest form of the graph in its e-graph.
 
     Args:
         saturation: of this graph.
         graph: the imported model, for names and origins.
-        base: the rule base that the graph was saturated with.
-        device: cost parameters: `bandwidth` GB/s, `launch` us, `peak` GFLOP/s; `seconds` is the solver's time limit.
+        device: whose bandwidth, launches and arithmetic the costs are, and the solver's time limit.
 
     Raises:
         Infeasible: an output cannot be built.
     """
-    del base  # instances of it are cached in the saturation
     started = time.perf_counter()
     problem = Problem(_choices(saturation, CostModel.of(device)), _roots(saturation, graph))
     prune(problem)
-    solution = solve(problem, device.get("seconds", SECONDS))
+    solution = solve(problem, device.solver_seconds)
     extracted = rebuild(saturation, graph, {n: c.key for n, c in solution.selection.items()}, problem.roots)
     gap = 0.0 if solution.cost == 0 else max(0.0, (solution.cost - solution.bound) / solution.cost)
     report = ExtractionReport(

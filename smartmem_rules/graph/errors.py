@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from smartmem_rules.errors import SmartmemError
 
-class GraphError(Exception):
+
+class GraphError(SmartmemError):
     """A model or its inputs cannot be used; the message says what, where and what to do."""

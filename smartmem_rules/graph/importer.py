@@ -10,10 +10,17 @@ from pathlib import Path
 
 import onnx
 
-from smartmem_rules.graph.control import ControlFlow, has_body
-from smartmem_rules.graph.folding import CannotFold, Folder, constant_node_value, dense
-from smartmem_rules.graph.functions import body_of
+from smartmem_rules.graph.constants import constant_node_value, dense
+from smartmem_rules.graph.expansion.control import ControlFlow, has_body
+from smartmem_rules.graph.expansion.counted_shapes import counted_shape
+from smartmem_rules.graph.expansion.functions import body_of
+from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_OLD_OPSET, Known, current_form
+from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
+from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
+from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
+from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.loading import (
+    DEFAULT_DOMAIN,
     Dims,
     ModelSource,
     domain_of,
@@ -27,9 +34,12 @@ from smartmem_rules.graph.loading import (
 )
 from smartmem_rules.graph.matching import Match, Matcher, NeedsConstant
 from smartmem_rules.graph.model import EXTENTS, Graph, GraphError, Node
+from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds_extents, is_open
 from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
+from smartmem_rules.graph.wellformed import check_model
+from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
@@ -49,7 +59,13 @@ class UnknownValuesError(GraphError):
         self.tensors = tensors
 
 
-def import_model(model: ModelSource, base: Definitions, dims: Dims | None = None, fold_outputs: bool = True) -> Graph:
+def import_model(
+    model: ModelSource,
+    base: Definitions,
+    dims: Dims | None = None,
+    fold_outputs: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
     Args:
@@ -57,17 +73,20 @@ def import_model(model: ModelSource, base: Definitions, dims: Dims | None = None
         base: the operator definitions.
         dims: extents of the symbolic dimensions of the inputs, or (least, greatest) for a graph of all in between.
         fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
+        limits: how large the model may be.
 
     Raises:
+        LimitError: the model exceeds a limit.
         UnknownValuesError: definitions would accept all nodes if the values of some tensors were known.
         GraphError: the model is damaged, lacks data or dimensions, or uses operators that the rule base does not
             cover; all such operators are named at once.
     """
     proto, folder = load_model(model)
+    check_model(proto, limits)
     check_data_files(proto.graph, folder)
     proto = inline_functions(proto)
     with ThreadPoolExecutor(_THREADS) as background:
-        return _Import(proto, folder, base, Values(folder, background), fold_outputs).run(dims or {})
+        return _Import(proto, folder, base, Values(folder, background), fold_outputs, limits).run(dims or {})
 
 
 @dataclass
@@ -104,23 +123,52 @@ class _Failures:
         return UnknownValuesError("\n".join(lines), frozenset(self.unknown))
 
 
+@dataclass
+class _Names:
+    """Names that are taken, and for each the last number that made another name of it."""
+
+    taken: set[str] = field(default_factory=set)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str) -> str:
+        """The name itself, or the name with the first number that makes it one of its own; it is taken from now on."""
+        found = name
+        while found in self.taken:
+            number = self.numbers[name] = self.numbers.get(name, 1) + 1
+            found = f"{name}_{number}"
+        self.taken.add(found)
+        return found
+
+
 class _Import:
     def __init__(
-        self, model: onnx.ModelProto, folder: Path | None, base: Definitions, values: Values, fold_outputs: bool
+        self,
+        model: onnx.ModelProto,
+        folder: Path | None,
+        base: Definitions,
+        values: Values,
+        fold_outputs: bool,
+        limits: Limits,
     ) -> None:
         self.model = model
+        self.guard = Guard(limits)
         self.computed = set() if fold_outputs else {value.name for value in model.graph.output}
         self.values = values
         self.types: dict[str, TensorType] = values.types
         versions = opsets(model)
-        self.matcher = Matcher(base, versions)
-        self.folder = Folder(versions)
+        self.opset = versions.get(DEFAULT_DOMAIN, NEWEST_OLD_OPSET + 1)
+        if self.opset < BROADCAST_BY_RULE:
+            versions[DEFAULT_DOMAIN] = BROADCAST_BY_RULE  # its nodes are brought into that form
+        self.matcher = Matcher(base, {DEFAULT_DOMAIN: onnx.defs.onnx_opset_version(), **versions, DOMAIN: 1})
         self.failures = _Failures()
         self.missing: set[str] = set()
+        self.lists = Lists(values, self.missing)
+        self.drawing = Drawing(self.types, values)
         self.nodes: list[Node] = []
         self.layout_nodes: set[str] = set()
-        self.node_names: set[str] = set()
-        self.used: set[str] = set()
+        self.node_names = _Names()
+        self.used = _Names()
+        self.places: dict[int, int] = {}
         self.dimensions: tuple[Dimension, ...] = ()
         self.sizes: dict[str, dict[int, str]] = {}
 
@@ -130,10 +178,13 @@ class _Import:
         self._initializers(graph)
         inputs = input_types(graph, self.values.types, dims)
         self.dimensions = open_dimensions(dims)
-        self.types.update(inputs)
-        nodes = sorted_nodes(graph.node, self.types, outputs)
-        self.used = {name for node in graph.node for name in (*node.input, *node.output)}
+        self.types.update({RUN_NUMBER: RUN_TYPE} | inputs)
+        everyone = list(graph.node)  # kept as long as `places`, or others would get the same ids
+        self.places = {id(node): place for place, node in enumerate(everyone)}
+        nodes = sorted_nodes(everyone, self.types, outputs)
+        self.used.taken.update(name for node in everyone for name in (*node.input, *node.output))
         self._process(nodes, {name for node in nodes for name in node_inputs(node)}.union(outputs))
+        self._refuse_lists(outputs)
         if self.failures.nodes:
             raise self.failures.error(self.dimensions)
         # what an output's extent depends on is an output too
@@ -141,8 +192,19 @@ class _Import:
         outputs += dict.fromkeys(count for axes in sizes.values() for count in axes.values())
         kept = live_nodes(self.nodes, outputs)
         counts = Counter(node.op_type for node in graph.node if node.op_type != "Constant")
-        made = self._graph(kept, list(inputs), outputs, counts)
+        given = list(inputs)
+        if any(RUN_NUMBER in node.operands for node in kept):
+            given.append(RUN_NUMBER)
+        made = self._graph(kept, given, outputs, counts)
         return replace(made, sizes=sizes, dimensions=self.dimensions)
+
+    def _refuse_lists(self, outputs: Sequence[str]) -> None:
+        found = [repr(name) for name in outputs if name in self.lists.members or name in self.lists.absent]
+        if found:
+            raise GraphError(
+                f"the model's outputs {', '.join(found)} are sequences or empty optional values; only tensors can be "
+                "outputs: name the members (SequenceAt) or join them (ConcatFromSequence)"
+            )
 
     def _graph(self, nodes: list[Node], inputs: list[str], outputs: list[str], counts: Counter[str]) -> Graph:
         read = dict.fromkeys(name for node in nodes for name in node.operands if name is not None)
@@ -159,7 +221,7 @@ class _Import:
     def _extents(self, name: str) -> Node:
         """What computes a known tensor of open extents when the model runs."""
         equation = extents_equation(name, self.values[name], self.types[name].dtype)
-        return Node(self._unique(f"{name}:{EXTENTS}", self.node_names), EXTENTS, (), {}, (name,), (), (equation,))
+        return Node(self.node_names.add(f"{name}:{EXTENTS}"), EXTENTS, (), {}, (name,), (), (equation,))
 
     def _initializers(self, graph: onnx.GraphProto) -> None:
         for tensor in graph.initializer:
@@ -171,14 +233,14 @@ class _Import:
 
     def _process(self, order: Iterable[onnx.NodeProto], read: Collection[str]) -> None:
         """Import nodes in order; `read` are the tensors that a node or an output of the graph needs."""
-        places = {id(node): place for place, node in enumerate(self.model.graph.node)}
         for node in order:
-            name = self._unique(node.name or f"{node.op_type}_{places.get(id(node), '')}", self.node_names)
+            self.guard.node()
+            name = self.node_names.add(node.name or f"{node.op_type}_{self.places.get(id(node), '')}")
             operands = [operand or None for operand in node.input]
             outputs = list(node.output)
             if any(operand in self.missing for operand in operands):
                 self.missing.update(outputs)
-                undefined = self.matcher.undefined(node)
+                undefined = None if knows_lists(node) else self.matcher.undefined(node)
                 if undefined is not None:
                     self.failures.add(node, name, Unsupported(undefined))
                 continue
@@ -187,15 +249,6 @@ class _Import:
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, reason)
                 self.missing.update(outputs)
-
-    @staticmethod
-    def _unique(name: str, taken: set[str]) -> str:
-        candidate, number = name, 1
-        while candidate in taken:
-            number += 1
-            candidate = f"{name}_{number}"
-        taken.add(candidate)
-        return candidate
 
     def _node(
         self, node: onnx.NodeProto, name: str, operands: list[str | None], outputs: list[str], read: Collection[str]
@@ -207,7 +260,14 @@ class _Import:
             else:
                 self.values[outputs[0]] = value
             return
-        flow = ControlFlow(self.values, self.missing, self._process)
+        *before, node = self._replacement(node)
+        if before:
+            self._process(before, {output for one in before for output in one.output})
+        operands = [operand or None for operand in node.input]
+        flow = ControlFlow(self.values, self.missing, self._process, self._sized)
+        if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
+            self.lists.unfold(node, self._process, flow.body)
+            return
         body = None if self.matcher.undefined(node) is None else self._function(node, operands)
         if body is not None:
             flow.call(node, name, body)
@@ -215,37 +275,36 @@ class _Import:
         if has_body(node):
             flow.unfold(node, name)
             return
-        refused = ""
-        known = all(operand is None or operand in self.values for operand in operands)
-        if known and self.computed.isdisjoint(outputs) and not any(map(self.values.is_open, node.input)):
-            try:
-                self._fold(node, operands, outputs)
-                return
-            except CannotFold as reason:
-                refused = str(reason)
-        try:
-            needed = max((place + 1 for place, output in enumerate(outputs) if output in read), default=1)
-            match = self.matcher.match(node, operands, needed, self)
-        except Unsupported as reason:
-            if not refused:
-                raise
-            raise Unsupported(f"{reason} (and ONNX cannot compute it: {refused})") from None
+        needed = max((place + 1 for place, output in enumerate(outputs) if output in read), default=1)
+        match = self.matcher.match(node, operands, needed, self)
         self._instance(node, name, match, outputs)
 
-    def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
-        return body_of(node, [None if o is None else self.types[o] for o in operands], self.matcher.opsets)
+    def _replacement(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
+        """The nodes that stand for one whose operator, or form of it, the rule base leaves to the importer."""
+        source = node.input[0] if node.input else ""
+        if source in self.sizes:
+            parts = counted_shape(node, self.types[source].shape, self.sizes[source])
+            if parts:
+                return parts
+        if is_ensemble(node) and source and self.matcher.undefined(node) is not None:
+            return ensemble_nodes(node, self.types[source].shape[0])
+        *before, node = current_form(node, self.opset, Known(self.types, self.values))
+        return [*before, *(self.drawing.with_bits(node) if self.matcher.undefined(node) is None else [node])]
 
-    def _fold(self, node: onnx.NodeProto, operands: list[str | None], outputs: list[str]) -> None:
-        results = self.folder.run(node, [None if o is None else self.values[o] for o in operands])
-        for output, value in zip(outputs, results, strict=True):
-            if output:
-                self.values[output] = value
+    def _sized(self, tensor: str, axis: int, count: str) -> None:
+        self.sizes.setdefault(tensor, {})[axis] = count
+
+    def _function(self, node: onnx.NodeProto, operands: list[str | None]) -> onnx.GraphProto | None:
+        if any(operand is not None and operand not in self.types for operand in operands):
+            return None  # a sequence
+        return body_of(node, [None if o is None else self.types[o] for o in operands], self.matcher.opsets)
 
     def _instance(self, node: onnx.NodeProto, name: str, match: Match, outputs: list[str]) -> None:
         instance = match.instance
+        self.guard.instance(instance, f"a result of the {node.op_type} {name!r}")
         outputs = outputs[: instance.declared]
         outputs += [""] * (len(instance.outputs) - instance.declared)
-        outputs = [o or self._unique(f"{name}.{place}", self.used) for place, o in enumerate(outputs)]
+        outputs = [o or self.used.add(f"{name}.{place}") for place, o in enumerate(outputs)]
         names: dict[str, str] = {output_name(place): output for place, output in enumerate(outputs)}
         for place, operand in enumerate(match.operands):
             if operand is not None:
@@ -258,7 +317,7 @@ class _Import:
             return
         for equation in instance.equations:
             if equation.tensor not in names:
-                names[equation.tensor] = self._unique(f"{name}.{equation.tensor}", self.used)
+                names[equation.tensor] = self.used.add(f"{name}.{equation.tensor}")
         equations = tuple(
             replace(equation, tensor=names[equation.tensor], body=rename_reads(equation.body, names))
             for equation in instance.equations
@@ -276,6 +335,7 @@ class _Import:
 
     def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str]) -> bool:
         """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""
+        self.guard.folded(instance)
         values = [None if o is None or o not in self.values else self.values[o] for o in operands]
         held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
         if not self.dimensions or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):

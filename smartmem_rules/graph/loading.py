@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import dtype_name
@@ -16,8 +16,12 @@ from smartmem_rules.tensor.extents import Dimension, symbol
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 DEFAULT_DOMAIN = "ai.onnx"
-OLDEST_OPSET = 7
-"""Older operator sets pass what later became defaults in ways that no definition covers."""
+_IMPLIED_OPSETS = 3
+"""The first version of the format that has to say which operator sets a model uses; before, it is the first one."""
+
+
+class OpenInputError(GraphError):
+    """An input has no rank or is no tensor: what a plan would have to know of it is known when the model runs."""
 
 
 def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
@@ -65,14 +69,10 @@ def domain_of(domain: str) -> str:
 
 
 def opsets(model: onnx.ModelProto) -> dict[str, int]:
-    """The operator set versions by domain. Raises GraphError for one of ai.onnx that is too old."""
+    """The operator set versions by domain."""
     versions = {domain_of(entry.domain): entry.version for entry in model.opset_import}
-    version = versions.get(DEFAULT_DOMAIN)
-    if version is not None and version < OLDEST_OPSET:
-        raise GraphError(
-            f"the model uses opset {version} of {DEFAULT_DOMAIN}; {OLDEST_OPSET} is the oldest that can be read. "
-            "Export it again or convert it with onnx.version_converter"
-        )
+    if not versions and model.ir_version < _IMPLIED_OPSETS:
+        versions[DEFAULT_DOMAIN] = 1
     return versions
 
 
@@ -226,13 +226,19 @@ def input_types(graph: onnx.GraphProto, constants: Collection[str], dims: Dims) 
         if value.name in constants:
             continue
         if value.type.WhichOneof("value") != "tensor_type":
-            raise GraphError(f"the input {value.name!r} is not a tensor; only tensors can be inputs")
+            raise OpenInputError(
+                f"the input {value.name!r} is not a tensor; a plan takes tensors alone, a SpecializedModel sequences "
+                "and optional values too"
+            )
         tensor = value.type.tensor_type
         dtype = dtype_name(tensor.elem_type)
         if dtype not in ALL_DTYPES:
             raise GraphError(f"the input {value.name!r} holds elements of type {dtype}; use one of {', '.join(DTYPES)}")
         if not tensor.HasField("shape"):
-            raise GraphError(f"the input {value.name!r} has no shape, not even a rank; export the model with shapes")
+            raise OpenInputError(
+                f"the input {value.name!r} has no shape, not even a rank; export the model with shapes or take a "
+                "SpecializedModel"
+            )
         shape = []
         for axis, dim in enumerate(tensor.shape.dim):
             name = dim.dim_param or f"{value.name}.{axis}"

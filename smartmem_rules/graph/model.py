@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smartmem_rules.graph.errors import GraphError as GraphError
+from smartmem_rules.graph.printer import graph_text, node_text
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.extents import Dimension
@@ -37,6 +38,9 @@ class Node:
     equations: tuple[Equation, ...] = field(default=(), compare=False, repr=False)
     """The instance's equations over the graph's tensor names; local tensors are named `node.local`."""
 
+    def __str__(self) -> str:
+        return node_text(self)
+
 
 @dataclass
 class Graph:
@@ -57,6 +61,9 @@ class Graph:
     These scalars stand at the end of `outputs`."""
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands."""
+
+    def __str__(self) -> str:
+        return graph_text(self)
 
     def producers(self) -> dict[str, Node]:
         return {output: node for node in self.nodes for output in node.outputs}

@@ -23,6 +23,14 @@ from smartmem_rules.graph.model import GraphError
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array
 
+PACKED_BITS: Mapping[int, int] = {
+    onnx.TensorProto.INT4: 4,
+    onnx.TensorProto.UINT4: 4,
+    onnx.TensorProto.INT2: 2,
+    onnx.TensorProto.UINT2: 2,
+    onnx.TensorProto.FLOAT4E2M1: 4,
+}
+"""Element types of which several lie in a byte, and their bits."""
 RECIPES = ("seeded-normal", "zlib-base64")
 _BACKGROUND_FROM = 1 << 16
 
@@ -84,6 +92,21 @@ def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> None:
     )
 
 
+def with_weights(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+    """The model without data files, which it takes in; described weights stay described.
+
+    Raises:
+        GraphError: a data file is missing or damaged.
+    """
+    check_data_files(model.graph, folder)
+    for name, tensor in graph_tensors(model.graph):
+        if is_external(tensor) and location(tensor).get("location") not in RECIPES:
+            tensor.raw_data = tensor_value(name, tensor, folder).tobytes()
+            del tensor.external_data[:]
+            tensor.data_location = onnx.TensorProto.DEFAULT
+    return model
+
+
 def _some(names: list[str]) -> str:
     shown = ", ".join(names[:5])
     rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -107,9 +130,9 @@ def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Ar
         if entries["location"] == "seeded-normal":
             return _drawn(tensor, entries)
         if entries["location"] == "zlib-base64":
-            return _shaped(np.frombuffer(zlib.decompress(base64.b64decode(entries["data"])), np.uint8), tensor)
+            return _shaped(np.frombuffer(_decompressed(entries["data"], stored_bytes(tensor)), np.uint8), tensor)
         return _from_file(tensor, entries, folder)
-    except (ValueError, TypeError, KeyError, OSError, zlib.error, binascii.Error) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, zlib.error, binascii.Error) as error:
         raise GraphError(f"the data of tensor {name!r} cannot be read ({error}); the model is damaged") from error
 
 
@@ -120,6 +143,20 @@ def _drawn(tensor: onnx.TensorProto, entries: Mapping[str, str]) -> Array:
     values += np.float32(entries["mean"])
     np.clip(values, np.float32(entries["min"]), np.float32(entries["max"]), out=values)
     return values.astype(helper.tensor_dtype_to_np_dtype(tensor.data_type), copy=False)
+
+
+def _decompressed(text: str, size: int) -> bytes:
+    data = zlib.decompressobj().decompress(base64.b64decode(text), size + 1)  # a few bytes may describe gigabytes
+    if len(data) != size:
+        raise ValueError("its compressed data are not of the size of its shape")
+    return data
+
+
+def stored_bytes(tensor: onnx.TensorProto) -> int:
+    """The bytes that ONNX stores for a tensor of numbers; small integers and floats lie close together."""
+    count: int = math.prod(tensor.dims)
+    bits = PACKED_BITS.get(int(tensor.data_type)) or 8 * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    return -(-count * bits // 8)
 
 
 def _shaped(data: Array, tensor: onnx.TensorProto) -> Array:
@@ -133,12 +170,14 @@ def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Pat
     path = (folder / entries["location"]).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise ValueError(f"its data file {entries['location']!r} lies outside the folder of the model")
-    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    length = int(entries.get("length", math.prod(tensor.dims) * dtype.itemsize))
-    data = np.fromfile(path, np.uint8, length, offset=int(entries.get("offset", 0)))
-    if len(data) != length:
+    wanted = stored_bytes(tensor)
+    length, offset = int(entries.get("length", wanted)), int(entries.get("offset", 0))
+    if length != wanted or offset < 0:
+        raise ValueError(f"it is said to be {length} bytes from {offset}, its shape takes {wanted}")
+    if path.stat().st_size < offset + length:
         raise ValueError(f"{path.name} ends before its data do")
-    if dtype.name in ("int4", "uint4"):
+    data = np.fromfile(path, np.uint8, length, offset=offset)
+    if tensor.data_type in PACKED_BITS:
         stored = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=data.tobytes())
         return numpy_helper.to_array(stored)
     return _shaped(data, tensor)

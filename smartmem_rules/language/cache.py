@@ -9,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import pickle
 import re
 import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from smartmem_rules.resources import cache_folder
+from smartmem_rules.whole_files import write_whole
 
-_ENGINE = ("language", "analysis", "tensor")
+_ENGINE = ("language", "analysis", "rulebase", "tensor")
 _MOST_FILES = 512
 _MOST_ENGINES = 3
 
@@ -37,7 +36,7 @@ def engine_digest() -> str:
     package = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
     for name in _ENGINE:
-        for path in sorted((package / name).glob("*.py")):
+        for path in sorted((package / name).rglob("*.py")):
             digest.update(path.read_bytes())
     for grammar in (package / "grammar", package.parent / "grammar"):
         if (grammar / "smr.lark").is_file():
@@ -109,9 +108,7 @@ def _write(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         _forget_old_engines(path.parent)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    os.replace(file.name, path)
+    write_whole(path, content)
 
 
 def _forget_old_engines(current: Path) -> None:

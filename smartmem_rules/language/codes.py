@@ -42,6 +42,10 @@ class Code(StrEnum):
     IMPOSSIBLE_DEFINITION = "SMR0216"
     NOT_A_VIEW = "SMR0217"
     SHADOWED_OVERLOAD = "SMR0218"
+    READS_OUTSIDE = "SMR0219"
+    OVERRIDE = "SMR0220"
+    NAME_OF_OTHER_DOMAIN = "SMR0221"
+    DIVISION_BY_ZERO = "SMR0222"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -59,6 +63,8 @@ class Code(StrEnum):
     IMPURE = "SMR0314"
     DTYPES_DIFFER = "SMR0315"
     INDEX_RULE_FORM = "SMR0316"
+    SAME_SIDES = "SMR0317"
+    NO_VIEW_TO_ELIMINATE = "SMR0318"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -106,6 +112,10 @@ EXPLANATIONS: dict[Code, str] = {
     Code.IMPOSSIBLE_DEFINITION: "The definition of an operator is wrong for all operand types that it admits.",
     Code.NOT_A_VIEW: "An equation is marked as a view, but computes with elements or reads more than one.",
     Code.SHADOWED_OVERLOAD: "An earlier overload of the same file accepts everything that this one does.",
+    Code.READS_OUTSIDE: "A definition reads outside of a tensor for operands that it admits, or a scan later steps.",
+    Code.OVERRIDE: "A definition takes the place of a built-in one, which needs the word `override`.",
+    Code.NAME_OF_OTHER_DOMAIN: "An operator has the name of another domain's operator; rules mean the other one.",
+    Code.DIVISION_BY_ZERO: "An expression divides by the number 0.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",
@@ -122,6 +132,8 @@ EXPLANATIONS: dict[Code, str] = {
     Code.IMPURE: "A guard or an attribute of the right side reads elements, fails, or depends on the search.",
     Code.DTYPES_DIFFER: "By the dtype classes of the signatures, an operand or the two sides can never fit.",
     Code.INDEX_RULE_FORM: "An index rule uses what interval arithmetic cannot decide.",
+    Code.SAME_SIDES: "The two sides of a rewrite are the same, so it does nothing.",
+    Code.NO_VIEW_TO_ELIMINATE: "An elimination names an operator that computes, so that it is no index map.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

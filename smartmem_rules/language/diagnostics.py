@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.syntax import Span
 
@@ -27,7 +28,7 @@ class Diagnostic:
     fix: str | None = None
 
 
-class LanguageError(Exception):
+class LanguageError(SmartmemError):
     """One or more errors in rule files; its text is all messages and then `found N errors`."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> None:

@@ -212,15 +212,12 @@ def _shape_names(type_: s.TensorType) -> Iterator[str]:
 # --- the order of rule sets --------------------------------------------------------------------------
 
 
-def with_rulesets(level: s.Block, rulesets: Sequence[s.Ruleset], named: frozenset[str]) -> s.Block:
-    """The level with each rule set that no level names put behind the last of those that it runs after.
+def with_rulesets(order: Sequence[str], rulesets: Sequence[s.Ruleset], named: frozenset[str]) -> tuple[str, ...]:
+    """A level's rule sets with each that no level names put behind the last of those that it runs after.
 
     A set joins only where the level runs all that it is after.
     """
-    entry = next((entry for entry in level.entries if entry.key == "rulesets"), None)
-    if entry is None:
-        return level
-    order = list(map(str, entry.values))
+    order = list(order)
     waiting = [one for one in rulesets if one.after and one.name not in named]
     joined = True
     while joined:
@@ -230,5 +227,4 @@ def with_rulesets(level: s.Block, rulesets: Sequence[s.Ruleset], named: frozense
                 last = max(place for place, name in enumerate(order) if name in one.after)
                 order.insert(last + 1, one.name)
                 joined = True
-    entries = tuple(replace(one, values=tuple(order)) if one is entry else one for one in level.entries)
-    return replace(level, entries=entries)
+    return tuple(order)

@@ -1,7 +1,7 @@
 """The syntax tree of the rule language.
 
 Every node carries the span of the source text it was read from, so that each later stage can point at
-the line that caused it.  The tree is immutable; `language.parser` builds it, `language.checker` judges it.
+the line that caused it.  The tree is immutable; `language.parsing.parser` builds it, `rulebase.checks` judges it.
 """
 
 from __future__ import annotations
@@ -177,6 +177,7 @@ class Operator(Declaration):
     equations: tuple[EquationSyntax, ...]
     declared_class: str | None  # "ILD.Variable" ...
     declared_mapping: str | None  # "one_to_one" ...
+    override: bool = False  # takes the place of a built-in definition, and says so
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ LIST_FUNCTIONS: dict[str, Arity] = {
     **dict.fromkeys(("concat", "broadcast", "min", "max"), Arity(1, None)),
 }
 ELEMENT_FUNCTIONS: dict[str, Arity] = {
-    **_exactly(1, "exp log sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan"),
+    **_exactly(1, "exp expm1 log log1p sqrt rsqrt recip abs neg sign floor ceil round sin cos tan asin acos atan"),
     **_exactly(1, "sinh cosh tanh asinh acosh atanh erf sigmoid isnan isinf float"),
     **_exactly(2, "pow mod fmod cast bitcast bit_and bit_or bit_xor shift_left shift_right"),
     **_exactly(3, "select"),

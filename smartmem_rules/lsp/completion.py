@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
 from smartmem_rules.language.expansion import expanded
-from smartmem_rules.language.printer import print_signature
-from smartmem_rules.language.schema import ACTIONS, BLOCKS
+from smartmem_rules.language.printing.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
+from smartmem_rules.language.printing.printer import print_signature
+from smartmem_rules.language.schema import ACTIONS, keys_of_kind
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, CLASSES, DTYPE_WORDS, ITEM_WORDS, MAPPINGS, RELAXATIONS
 from smartmem_rules.lsp.library import Library
 
 _HEAD = re.compile(r"^\s*(\w+)")
 _RULE_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound")
-_OPERATOR_CLAUSES = ("onnx", "internal", "commutative", "require", "let", "class", "mapping", "view", "scan")
+_OPERATOR_CLAUSES = (
+    *("onnx", "internal", "commutative", "override", "require"),
+    *("let", "class", "mapping", "view", "scan"),
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def head_needs_no_braces(lines: list[str], number: int) -> bool:
 
 def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
     items = [item for module in library.modules() for item in expanded(module.items)]
-    if head in BLOCKS:
+    if head in BLOCK_WORDS:
         yield from _of_block(head, before, items)
     elif head == "table":
         for word in sorted({*CLASSES, *MAPPINGS, *ACTIONS["class"], *ACTIONS["mapping"]}):
@@ -85,15 +88,16 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
 
 def _of_block(kind: str, before: str, items: list[s.Item]) -> Iterator[Offer]:
     entry = re.search(r"(?:^|[;{])\s*(\w+)\s+[^;{]*$", before)
-    key = next((key for key in BLOCKS[kind] if entry is not None and key.name == entry[1]), None)
+    keys = keys_of_kind(kind)
+    key = next((key for key in keys if entry is not None and key.name == entry[1]), None)
     if key is None:
-        yield from (Offer(one.name, "key", one.meaning) for one in BLOCKS[kind])
+        yield from (Offer(one.name, "key", one.meaning) for one in keys)
         return
     yield from (Offer(word, "value") for word in key.choices)
     if key.refers == "table":
         yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Table))
-    elif key.refers == "fuse":
-        yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Block) and item.kind == "fuse")
+    elif key.refers in ("fuse", "layout"):
+        yield from (Offer(b.name, "value") for b in items if isinstance(b, s.Block) and b.kind == key.refers)
     elif key.refers == "ruleset":
         names = {item.ruleset for item in items if isinstance(item, s.Rewrite | s.Eliminate)}
         yield from (Offer(name, "value") for name in sorted(names))

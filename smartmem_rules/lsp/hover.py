@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from smartmem_rules.analysis.derivation import derive
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.builtin_docs import DOCS, KEYWORDS
 from smartmem_rules.language.expansion import family_name
-from smartmem_rules.language.printer import (
+from smartmem_rules.language.printing.builtin_docs import DOCS, KEYWORDS
+from smartmem_rules.language.printing.printer import (
     print_definition,
     print_equation,
     print_expression,
@@ -14,10 +14,11 @@ from smartmem_rules.language.printer import (
     print_item,
     print_signature,
 )
-from smartmem_rules.language.schema import BLOCKS
-from smartmem_rules.language.verdicts import recorded
+from smartmem_rules.language.schema import keys_of_kind
+from smartmem_rules.language.vocabulary import BLOCK_WORDS
 from smartmem_rules.lsp.library import Library
 from smartmem_rules.lsp.symbols import Symbol
+from smartmem_rules.rulebase.verdicts import recorded
 
 
 def hover(library: Library, symbol: Symbol) -> str | None:
@@ -91,7 +92,9 @@ def word_text(word: str) -> str | None:
         return f"{code(call)}\n\n{meaning}"
     if word in KEYWORDS:
         return f"`{word}`: {KEYWORDS[word]}"
-    meanings = [f"`{kind}` block: {key.meaning}" for kind, keys in BLOCKS.items() for key in keys if key.name == word]
+    meanings = [
+        f"`{kind}` block: {key.meaning}" for kind in BLOCK_WORDS for key in keys_of_kind(kind) if key.name == word
+    ]
     return "\n\n".join(meanings) or None
 
 

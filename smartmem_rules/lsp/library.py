@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.checking import check_files
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.rulebase import RuleBase, collect, load_modules
+from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.lsp.symbols import Occurrence, Symbol, occurrences
 from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.base import RuleBase, collect, load_modules
+from smartmem_rules.rulebase.checking import check_files
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from lsprotocol import types as lsp
@@ -13,13 +14,16 @@ from pygls.uris import from_fs_path, to_fs_path
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import EXPLANATIONS
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.formatter import format_text
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.printer import print_equation, print_signature
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.language.printing.builtin_docs import KEYWORDS
+from smartmem_rules.language.printing.formatter import format_text
+from smartmem_rules.language.printing.printer import print_equation, print_signature
+from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, DTYPE_WORDS, VALUE_WORDS
 from smartmem_rules.lsp.completion import complete
 from smartmem_rules.lsp.hover import hover, word_text
 from smartmem_rules.lsp.library import Library
-from smartmem_rules.lsp.symbols import GLOBAL
+from smartmem_rules.lsp.symbols import GLOBAL, Symbol
+from smartmem_rules.rulebase.identity import is_shipped
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _COMPLETIONS = {
@@ -128,11 +132,25 @@ def on_rename(rules: RuleServer, params: lsp.RenameParams) -> lsp.WorkspaceEdit 
         raise JsonRpcInvalidParams(
             "operators and constants begin with an upper-case letter, all else with a lower-case one"
         )
+    refusal = _no_rename(rules, found.symbol, params.new_name)
+    if refusal is not None:
+        raise JsonRpcInvalidParams(refusal)
     changes: dict[str, list[lsp.TextEdit]] = {}
     for one in rules.library.references(found.symbol):
         edit = lsp.TextEdit(range=_range(one.span), new_text=params.new_name)
         changes.setdefault(_uri(one.span.file), []).append(edit)
     return lsp.WorkspaceEdit(changes=changes)
+
+
+def _no_rename(rules: RuleServer, symbol: Symbol, name: str) -> str | None:
+    """Why a symbol does not get a name; None where it may."""
+    if name in KEYWORDS or name in ALL_FUNCTIONS or name in DTYPE_WORDS or name in (*VALUE_WORDS, "inf"):
+        return f"`{name}` is a word of the rule language"
+    if name != symbol.name and rules.library.definitions(replace(symbol, name=name)):
+        return f"there is a {symbol.kind} `{name}` already"
+    if any(is_shipped(one.span.file) for one in rules.library.definitions(symbol)):
+        return f"`{symbol.name}` is defined in a built-in file, which stays as it is"
+    return None
 
 
 @server.feature(lsp.TEXT_DOCUMENT_COMPLETION)

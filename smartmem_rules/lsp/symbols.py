@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.scope import head
+from smartmem_rules.rulebase.checks.scope import head
 
 GLOBAL = ""
 
@@ -84,7 +84,7 @@ def _item(item: s.Item, outer: Mapping[str, Symbol]) -> Iterator[Occurrence]:
 
 def _block(block: s.Block) -> Iterator[Occurrence]:
     yield Occurrence(Symbol(block.kind, block.name), block.place("name"), block)
-    kinds = {"rulesets": "ruleset", "table": "table", "fuse": "fuse"}
+    kinds = {"rulesets": "ruleset", "table": "table", "fuse": "fuse", "layout": "layout"}
     for entry in block.entries:
         if block.kind == "level" and entry.key in kinds:
             for number, value in enumerate(entry.values):

@@ -15,15 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smartmem_rules.plan.alternatives import Pool, Region
-from smartmem_rules.plan.layout_choice import LayoutProblem, State
-from smartmem_rules.plan.layout_problem import Array, Chosen, Solution, Thing
-from smartmem_rules.plan.layout_space import LayoutSpace, Node, Touch, Where
-from smartmem_rules.plan.layouts import LayoutAnswer, solve_layouts
-from smartmem_rules.plan.model import Kernel, Stored
-
-LEAST = 1.0
-"""Nanoseconds that other kernels have to save."""
+from smartmem_rules.plan.fusion.alternatives import Pool, Region
+from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, Touch, Where
+from smartmem_rules.plan.layout.choose import LayoutAnswer, solve_layouts
+from smartmem_rules.plan.layout.model import LayoutProblem, State
+from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Thing
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,7 @@ def choose_kernels(pool: Pool, tensors: Mapping[str, Stored], where: Where, time
         own = sum(times[n] for n in pool.always)
         own += sum(times[n] for r, one in zip(pool.regions, picked, strict=True) for n in r.configurations[one])
         other = _Laid.of(space, kernels, tensors, own)
-        best = other if other.cost < first.cost - LEAST else first
+        best = other if other.cost < first.cost - where.costs.least_gain else first
         bound = min(other.cost, first.cost) if proved else bound
     elif proved:
         bound = first.cost

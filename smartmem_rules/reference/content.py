@@ -10,9 +10,12 @@ from typing import Any
 from smartmem_rules.analysis.derivation import derive
 from smartmem_rules.analysis.symbolic import prove_types
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.builtin_docs import ELEMENT_DOCS, GUARD_DOCS, LIST_DOCS
+from smartmem_rules.language.blocks.fuse import PASSES
+from smartmem_rules.language.blocks.keys import BlockRecord, keys_of
+from smartmem_rules.language.blocks.schedule import CLASSES, CONTRACTIONS
 from smartmem_rules.language.codes import EXPLANATIONS, Code
-from smartmem_rules.language.printer import (
+from smartmem_rules.language.printing.builtin_docs import ELEMENT_DOCS, GUARD_DOCS, LIST_DOCS
+from smartmem_rules.language.printing.printer import (
     print_definition,
     print_equation,
     print_expression,
@@ -20,9 +23,10 @@ from smartmem_rules.language.printer import (
     print_item,
     print_signature,
 )
-from smartmem_rules.language.rulebase import RuleBase
-from smartmem_rules.language.schema import BLOCKS
+from smartmem_rules.language.schema import SUBJECTS, record_type
+from smartmem_rules.language.vocabulary import BLOCK_WORDS
 from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.base import RuleBase
 
 Verdicts = Mapping[str, str]
 """The verification status of rules by name."""
@@ -53,7 +57,11 @@ class Section:
 
 def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
     """All pages in their order."""
-    blocks = {"Devices": base.devices, "Levels": base.levels, "Schedules": base.schedules}
+    blocks: dict[str, Mapping[str, BlockRecord]] = {
+        "Devices": base.devices,
+        "Levels": base.levels,
+        "Schedules": base.schedules,
+    }
     blocks |= {"Fusion": base.fuses, "Layouts": base.layouts}
     return [
         Section("Operators", "operators", tuple(_operators(base))),
@@ -63,7 +71,7 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
         Section("Functions", "functions", tuple(_functions(base))),
         Section("Tables", "tables", tuple(_plain(table, "") for table in base.tables.values())),
         *(
-            Section(title, title.lower(), tuple(_plain(block, block.comment) for block in found.values()))
+            Section(title, title.lower(), tuple(_plain(one.block, one.block.comment) for one in found.values()))
             for title, found in blocks.items()
         ),
     ]
@@ -72,7 +80,11 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
 def language() -> dict[str, Any]:
     """The built-in functions, the keys of blocks and the codes of messages."""
     functions = [("of lists and numbers", LIST_DOCS), ("of elements", ELEMENT_DOCS), ("of guards", GUARD_DOCS)]
-    return {"functions": functions, "blocks": BLOCKS, "codes": [(str(code), EXPLANATIONS[code]) for code in Code]}
+    blocks = {kind: keys_of(record_type(kind)) for kind in BLOCK_WORDS if kind not in SUBJECTS}
+    blocks |= {f"schedule for contraction, template {name}": keys_of(one) for name, one in CONTRACTIONS.items()}
+    blocks |= {f"schedule for {name}": keys_of(one) for name, one in CLASSES.items()}
+    blocks |= {f"fuse for {name}": keys_of(one) for name, one in PASSES.items()}
+    return {"functions": functions, "blocks": blocks, "codes": [(str(code), EXPLANATIONS[code]) for code in Code]}
 
 
 def _operators(base: RuleBase) -> list[Entry]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
-from smartmem_rules.language.builtin_docs import DOCS, KEYWORDS
-from smartmem_rules.language.rulebase import RuleBase
+from smartmem_rules.language.printing.builtin_docs import DOCS, KEYWORDS
 from smartmem_rules.reference.content import Verdicts, language, sections
+from smartmem_rules.rulebase.base import RuleBase
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.plan.memory import stored_bytes
-from smartmem_rules.plan.model import Stored
+from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
 
 RECORD = 9
 """Integers of a tensor in a launch's log: how many accesses were outside; of the first of them whether it writes, its

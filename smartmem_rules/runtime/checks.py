@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from smartmem_rules.emit.kernel import render
-from smartmem_rules.plan.memory import stored_bytes
-from smartmem_rules.plan.model import Source, Stored
+from smartmem_rules.emit.c.kernel import render
+from smartmem_rules.plan.kernel.model import Source, Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.access_log import RECORD
 from smartmem_rules.runtime.plan_file import SLACK
 
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     r"|(?P<brace>[{}])",
     re.M,
 )  # fmt: skip
-_VECTOR = re.compile(r"v(?P<way>load|store)(?P<half>_half)?(?P<lanes>\d*)(?:_rte)?$")
+_VECTOR = re.compile(r"(?:smr_)?v(?P<way>load|store)(?P<half>_half)?(?P<lanes>\d*)(?:_rte)?$")
 
 
 class UncheckedError(Exception):

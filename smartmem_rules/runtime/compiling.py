@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from smartmem_rules.plan.model import Source
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.plan.kernel.model import Source
 from smartmem_rules.runtime.devices import Device
-from smartmem_rules.runtime.program_cache import ProgramCache
+from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
 
 _TEXTS_PER_PROGRAM = 24
+_COMPILE_THREADS = 8
 _LOG_LINES = 30
 _Text = tuple[str, str, tuple[str, ...]]
 """The entry, the text and the options of a source: what makes two sources the same kernel code."""
 
 
-class BuildError(Exception):
+class BuildError(SmartmemError):
     """The OpenCL compiler refused a kernel; the message has the kernel's name and the compiler's log."""
 
 
@@ -51,8 +53,8 @@ class Programs:
         self._built: dict[_Text, tuple[Any, str]] = {}
         chunks = _chunks(self._names, device)
         done = 0
-        # PoCL holds one lock while it compiles: threads gain nothing on a CPU device
-        workers = 1 if device.kind == "cpu" else min(8, max(1, len(chunks)))
+        most = min((int(number) for number in device.workaround("compile_threads")), default=_COMPILE_THREADS)
+        workers = min(most, max(1, len(chunks)))
         with ThreadPoolExecutor(workers) as pool:
             # one worker is none: the garbage collector must not drop what belongs to this thread in another one
             for built in map(self._build, chunks) if workers == 1 else pool.map(self._build, chunks):
@@ -105,6 +107,7 @@ class Programs:
                 return cl.Program(self._context, [self._device.handle], [kept]).build(options=given)
             except cl.Error:
                 pass  # a driver may refuse what it made itself, after an update that did not change its version
+        self._need_room()
         program = cl.Program(self._context, text)
         try:
             # one cache is enough: False turns pyopencl's off
@@ -115,20 +118,27 @@ class Programs:
             self._cache.write(key, built.get_info(cl.program_info.BINARIES)[0])
         return built
 
+    def _need_room(self) -> None:
+        """Refuse to compile where a driver that compiles into files would find the disk full."""
+        folder = driver_folder() if self._cache.folder is None else None
+        if folder is None or not folder.is_dir() or not self._device.workaround("driver_keeps_programs"):
+            return
+        free = free_bytes(folder)
+        if free < DRIVER_ROOM:
+            raise BuildError(
+                f"{folder}: the OpenCL driver compiles into this folder, and its disk has {free >> 20} MiB free; make "
+                f"room for {DRIVER_ROOM >> 20} MiB or name another folder in SMARTMEM_CACHE"
+            )
+
 
 def _text(source: Source, device: Device) -> _Text:
-    """What a source is compiled from.
-
-    A CPU that stands in for a GPU takes launches of several kernels as they are written: PoCL 3.0's optimizer spoils
-    branches with barriers (memory was overwritten by kernels whose every access is inside of its tensor).
-    """
-    apart = device.kind == "cpu" and _SHARED in source.text
-    return source.entry, source.text, (*source.options, *((_UNOPTIMIZED,) if apart else ()))
+    """What a source is compiled from, with the options that the device's driver needs."""
+    joined = device.workaround("option_of_joined") if _SHARED in source.text else ()
+    return source.entry, source.text, (*source.options, *device.workaround("option"), *joined)
 
 
 _SHARED = "__local float smr_local["
 """How launches of several kernels declare the local memory that these part (codegen/composed.cl)."""
-_UNOPTIMIZED = "-cl-opt-disable"
 
 
 def _chunks(texts: Iterable[_Text], device: Device) -> list[list[_Text]]:

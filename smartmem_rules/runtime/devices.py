@@ -6,13 +6,19 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.language.blocks.device import Device as Profile
+from smartmem_rules.language.blocks.keys import read
+from smartmem_rules.language.blocks.workarounds import Workaround
+from smartmem_rules.resources import rules_path
+from smartmem_rules.runtime.forks import note_opened, refuse_in_child
 from smartmem_rules.runtime.program_cache import keep_driver_cache
 
 if TYPE_CHECKING:  # the rule language is not needed to run a plan
-    from smartmem_rules.language import syntax as s
-    from smartmem_rules.language.rulebase import RuleBase
+    from smartmem_rules.rulebase.base import RuleBase
 
 AUTO = "auto"
 _PREFERRED = ("gpu", "accelerator", "cpu", "custom")
@@ -22,7 +28,7 @@ _NO_DEVICE = (
 )
 
 
-class DeviceError(Exception):
+class DeviceError(SmartmemError):
     """No usable device; the message says which were found and what to do."""
 
 
@@ -40,6 +46,7 @@ class Device:
         capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
         ordering_atomics: whether atomic operations can order what all work-groups read and write (OpenCL C 3.0).
+        workarounds: the clauses of device files that are about this driver and version.
     """
 
     place: str
@@ -62,12 +69,17 @@ class Device:
     capability: tuple[int, int]
     subgroups: bool
     ordering_atomics: bool
+    workarounds: tuple[Workaround, ...] = ()
     handle: Any = field(repr=False, compare=False, default=None)
 
     @property
     def runs_ordered(self) -> bool:
         """Whether work-groups may wait for each other: on CPUs each has a thread that the system lets run at last."""
         return self.kind == "cpu" and self.ordering_atomics
+
+    def workaround(self, effect: str) -> list[str]:
+        """The values of the workarounds of an effect (`language.blocks.workarounds.EFFECTS`) for this device."""
+        return [one.value for one in self.workarounds if one.effect == effect]
 
     def data(self) -> dict[str, Any]:
         """All but the handle, as JSON data."""
@@ -82,57 +94,74 @@ def _without_handle(device: Device) -> Device:
     return replace(device, handle=None)
 
 
-def devices() -> list[Device]:
+def devices(profiles: Mapping[str, Profile] | None = None) -> list[Device]:
     """All devices of all platforms.
 
+    Args:
+        profiles: whose workarounds count; by default those that come with the package.
+
     Raises:
-        DeviceError: there is none, or no OpenCL loader is installed.
+        DeviceError: there is none, no OpenCL loader is installed, or this process is a fork of one that opened devices.
     """
+    refuse_in_child(DeviceError)
     keep_driver_cache()
-    keep_threads_apart()
-    keep_work_groups_in_loops()
+    workarounds = (
+        _shipped_workarounds()
+        if profiles is None
+        else tuple(one for profile in profiles.values() for one in profile.workaround)
+    )
     try:
         import pyopencl as cl
     except ImportError as error:
         raise DeviceError(_NO_DEVICE.format(reason=f"pyopencl cannot be imported: {error}")) from error
+    note_opened()
     try:
         platforms = cl.get_platforms()
     except cl.Error as error:
         raise DeviceError(_NO_DEVICE.format(reason=str(error).removeprefix("clGetPlatformIDs failed: "))) from error
     found: list[Device] = []
     for p, platform in enumerate(platforms):
+        _set_environment(platform, workarounds)
         try:
             handles = platform.get_devices()
         except cl.Error:  # a platform without devices is no reason to fail
             continue
-        found += [_describe(f"{p}:{d}", platform, handle) for d, handle in enumerate(handles)]
+        found += [_describe(f"{p}:{d}", platform, handle, workarounds) for d, handle in enumerate(handles)]
     if not found:
         raise DeviceError(_NO_DEVICE.format(reason="no platform lists a device"))
     return found
 
 
-def keep_threads_apart() -> None:
-    """Have PoCL keep each of its threads on a core of its own; to be called before the first OpenCL call.
+def _set_environment(platform: Any, workarounds: Sequence[Workaround]) -> None:
+    """Set the variables that clauses about a platform ask for; to be called before it opens its devices."""
+    # behind `OpenCL X.Y` stands the driver's own version, if anything
+    version = re.sub(r"^OpenCL \d+\.\d+", "", platform.version)
+    for one in workarounds:
+        if one.concerns(platform.name, version) and (
+            one.effect == "environment" or (one.effect == "environment_on_all_cores" and _may_use_all_cores())
+        ):
+            os.environ.setdefault(*one.value.split("=", 1))
 
-    They sleep between kernels, and a scheduler that wakes one often puts it beside the thread that woke it: kernels of
-    some hundred microseconds are over before it moves. Where the process may not use all cores, or `$POCL_AFFINITY` is
-    set, nothing changes: PoCL numbers cores from the first one on.
-    """
+
+def _may_use_all_cores() -> bool:
     every = set(range(os.cpu_count() or 1))
-    if hasattr(os, "sched_getaffinity") and os.sched_getaffinity(0) == every:
-        os.environ.setdefault("POCL_AFFINITY", "1")
+    return hasattr(os, "sched_getaffinity") and os.sched_getaffinity(0) == every
 
 
-def keep_work_groups_in_loops() -> None:
-    """Have PoCL run the work-items of a group one after the other; to be called before the first OpenCL call.
+@cache
+def _shipped_workarounds() -> tuple[Workaround, ...]:
+    from smartmem_rules.language.parsing.parser import parse_file  # start-up time
 
-    PoCL 3.0 vectorises loops over work-items, and a few kernels of work-groups (those of GPUs, for which it stands in)
-    then store wrong values; kernels for CPUs have groups of one. `$POCL_WORK_GROUP_METHOD` says otherwise.
-    """
-    os.environ.setdefault("POCL_WORK_GROUP_METHOD", "loops")
+    found: list[Workaround] = []
+    for path in sorted((rules_path() / "devices").glob("*.smr")):
+        # tests and the rule base check these files
+        blocks = [item for item in parse_file(path).items if getattr(item, "kind", "") == "device"]
+        found += [one for block in blocks for one in read(Profile, block).workaround]  # type: ignore[arg-type]
+    return tuple(found)
 
 
-def _describe(place: str, platform: Any, handle: Any) -> Device:
+def _describe(place: str, platform: Any, handle: Any, workarounds: Sequence[Workaround]) -> Device:
+    name = f"{platform.name.strip()} {handle.name.strip()}"
     extensions = handle.extensions.split()
     images = bool(handle.image_support)
     return Device(
@@ -156,6 +185,7 @@ def _describe(place: str, platform: Any, handle: Any) -> Device:
         capability=_capability(handle, extensions),
         subgroups="cl_khr_subgroups" in extensions,
         ordering_atomics=_ordering_atomics(handle),
+        workarounds=tuple(one for one in workarounds if one.concerns(name, handle.driver_version)),
         handle=handle,
     )
 
@@ -185,7 +215,7 @@ def _kind(bits: int) -> str:
     return "custom"
 
 
-def choose(name: str = AUTO, profiles: Mapping[str, s.Block] | None = None) -> Device:
+def choose(name: str = AUTO, profiles: Mapping[str, Profile] | None = None) -> Device:
     """The device of a name.
 
     Args:
@@ -195,7 +225,7 @@ def choose(name: str = AUTO, profiles: Mapping[str, s.Block] | None = None) -> D
     Raises:
         DeviceError: nothing has this name, or there is no device at all.
     """
-    found = devices()
+    found = devices(profiles)
     if name == AUTO:
         return min(found, key=lambda device: _PREFERRED.index(device.kind))
     if name in (profiles or {}):
@@ -208,15 +238,15 @@ def choose(name: str = AUTO, profiles: Mapping[str, s.Block] | None = None) -> D
     raise DeviceError(f"there is no device {name!r}; {_hint(name, known, found, profiles or {})}")
 
 
-def _hint(name: str, known: Collection[str], found: Sequence[Device], profiles: Mapping[str, s.Block]) -> str:
-    from smartmem_rules.language.diagnostics import did_you_mean
+def _hint(name: str, known: Collection[str], found: Sequence[Device], profiles: Mapping[str, Profile]) -> str:
+    from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
 
     listed = ", ".join(f"{device.place} {device.name} ({device.platform})" for device in found)
     near = did_you_mean(name, known)
     return f"{near + ' ' if near else ''}devices here: {listed}; profiles: {', '.join(sorted(profiles)) or 'none'}"
 
 
-def _for_profile(profile: s.Block, found: Sequence[Device]) -> Device:
+def _for_profile(profile: Profile, found: Sequence[Device]) -> Device:
     """The device that a profile describes; where there is none, one that can stand in for running its kernels."""
     for device in found:
         if matches(profile, device):
@@ -224,7 +254,7 @@ def _for_profile(profile: s.Block, found: Sequence[Device]) -> Device:
     return min(found, key=lambda device: (not device.images, _PREFERRED.index(device.kind)))
 
 
-def profile_of(device: Device, base: RuleBase) -> s.Block:
+def profile_of(device: Device, base: RuleBase) -> Profile:
     """The profile of the rule base that describes a device, else one of a device of the same type.
 
     Raises:
@@ -238,23 +268,12 @@ def profile_of(device: Device, base: RuleBase) -> s.Block:
         if matches(profile, device):
             return profile
     for profile in profiles:
-        if device.kind in words(profile, "fallback"):
+        if device.kind in profile.fallback:
             return profile
     return profiles[0]
 
 
-def matches(profile: s.Block, device: Device) -> bool:
+def matches(profile: Profile, device: Device) -> bool:
     """Whether one of the profile's `match "regexp";` entries is found in `PLATFORM DEVICE`."""
     text = f"{device.platform} {device.name}"
-    return any(re.search(pattern, text, re.IGNORECASE) for pattern in words(profile, "match"))
-
-
-def words(profile: s.Block, key: str) -> list[str]:
-    """All values of all entries of a key, as text."""
-    return [str(value) for entry in profile.entries if entry.key == key for value in entry.values]
-
-
-def numbers(profile: s.Block, key: str) -> tuple[float, ...]:
-    """The numbers of the last entry of a key; none where it is absent."""
-    entries = [entry for entry in profile.entries if entry.key == key]
-    return tuple(v for v in entries[-1].values if not isinstance(v, str)) if entries else ()
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in profile.match)

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import struct
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from smartmem_rules.plan.model import Argument, Kernel, Layout, Place, Plan, Slot, Source, Stored
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.plan.kernel.model import Argument, Kernel, KernelSchedule, Layout, Place, Plan, Slot, Source, Stored
 from smartmem_rules.tensor.extents import Dimension, extent_data, extent_of, is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.types import TensorType
+from smartmem_rules.whole_files import whole_file
 
 FORMAT = "smartmem-plan"
-VERSION = 4
+VERSION = 5
 SLACK = 64
 """Bytes that may be read behind the end of a constant of a loaded plan: vector loads reach over the last element."""
 _DOCUMENT = "plan.json"
@@ -40,7 +40,7 @@ _PADDING_ID = 0xD935
 """The extra field that Android's zipalign fills up headers with."""
 
 
-class PlanFileError(Exception):
+class PlanFileError(SmartmemError):
     """A file is no plan, is damaged, or is of another version; the message says which."""
 
 
@@ -54,25 +54,10 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     """
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except OSError as error:
-        raise PlanFileError(f"{target}: the plan cannot be written ({error.strerror or error})") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
+        with whole_file(target) as stream:
             _write(plan, stream)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
     except OSError as error:
         raise PlanFileError(f"{target}: the plan cannot be written ({error.strerror or error})") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _write(plan: Plan, stream: IO[bytes]) -> None:
@@ -159,8 +144,26 @@ def _tensor_data(tensor: Stored, entry: str | None) -> dict[str, Any]:
 
 
 def _kernel_data(kernel: Kernel) -> dict[str, Any]:
-    kept = ("name", "form", "origin", "moves_only", "reads", "writes", "schedule", "bytes_moved", "operations")
-    return {key: getattr(kernel, key) for key in (*kept, "in_place")}
+    kept = ("name", "form", "origin", "moves_only", "reads", "writes", "bytes_moved", "operations", "in_place")
+    own = kernel.schedule
+    schedule = None if own is None else {"name": own.name, "template": own.template, "sizes": own.sizes()}
+    return {key: getattr(kernel, key) for key in kept} | {"schedule": schedule}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedSchedule(KernelSchedule):
+    """The sizes of a kernel of a loaded plan, whose text is there already."""
+
+    saved: Mapping[str, int]
+
+    def sizes(self) -> dict[str, int]:
+        return dict(self.saved)
+
+
+def _schedule(data: Mapping[str, Any] | None) -> SavedSchedule | None:
+    if data is None:
+        return None
+    return SavedSchedule(name=data["name"], template=data["template"], saved=dict(data["sizes"]))
 
 
 def _sources_data(sources: list[Source]) -> dict[str, Any]:
@@ -282,7 +285,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         moves_only=data["moves_only"],
         reads=tuple(data["reads"]),
         writes=tuple(data["writes"]),
-        schedule=dict(data["schedule"]),
+        schedule=_schedule(data["schedule"]),
         bytes_moved=data["bytes_moved"],
         operations=data["operations"],
         in_place=dict(data["in_place"]),

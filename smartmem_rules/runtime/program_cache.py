@@ -11,6 +11,7 @@ elsewhere.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smartmem_rules.resources import cache_folder
+from smartmem_rules.whole_files import write_whole
 
 if TYPE_CHECKING:
     from smartmem_rules.runtime.devices import Device
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
 _MAGIC = b"SMRPROG1"
 _MOST_BYTES = 256 << 20
 _DRIVER_BYTES = 1 << 30
+DRIVER_ROOM = 32 << 20
+"""Free bytes on the disk to which a driver compiles, below which nothing is compiled: PoCL ends the process when a
+write of its fails."""
 _DAY = 86400.0
-_KEEPS_ITS_OWN = ("Portable Computing Language",)
-"""Platforms that keep compiled kernels themselves."""
 
 
 class ProgramCache:
@@ -50,7 +53,7 @@ class ProgramCache:
     @staticmethod
     def of(device: Device) -> ProgramCache:
         """The cache for a device; one that keeps nothing where the driver does it."""
-        base = None if device.platform in _KEEPS_ITS_OWN else cache_folder()
+        base = None if any(one.effect == "driver_keeps_programs" for one in device.workarounds) else cache_folder()
         return ProgramCache(None if base is None else base / "programs")
 
     @staticmethod
@@ -82,25 +85,100 @@ class ProgramCache:
             return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", delete=False) as file:
-                file.write(_MAGIC + hashlib.sha256(binary).digest() + binary)
-            os.replace(file.name, self.folder / key)
+            write_whole(self.folder / key, _MAGIC + hashlib.sha256(binary).digest() + binary)
             _forget(self.folder.iterdir(), self.most_bytes, 0.0)
 
 
 def keep_driver_cache() -> None:
-    """Put PoCL's cache into ours and look after it; to be called before the first OpenCL call of the process."""
-    base = cache_folder()
-    if base is None or "POCL_CACHE_DIR" in os.environ:
+    """Give PoCL a folder for its files and look after it; to be called before the first OpenCL call of the process.
+
+    It is ours, unless `$POCL_CACHE_DIR` names another one; a folder for this process alone where that one is read-only
+    or its disk is full, with which PoCL would refuse every kernel or end the process.
+    """
+    if "POCL_CACHE_DIR" in os.environ:
         return
-    folder = base / "pocl"
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        os.environ["POCL_CACHE_DIR"] = str(folder)
-        stamp = folder / "smartmem-checked"
-        if not stamp.exists() or time.time() - stamp.stat().st_mtime > _DAY:
-            stamp.touch()
-            clean_driver_cache(folder)
+    base = cache_folder()
+    folder = _drivers_own_folder() if base is None else base / "pocl"
+    if folder is not None and takes_files(folder):
+        if base is not None:
+            os.environ["POCL_CACHE_DIR"] = str(folder)
+            with contextlib.suppress(OSError):
+                _look_after(folder)
+        return
+    for parent in (tempfile.gettempdir(), "/dev/shm"):
+        if takes_files(Path(parent), make=False):
+            own = tempfile.mkdtemp(prefix="smartmem-pocl-", dir=parent)
+            atexit.register(shutil.rmtree, own, ignore_errors=True)
+            os.environ["POCL_CACHE_DIR"] = own
+            return
+
+
+def takes_files(folder: Path, make: bool = True) -> bool:
+    """Whether files can be written into a folder, and there is room for those of a compiler."""
+    try:
+        if make:
+            folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+    except OSError:
+        return False
+    return free_bytes(folder) >= DRIVER_ROOM
+
+
+def free_bytes(folder: Path) -> int:
+    """The bytes that this user may still write to the disk of a folder."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def driver_folder() -> Path | None:
+    """Where PoCL writes what it compiles; None where that cannot be told."""
+    given = os.environ.get("POCL_CACHE_DIR")
+    return Path(given) if given else _drivers_own_folder()
+
+
+def _drivers_own_folder() -> Path | None:
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME")
+    if not base:
+        return None
+    return Path(base) / ("pocl/kcache" if os.environ.get("XDG_CACHE_HOME") else ".cache/pocl/kcache")
+
+
+def _look_after(folder: Path) -> None:
+    """Clean the folder once a day, and when a process that used it was killed: it may have left half of a program."""
+    stamp = folder / "smartmem-checked"
+    killed = _forget_killed(folder)
+    if killed or not stamp.exists() or time.time() - stamp.stat().st_mtime > _DAY:
+        stamp.touch()
+        clean_driver_cache(folder)
+
+
+def _forget_killed(folder: Path) -> bool:
+    """Note that this process uses the folder, and say whether one that did was killed.
+
+    Each process holds a lock on a file of its own, which the system takes back when the process ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return False
+    killed = False
+    users = folder / "smartmem-users"
+    users.mkdir(exist_ok=True)
+    for path in users.iterdir():
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+            killed = True
+    handle, name = tempfile.mkstemp(dir=users)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    atexit.register(_stop_using, os.getpid(), name)
+    return killed
+
+
+def _stop_using(process: int, name: str) -> None:
+    if process == os.getpid():  # not in a fork
+        Path(name).unlink(missing_ok=True)
 
 
 def clean_driver_cache(folder: Path, most_bytes: int = _DRIVER_BYTES, unused: float = _DAY) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.runtime.feeds import Array, compare, worst
 
 ONNXRUNTIME = "onnxruntime"
@@ -20,7 +21,7 @@ TOLERANCES = {"float32": 1e-4, "float16": 2e-2}
 _PROTOBUF_LIMIT = 1_800_000_000
 
 
-class NoReferenceError(Exception):
+class NoReferenceError(SmartmemError):
     """No other system can compute the model; the message says why."""
 
 
@@ -39,17 +40,29 @@ class Check:
     Attributes:
         max_relative_error: max|a - b| / max|reference|, the largest over the outputs.
         max_error_to_spread: max|a - b| / standard deviation of the reference: sees outputs that hardly vary.
-        passed: whether the error is within the tolerance; None when there was no reference.
+        passed: whether the error is what rounding explains, or within the tolerance if one was given; None when there
+            was no reference, or when rounding alone may change the outputs so much that nothing can be said.
+        tolerance: for `max_relative_error`; None where the bound of each element decides.
+        precision: of the reference: `double`, `double but for OPERATOR, ...` or `float32`.
+        bound: how far the worst element may be from the reference, relative to max|reference|.
+        error_to_bound: the largest share of its bound that an element's error is.
+        draws: perturbed runs of the model that the bounds come from.
+        notes: nodes that two implementations of the reference compute differently.
     """
 
     reference: str
     max_relative_error: float | None
     max_error_to_spread: float | None
     passed: bool | None
-    tolerance: float
+    tolerance: float | None
     seed: int
     outputs: dict[str, float]
     reason: str = ""
+    precision: str = ""
+    bound: float | None = None
+    error_to_bound: float | None = None
+    draws: int = 0
+    notes: tuple[str, ...] = ()
     extents: tuple[dict[str, Any], ...] = ()
     """For a plan of ranges: the extents at which it was checked, each with its `max_relative_error`."""
 
@@ -68,7 +81,9 @@ def _json(value: Any) -> Any:
 def worst_check(checks: Sequence[tuple[Mapping[str, int], Check]]) -> Check:
     """The check at the extents with the largest error, with the errors of all."""
     extents = tuple({**at, "max_relative_error": check.max_relative_error} for at, check in checks)
-    found = max((check for _, check in checks), key=lambda c: c.max_relative_error or 0.0)
+    found = max(
+        (check for _, check in checks), key=lambda c: (c.passed is False, c.error_to_bound or 0.0, c.max_relative_error)
+    )
     return replace(found, extents=extents)
 
 
@@ -140,8 +155,8 @@ def _complete(model: Any, folder: Path, in_file: bool = True) -> Any:
     """The model with all its weights, as a path (of a file in `folder`, if one is needed), bytes or a ModelProto."""
     import onnx
 
-    from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
-    from smartmem_rules.graph.zoo import materialized_model, save_materialized
+    from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location  # start-up time
+    from smartmem_rules.graph.zoo import materialized_model, save_materialized  # start-up time
 
     if isinstance(model, (onnx.ModelProto, bytes)):
         proto = onnx.load_from_string(model) if isinstance(model, bytes) else model

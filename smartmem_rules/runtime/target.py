@@ -12,21 +12,20 @@ from smartmem_rules.runtime.devices import (
     choose,
     devices,
     matches,
-    numbers,
     profile_of,
 )
 from smartmem_rules.runtime.plan_file import SLACK
 
 if TYPE_CHECKING:
-    from smartmem_rules.language import syntax as s
-    from smartmem_rules.language.rulebase import RuleBase
+    from smartmem_rules.language.blocks.device import Device as Profile
+    from smartmem_rules.rulebase.base import RuleBase
 
 
 @dataclass(frozen=True)
 class Target:
     """A profile and a device; the device may stand in for the profile's own, or be None."""
 
-    profile: s.Block
+    profile: Profile
     device: Device | None
 
     @property
@@ -51,31 +50,28 @@ def target_of(name: str, base: RuleBase) -> Target:
     return Target(_within_limits(profile_of(device, base), device), device)
 
 
-CAPABILITIES = {"matrix": (8, 0), "shuffle": (7, 0)}
-"""NVIDIA's compute capability from which on devices can do what a profile says: tf32 on matrix units, `shfl.sync`."""
-
-
-def _within_limits(profile: s.Block, device: Device) -> s.Block:
+def _within_limits(profile: Profile, device: Device) -> Profile:
     """The profile with the limits of the device that runs the plan, its units, and what it can do."""
-    limits = {"image2d": (device.image_width, device.image_height), "local_memory": (device.local_memory,)}
-    entries: list[s.Entry] = []
-    for entry in profile.entries:
-        if entry.key in CAPABILITIES and device.capability < CAPABILITIES[entry.key]:
-            continue
-        # what other devices that the profile stands in for do with work-groups is not known
-        if entry.key == "ordered_launches" and not (matches(profile, device) and device.runs_ordered):
-            continue
-        own = numbers(profile, entry.key)
-        if entry.key in limits and own:
-            values = tuple(min(int(v), limit) for v, limit in zip(own, limits[entry.key], strict=False))
-            entry = replace(entry, values=values)
-        elif entry.key == "units" and matches(profile, device):
-            entry = replace(entry, values=(device.compute_units,))
-        entries.append(entry)
-    rooms = {"alignment": device.alignment, "allocation": device.largest_allocation - SLACK}
-    entries = [entry for entry in entries if entry.key not in rooms]
-    entries += [replace(profile.entries[0], key=key, values=(value,)) for key, value in rooms.items()]
-    return replace(profile, entries=tuple(entries))
+    own = matches(profile, device)
+    compute, memory = profile.compute, profile.memory
+    image = zip(memory.image2d, (device.image_width, device.image_height), strict=True)
+    return replace(
+        profile,
+        compute=replace(
+            compute,
+            units=device.compute_units if own else compute.units,
+            matrix=compute.matrix if device.capability >= compute.matrix_capability else "",
+            shuffle=compute.shuffle if device.capability >= compute.shuffle_capability else "",
+            # what other devices that the profile stands in for do with work-groups is not known
+            ordered_launches=compute.ordered_launches and own and device.runs_ordered,
+        ),
+        memory=replace(
+            memory,
+            image2d=tuple(min(ours, theirs) for ours, theirs in image),
+            local_memory=min(memory.local_memory, device.local_memory),
+        ),
+        allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
+    )
 
 
 def device_for(recorded: str, name: str = AUTO) -> Device:

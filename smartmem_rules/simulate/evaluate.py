@@ -224,8 +224,8 @@ class Evaluator(ABC):
                 self.value(operands[2])
             return self.texel(operands[0].name, self.value(texel), name.startswith("write"))
         arguments = [self.value(o) for o in operands]
-        if name.startswith(("vload", "vstore")):
-            return self._vector_access(name, arguments)
+        if name.removeprefix("smr_").startswith(("vload", "vstore")):
+            return self._vector_access(name.removeprefix("smr_"), arguments)
         if name in ("min", "max", "clamp"):
             return limited(name, arguments)
         if name in ("smr_inside", "smr_wrap"):

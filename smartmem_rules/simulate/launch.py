@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smartmem_rules.plan.memory import item_bytes, stored_bytes
-from smartmem_rules.plan.model import Source, Stored
+from smartmem_rules.plan.kernel.model import Source, Stored
+from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
 from smartmem_rules.simulate.accesses import Access, Array, Items, Parameter, Slice
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.source import KernelText, parse
 from smartmem_rules.simulate.trace import Tracer
 
@@ -32,7 +32,7 @@ class Launch:
     local_size: tuple[int, ...]
 
     @staticmethod
-    def of(source: Source, tensors: Mapping[str, Stored], device: Device) -> Launch:
+    def of(source: Source, tensors: Mapping[str, Stored], wave: int) -> Launch:
         """The launch of a source; where the driver chooses the work-group, it is one wave."""
         text = parse(source.text, source.entry)
         written = {a.tensor for a in source.arguments if a.access == "write"}
@@ -40,13 +40,13 @@ class Launch:
             name: _parameter(tensors[argument.tensor], argument.tensor not in written)
             for name, argument in zip(text.parameters, source.arguments, strict=True)
         }
-        local = source.local_size or (device.wave, *(1 for _ in source.global_size[1:]))
+        local = source.local_size or (wave, *(1 for _ in source.global_size[1:]))
         return Launch(text, parameters, source.global_size, local)
 
     @staticmethod
-    def all_of(source: Source, tensors: Mapping[str, Stored], device: Device) -> list[Launch]:
+    def all_of(source: Source, tensors: Mapping[str, Stored], wave: int) -> list[Launch]:
         """The launch of a source; of several kernels side by side one for each, with the local memory of all."""
-        whole = Launch.of(source, tensors, device)
+        whole = Launch.of(source, tensors, wave)
         found = []
         for part in whole.text.parts:
             own = {p: whole.parameters[a] for p, a in zip(part.text.parameters, part.arguments, strict=True)}
@@ -144,21 +144,21 @@ class Counts:
     batches: int = 1
 
 
-def residents(launch: Launch, device: Device) -> int:
+def residents(launch: Launch, model: MemoryModel) -> int:
     """Work-groups that a texture unit holds at a time: as many as its waves and its share of local memory allow."""
-    by_waves = device.resident_waves // launch.waves_of_group(device.wave)
-    by_memory = device.local_memory // max(1, launch.text.local_bytes)
+    by_waves = model.device.compute.resident_waves // launch.waves_of_group(model.wave)
+    by_memory = model.device.memory.unit_memory // max(1, launch.text.local_bytes)
     return max(1, min(by_waves, by_memory))
 
 
-def batches(launch: Launch, device: Device) -> int:
+def batches(launch: Launch, model: MemoryModel) -> int:
     """How many times the launch fills the device."""
-    return -(-launch.groups // (device.texture_units * residents(launch, device)))
+    return -(-launch.groups // (model.texture_units * residents(launch, model)))
 
 
-def trace(launch: Launch, window: Window, device: Device, merge: bool = True) -> list[Access]:
+def trace(launch: Launch, window: Window, model: MemoryModel, merge: bool = True) -> list[Access]:
     """The accesses of a window."""
-    items = launch.items(window.groups, device.wave)
+    items = launch.items(window.groups, model.wave)
     return Tracer(launch.text, launch.parameters, items, merge, window.slices).run()
 
 
@@ -174,12 +174,12 @@ class _Stream:
     tensor: Array
 
 
-def simulate_window(launch: Launch, window: Window, device: Device) -> Counts:
+def simulate_window(launch: Launch, window: Window, model: MemoryModel) -> Counts:
     """A window through caches that are empty before."""
-    traced = trace(launch, window, device)
-    accesses = [a for a in traced if _is_memory(a, device)]
+    traced = trace(launch, window, model)
+    accesses = [a for a in traced if _is_memory(a, model)]
     share = launch.groups / len(window.groups)
-    counts = Counts(batches=batches(launch, device))
+    counts = Counts(batches=batches(launch, model))
     for access in traced:
         if access.space.kind == "local":
             done = float(np.count_nonzero(access.mask)) * share * access.weight
@@ -194,19 +194,19 @@ def simulate_window(launch: Launch, window: Window, device: Device) -> Counts:
         counts.element_accesses += done
         if access.space.kind == "image" and not access.write:
             counts.texel_bytes += done * 4 * access.space.item_bytes
-        parts.append(_requests(access, number, weight, launch, window, device))
+        parts.append(_requests(access, number, weight, launch, window, model))
     if not parts:
         return counts
-    stream = _ordered(parts, launch, window, device)
-    units = _unit_of_wave(launch, window, device)[stream.wave]
+    stream = _ordered(parts, launch, window, model)
+    units = _unit_of_wave(launch, window, model)[stream.wave]
     counts.requests = float(stream.weight.sum())
     reads = stream.through_l1
     counts.l1_requests = float(stream.weight[reads].sum())
-    hits = device.l1.hits(stream.line[reads], units[reads])
+    hits = model.l1.hits(stream.line[reads], units[reads])
     counts.l1_misses = _misses(stream.weight[reads], hits, len(window.groups) < launch.groups or bool(window.slices))
     passed = np.ones(len(stream.line), dtype=bool)
     passed[np.flatnonzero(reads)[hits]] = False
-    _shared(counts, stream, passed, names, written, device)
+    _shared(counts, stream, passed, names, written, model)
     return counts
 
 
@@ -217,23 +217,25 @@ def _misses(weight: Array, hits: Array, partial: bool) -> float:
     return float(weight[begin:][~hits[begin:]].sum()) * (float(weight.sum()) / counted if counted else 0.0)
 
 
-def _is_memory(access: Access, device: Device) -> bool:
+def _is_memory(access: Access, model: MemoryModel) -> bool:
     """Local memory is on chip; so are a work-item's arrays that fit in its registers."""
     space = access.space
     if space.kind == "private":
-        return space.elements * space.item_bytes > device.register_array
+        return space.elements * space.item_bytes > model.device.compute.register_array
     return space.kind != "local"
 
 
-def _requests(access: Access, number: int, weight: float, launch: Launch, window: Window, device: Device) -> _Stream:
+def _requests(
+    access: Access, number: int, weight: float, launch: Launch, window: Window, model: MemoryModel
+) -> _Stream:
     """The lines that waves ask for: what the work-items of a wave access in one line is one request."""
-    lines = _lines(access, launch, window, device)
-    waves = len(access.mask) // device.wave
+    lines = _lines(access, launch, window, model)
+    waves = len(access.mask) // model.wave
     steps = access.time.size
-    mask = access.mask.reshape(waves, device.wave, steps)
+    mask = access.mask.reshape(waves, model.wave, steps)
     sides = []
     for side in lines:
-        spread = np.where(mask, side.reshape(waves, device.wave, steps), -1)
+        spread = np.where(mask, side.reshape(waves, model.wave, steps), -1)
         sides.append(spread.transpose(0, 2, 1))
     together = np.concatenate(sides, axis=2) if len(sides) > 1 else sides[0]
     together = np.sort(together, axis=2)
@@ -253,7 +255,7 @@ def _requests(access: Access, number: int, weight: float, launch: Launch, window
     )
 
 
-def _lines(access: Access, launch: Launch, window: Window, device: Device) -> list[Array]:
+def _lines(access: Access, launch: Launch, window: Window, model: MemoryModel) -> list[Array]:
     """The line numbers of an access, in a range of their own for each tensor; two where elements may straddle."""
     space = access.space
     order = [*launch.parameters, PRIVATE]
@@ -262,39 +264,39 @@ def _lines(access: Access, launch: Launch, window: Window, device: Device) -> li
         texel = 4 * space.item_bytes
         size = launch.parameters[space.name].size
         assert size is not None
-        return [base + device.texel_lines(access.place[0], access.place[1], texel, size[0])]
+        return [base + model.texel_lines(access.place[0], access.place[1], texel, size[0])]
     if space.kind == "private":
         # the arrays of a wave's work-items lie element by element side by side, in the stack of the wave's place
-        slot = _slot_of_wave(launch, window, device)
-        lane = np.tile(np.arange(device.wave), len(slot)).reshape((-1,) + (1,) * (access.place[0].ndim - 1))
-        stack = np.repeat(slot, device.wave).reshape(lane.shape) * space.elements
-        first = ((stack + access.place[0]) * device.wave + lane) * space.item_bytes
+        slot = _slot_of_wave(launch, window, model)
+        lane = np.tile(np.arange(model.wave), len(slot)).reshape((-1,) + (1,) * (access.place[0].ndim - 1))
+        stack = np.repeat(slot, model.wave).reshape(lane.shape) * space.elements
+        first = ((stack + access.place[0]) * model.wave + lane) * space.item_bytes
     else:
         first = access.place[0] * space.item_bytes
-    start = first // device.line
-    last = (first + access.width * space.item_bytes - 1) // device.line
+    start = first // model.line
+    last = (first + access.width * space.item_bytes - 1) // model.line
     return [base + start] if np.array_equal(start, last) else [base + start, base + last]
 
 
-def _unit_of_wave(launch: Launch, window: Window, device: Device) -> Array:
+def _unit_of_wave(launch: Launch, window: Window, model: MemoryModel) -> Array:
     """The texture unit of each wave: work-groups are dealt out in turns."""
-    return np.repeat(window.groups % device.texture_units, launch.waves_of_group(device.wave))
+    return np.repeat(window.groups % model.texture_units, launch.waves_of_group(model.wave))
 
 
-def _slot_of_wave(launch: Launch, window: Window, device: Device) -> Array:
+def _slot_of_wave(launch: Launch, window: Window, model: MemoryModel) -> Array:
     """The place of each wave on the device."""
-    per_group = launch.waves_of_group(device.wave)
-    places = device.texture_units * residents(launch, device)
+    per_group = launch.waves_of_group(model.wave)
+    places = model.texture_units * residents(launch, model)
     return np.repeat(window.groups % places, per_group) * per_group + np.tile(np.arange(per_group), len(window.groups))
 
 
-def _ordered(parts: list[_Stream], launch: Launch, window: Window, device: Device) -> _Stream:
+def _ordered(parts: list[_Stream], launch: Launch, window: Window, model: MemoryModel) -> _Stream:
     """All requests in the order in which the device sees them: resident waves take turns, an access each."""
     joined = [np.concatenate([getattr(p, name) for p in parts]) for name in _Stream.__dataclass_fields__]
     stream = _Stream(*joined)
-    places = device.texture_units * residents(launch, device)
-    batch = np.repeat(window.groups // places, launch.waves_of_group(device.wave))
-    slot = _slot_of_wave(launch, window, device)
+    places = model.texture_units * residents(launch, model)
+    batch = np.repeat(window.groups // places, launch.waves_of_group(model.wave))
+    slot = _slot_of_wave(launch, window, model)
     waves = int(slot.max()) + 1
     key = (batch[stream.wave] * (int(stream.time.max()) + 1) + stream.time) * waves + slot[stream.wave]
     order = np.argsort(key, kind="stable")
@@ -302,13 +304,13 @@ def _ordered(parts: list[_Stream], launch: Launch, window: Window, device: Devic
 
 
 def _shared(
-    counts: Counts, stream: _Stream, passed: Array, names: list[str], written: list[bool], device: Device
+    counts: Counts, stream: _Stream, passed: Array, names: list[str], written: list[bool], model: MemoryModel
 ) -> None:
     """The shared cache: first touches of a line and misses on lines that were touched before, by tensor."""
     line, weight, number = stream.line[passed], stream.weight[passed], stream.tensor[passed]
     counts.l2_requests = float(weight.sum())
     # tensors lie anywhere: the sets of their first lines are spread
-    hits = device.l2.hits(line + (line >> 36) * 977)
+    hits = model.l2.hits(line + (line >> 36) * 977)
     _, first_at = np.unique(line, return_index=True)
     first = np.zeros(len(line), dtype=bool)
     first[first_at] = True

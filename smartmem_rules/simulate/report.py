@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from smartmem_rules.plan.memory import stored_bytes
-from smartmem_rules.plan.model import Kernel, Plan
+from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.simulate.launch import Launch
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.sampling import Effort, Estimate, estimate, together
 from smartmem_rules.simulate.source import SimulationError
 
@@ -145,7 +145,9 @@ class _Shared:
         return found
 
 
-def simulate(plan: Plan, device: Device, effort: Effort | None = None, progress: Progress | None = None) -> PlanReport:
+def simulate(
+    plan: Plan, model: MemoryModel, effort: Effort | None = None, progress: Progress | None = None
+) -> PlanReport:
     """What the kernels of a plan do to the memory of a device.
 
     Args:
@@ -157,7 +159,7 @@ def simulate(plan: Plan, device: Device, effort: Effort | None = None, progress:
     """
     effort = effort or Effort()
     report = PlanReport(plan.level, plan.dtype)
-    shared = _Shared(device.l2.lines)
+    shared = _Shared(model.l2.lines)
     ranges = _ranges(plan)
     known: dict[tuple[Any, ...], Estimate] = {}
     for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True)):
@@ -165,11 +167,11 @@ def simulate(plan: Plan, device: Device, effort: Effort | None = None, progress:
         key = (source.text, source.global_size, source.local_size, tuple(plan.tensors[n].storage for n in places))
         if key not in known:
             try:
-                launches = Launch.all_of(source, plan.tensors, device)
-                known[key] = _positional(together([estimate(one, device, effort) for one in launches]), places)
+                launches = Launch.all_of(source, plan.tensors, model.wave)
+                known[key] = _positional(together([estimate(one, model, effort) for one in launches]), places)
             except SimulationError as error:
                 raise SimulationError(f"kernel {kernel.name} of {plan.model}, level {plan.level}: {error}") from None
-        report.kernels.append(_kernel(kernel, ranges, places, known[key], shared, device))
+        report.kernels.append(_kernel(kernel, ranges, places, known[key], shared, model))
         if progress is not None:
             progress(f"simulate {plan.level}", number + 1, len(plan.kernels))
     return report
@@ -204,7 +206,7 @@ def _kernel(
     places: list[str],
     found: Estimate,
     shared: _Shared,
-    device: Device,
+    model: MemoryModel,
 ) -> KernelReport:
     where: dict[str, dict[str, float]] = {}
     for place in found.footprints:
@@ -220,16 +222,16 @@ def _kernel(
     l2_misses = found.repeated_misses + sum(missed.values())
     written = sum(f.lines for f in found.footprints.values() if f.written)
     read = sum(missed[part] for part in {q for p, f in found.footprints.items() if not f.written for q in where[p]})
-    moved = (found.repeated_misses + read + written) * device.line
+    moved = (found.repeated_misses + read + written) * model.line
     times = {
-        "arithmetic": kernel.operations / device.peak_gflops,
-        "texture units": found.texel_bytes / device.texture_bandwidth,
-        "local memory": found.local_bytes / device.local_bandwidth,
-        "shared cache": found.l2_requests * device.line / device.l2_bandwidth,
-        "memory": moved / device.global_bandwidth,
+        "arithmetic": kernel.operations / model.device.compute.peak_gflops,
+        "texture units": found.texel_bytes / model.device.memory.texture_bandwidth,
+        "local memory": found.local_bytes / model.device.memory.local_bandwidth,
+        "shared cache": found.l2_requests * model.line / model.device.memory.l2_bandwidth,
+        "memory": moved / model.device.memory.global_bandwidth,
     }
     bound = max(times, key=lambda name: times[name])
-    launch = device.launch_us / 1e3
+    launch = model.device.compute.launch_us / 1e3
     milliseconds = launch + times[bound] / 1e6
     return KernelReport(
         kernel.name, kernel.origin, found.element_accesses, found.requests, found.l1_requests, found.l1_misses,

@@ -19,7 +19,7 @@ from smartmem_rules.simulate.launch import (
     simulate_window,
     trace,
 )
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
 
 WINDOWS = 6
 """Independent windows of a sampled launch."""
@@ -103,22 +103,20 @@ class _Beginning(Mapping[int, Slice]):
         return Slice(0, 2)
 
 
-def estimate(launch: Launch, device: Device, effort: Effort) -> Estimate:
+def estimate(launch: Launch, model: MemoryModel, effort: Effort) -> Estimate:
     """What a launch does to memory: followed whole if it is small, else by independent windows."""
-    probe = trace(launch, Window(np.arange(1), _Beginning()), device)
+    probe = trace(launch, Window(np.arange(1), _Beginning()), model)
     items = math.prod(launch.local_size)
     whole = launch.groups * items * _accesses(probe, {})
     if whole <= effort.exact:
-        return combined(
-            [simulate_window(launch, Window(np.arange(launch.groups)), device)], device, _caps(launch, device)
-        )
-    windows = choose_windows(launch, device, effort, probe)
-    counts = [simulate_window(launch, window, device) for window in windows]
-    caps = _caps(launch, device)
-    found = combined(counts, device, caps)
+        return combined([simulate_window(launch, Window(np.arange(launch.groups)), model)], model, _caps(launch, model))
+    windows = choose_windows(launch, model, effort, probe)
+    counts = [simulate_window(launch, window, model) for window in windows]
+    caps = _caps(launch, model)
+    found = combined(counts, model, caps)
     found.sampled = True
     # the jackknife: how the result moves when one window is left out
-    rest = [combined(counts[:i] + counts[i + 1 :], device, caps) for i in range(len(counts))]
+    rest = [combined(counts[:i] + counts[i + 1 :], model, caps) for i in range(len(counts))]
     for name in found.error:
         values = np.array([getattr(one, name) for one in rest])
         spread = math.sqrt((len(values) - 1) / len(values) * float(((values - values.mean()) ** 2).sum()))
@@ -147,10 +145,10 @@ def _accesses(probe: Sequence[Access], kept: Mapping[int, int]) -> int:
     return sum(math.prod(min(loop.steps, kept.get(loop.node, loop.steps)) for loop in a.loops) for a in probe) or 1
 
 
-def choose_windows(launch: Launch, device: Device, effort: Effort, probe: Sequence[Access]) -> list[Window]:
-    """Windows spread over the launch: whole fillings of the device, and of long loops a part of the steps."""
+def choose_windows(launch: Launch, model: MemoryModel, effort: Effort, probe: Sequence[Access]) -> list[Window]:
+    """Windows spread over the launch: whole fillings of the model, and of long loops a part of the steps."""
     random = np.random.default_rng((effort.seed, zlib.crc32(str(launch.global_size).encode())))
-    per_batch = device.texture_units * residents(launch, device)
+    per_batch = model.texture_units * residents(launch, model)
     in_batch = min(per_batch, launch.groups) * math.prod(launch.local_size)
     kept = {loop.node: loop.steps for access in probe for loop in access.loops}
     steps = dict(kept)
@@ -161,7 +159,7 @@ def choose_windows(launch: Launch, device: Device, effort: Effort, probe: Sequen
         gains = {n: _accesses(probe, {**kept, n: _halved(kept[n])}) for n in cuttable}
         longest = min(cuttable, key=lambda n: (gains[n], -kept[n]))
         kept[longest] = _halved(kept[longest])
-    count = batches(launch, device)
+    count = batches(launch, model)
     together = max(1, min(count, effort.window // max(1, in_batch * _accesses(probe, kept))))
     starts = _strata(random, WINDOWS, count - together + 1)
     places = {n: _strata(random, WINDOWS, steps[n] - kept[n] + 1, shuffled=True) for n in kept if kept[n] < steps[n]}
@@ -186,17 +184,15 @@ def _strata(random: np.random.Generator, count: int, places: int, shuffled: bool
     return found
 
 
-def _caps(launch: Launch, device: Device) -> dict[str, float]:
+def _caps(launch: Launch, model: MemoryModel) -> dict[str, float]:
     """The lines of whole tensors."""
     return {
-        p.name: float(
-            -(-p.bytes // device.line) + 1 if p.size is None else device.image_lines(4 * p.item_bytes, *p.size)
-        )
+        p.name: float(-(-p.bytes // model.line) + 1 if p.size is None else model.image_lines(4 * p.item_bytes, *p.size))
         for p in launch.parameters.values()
     }
 
 
-def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]) -> Estimate:
+def combined(counts: Sequence[Counts], model: MemoryModel, caps: Mapping[str, float]) -> Estimate:
     """What windows say about the launch.
 
     A line's first touch in a window is the launch's first touch, or a return after a time that the window does not
@@ -217,7 +213,7 @@ def combined(counts: Sequence[Counts], device: Device, caps: Mapping[str, float]
         found.footprints[name] = Footprint(min(lines, firsts[name]), any(t.written for t in seen))
     # what the cut loops of a window show once may come again in the same filling: it has no more lines than the launch
     sweep = sum(min(first / counts[0].batches, found.footprints[name].lines) for name, first in firsts.items())
-    if n > 1 and sweep > device.l2.lines:
+    if n > 1 and sweep > model.l2.lines:
         found.repeated_misses += sum(firsts[name] - found.footprints[name].lines for name in firsts)
     return found
 

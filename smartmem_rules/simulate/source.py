@@ -13,6 +13,8 @@ from pcpp import Preprocessor
 from pycparser import c_ast
 from pycparser.c_parser import CParser, ParseError
 
+from smartmem_rules.errors import SmartmemError
+
 VECTOR = re.compile(r"(?:smr_)?(char|uchar|short|ushort|int|uint|long|ulong|half|float|double)(2|3|4|8|16)?$")
 """The element type and the width of a type's name."""
 
@@ -27,7 +29,7 @@ _VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", 
 _ITEM_BYTES = {"half": 2, "double": 8, "long": 8, "ulong": 8, "short": 2, "ushort": 2, "char": 1, "uchar": 1}
 
 
-class SimulationError(Exception):
+class SimulationError(SmartmemError):
     """A kernel or a device cannot be simulated; the message says what, where and what to do."""
 
 

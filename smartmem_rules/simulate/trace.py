@@ -156,11 +156,20 @@ class Tracer(Evaluator):
             if is_number(condition):
                 self._mask = binary("&&", self._mask, binary("==", condition, 0))  # type: ignore[assignment]
             return
-        with self.branch(condition):
+        with self.branch(condition if is_number(condition) else self._known_part(node.cond)):
             self._statement(node.iftrue)
         if node.iffalse is not None:
             with self.branch(binary("==", condition, 0)):
                 self._statement(node.iffalse)
+
+    def _known_part(self, condition: Any) -> Value:
+        """What a condition that depends on memory says without it: `i < n && data[i] > 0` keeps to `i < n`."""
+        if isinstance(condition, c_ast.BinaryOp) and condition.op == "&&":
+            left, right = self._known_part(condition.left), self._known_part(condition.right)
+            if not is_number(left):
+                return right
+            return binary("&&", left, right) if is_number(right) else left
+        return UNKNOWN if _touches_memory(condition) else self.value(condition)
 
     def _declare(self, node: Any) -> None:
         base, pointer, dimensions = type_of(node.type)
@@ -299,6 +308,15 @@ class Tracer(Evaluator):
 
 def _statements(node: Any) -> list[Any]:
     return list(node.block_items or ()) if isinstance(node, c_ast.Compound) else [node]
+
+
+def _touches_memory(node: Any) -> bool:
+    """Whether an expression reads, writes or calls, so that it must be evaluated once only."""
+    if isinstance(node, (c_ast.ArrayRef, c_ast.FuncCall, c_ast.Assignment)):
+        return True
+    if isinstance(node, c_ast.UnaryOp) and node.op in ("*", "++", "--", "p++", "p--"):
+        return True
+    return any(_touches_memory(child) for _, child in node.children())
 
 
 def _counted(node: Any) -> tuple[str, Any, Any, Any] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
@@ -17,15 +18,17 @@ from smartmem_rules.tensor.expr import (
     Expr,
     FreshNames,
     FromIndex,
+    Logic,
     Read,
     Reduce,
     compare,
+    condition_indices,
     logic,
     select,
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
-from smartmem_rules.tensor.ranges import surely_at_most, surely_below
+from smartmem_rules.tensor.inside import OutsideError, is_natural, outside, read_positions
 from smartmem_rules.tensor.substitution import gathered
 from smartmem_rules.tensor.values import (
     ABSENT,
@@ -47,6 +50,8 @@ UNARY = frozenset(
         "sqrt",
         "rsqrt",
         "recip",
+        "expm1",
+        "log1p",
         "abs",
         "neg",
         "sign",
@@ -78,22 +83,54 @@ LOGICAL = {"and": "and", "or": "or"}
 ELEMENT_FUNCTIONS = UNARY | BINARY | TESTS | {"select", "cast", "bitcast", "float"}
 
 
+@dataclass(frozen=True)
+class Step:
+    """The step of a scan that is computed: all scans of the definition, and those that are done with it."""
+
+    now: Index
+    scans: frozenset[str]
+    done: frozenset[str]
+
+
+class Watch(Protocol):
+    """Who is told where a definition reads."""
+
+    def inside(self, read: ast.Expression) -> None:
+        """A read stays inside its tensor, at all values of the open extents."""
+
+    def undecided(self, read: ast.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
+        """Whether one index of a read stays inside its axis is not known."""
+
+
 @dataclass
 class Elements:
     """Builds the expressions of one operator instance; loop variables are fresh within it."""
 
     names: FreshNames
-    guards: int = 0
-    """How many conditions over indices the expression in hand stands under."""
+    conditions: list[Condition] = field(default_factory=list)
+    """What holds of indices where the expression in hand is computed."""
+    loops: list[Var] = field(default_factory=list)
+    """The loop variables around it."""
+    step: Step | None = None
+    """Of the scan that is being built."""
+    watch: Watch | None = None
+    """Told of every read without `else`; then what open extents leave undecided ends nothing."""
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        self.guards += 1
+    def _where(self, *conditions: Condition) -> Iterator[None]:
+        self.conditions.extend(conditions)
         yield
-        self.guards -= 1
+        del self.conditions[len(self.conditions) - len(conditions) :]
 
-    def build(self, expr: ast.Expression, scope: Scope, dtype: str) -> Expr:
-        """The expression, its literals given the dtype."""
+    def build(
+        self, expr: ast.Expression, scope: Scope, dtype: str, loops: Sequence[Var] = (), step: Step | None = None
+    ) -> Expr:
+        """The right side of an equation over some loop variables, its literals given the dtype.
+
+        Raises:
+            OutsideError: it reads outside of a tensor, or what a scan does not hold yet.
+        """
+        self.loops, self.step = list(loops), step
         return settle(self.element(expr, scope), dtype)
 
     def element(self, expr: ast.Expression, scope: Scope) -> Expr:
@@ -117,7 +154,10 @@ class Elements:
             case ast.Call() if expr.function in ELEMENT_FUNCTIONS:
                 return self._call(expr, scope)
             case _:
-                return from_value(evaluate(expr, scope), expr)
+                made = from_value(evaluate(expr, scope), expr)
+                if isinstance(made, FromIndex):
+                    self._check_positions(made.index, expr, scope)
+                return made
 
     def _negate(self, operand: Expr) -> Expr:
         if isinstance(operand, Const) and operand.dtype == WEAK:
@@ -162,12 +202,13 @@ class Elements:
             return Apply("select", (test, then, otherwise), then.dtype)
         if isinstance(decided, bool):
             return self.element(expr.then if decided else expr.otherwise, scope)
-        with self._guarded():
-            return self._choice(expr, decided, scope)
-
-    def _choice(self, expr: ast.Conditional, decided: Condition, scope: Scope) -> Expr:
-        then, otherwise = unify(self.element(expr.then, scope), self.element(expr.otherwise, scope), expr)
-        return select(decided, then, otherwise)
+        for index in condition_indices(decided):
+            self._check_positions(index, expr.condition, scope)
+        with self._where(decided):
+            then = self.element(expr.then, scope)
+        with self._where(Logic("not", (decided,))):
+            otherwise = self.element(expr.otherwise, scope)
+        return select(decided, *unify(then, otherwise, expr))
 
     def _call(self, expr: ast.Call, scope: Scope) -> Expr:
         if expr.function in ("cast", "bitcast", "float"):
@@ -228,8 +269,11 @@ class Elements:
             variables.extend(fresh)
             indices: tuple[Value, ...] = tuple(variable(v) for v in fresh)
             inner = inner.with_values(**{binder.name: indices if binder.kind == "loops" else indices[0]})
+        self.loops += variables
         body = self.element(expr.body, inner)
+        del self.loops[len(self.loops) - len(variables) :]
         looping = tuple(v for v in variables if v.extent != 1)
+        _check_truth(expr, body)
         return Reduce(expr.kind, looping, body, body.dtype) if looping else body
 
     def _unrolled(self, expr: ast.Reduction, scope: Scope) -> Expr:
@@ -240,22 +284,35 @@ class Elements:
         if not scopes:
             raise DefinitionError(f"{expr.span}: nothing to reduce over")
         if expr.kind == "first":
-            with self._guarded():
-                return self._first(expr, scopes)
+            return self._first(expr, scopes)
         function = {"sum": "add", "prod": "mul", "all": "and", "any": "or"}.get(expr.kind, expr.kind)
         result = self.element(expr.body, scopes[0])
+        _check_truth(expr, result)
         for inner in scopes[1:]:
             left, right = unify(result, self.element(expr.body, inner), expr)
             result = Apply(function, (left, right), left.dtype)
         return result
 
     def _first(self, expr: ast.Reduction, scopes: Sequence[Scope]) -> Expr:
-        """The body of the first member for which the condition holds."""
-        result = self.element(expr.body, scopes[-1])
-        for inner in reversed(scopes[:-1]):
-            assert expr.condition is not None
-            then, result = unify(self.element(expr.body, inner), result, expr)
-            result = select(condition(expr.condition, inner), then, result)
+        """The body of the first member for which the condition holds; of the last one, where it holds for no other."""
+        assert expr.condition is not None
+        chosen: list[tuple[Condition, Expr]] = []
+        before: list[Condition] = []
+        for inner in scopes[:-1]:
+            decided = condition(expr.condition, inner)
+            if decided is False:
+                continue
+            if decided is True:
+                scopes = [inner]
+                break
+            with self._where(*before, decided):
+                chosen.append((decided, self.element(expr.body, inner)))
+            before.append(Logic("not", (decided,)))
+        with self._where(*before):
+            result = self.element(expr.body, scopes[-1])
+        for decided, body in reversed(chosen):
+            then, result = unify(body, result, expr)
+            result = select(decided, then, result)
         return result
 
     def _subscript(self, expr: ast.Subscript, scope: Scope) -> Expr:
@@ -270,29 +327,72 @@ class Elements:
         indices = tuple(as_index(i) for i in read_indices(expr, tensor, scope))  # type: ignore[arg-type]
         extents = tensor.type.shape
         read = Read(tensor.name, tuple(map(_bounded, indices, extents)), tensor.type.dtype)
+        for index in indices:
+            self._check_positions(index, expr, scope)
         if expr.default is None:
-            if not self.guards:
-                _check_inside(expr, indices, extents)
+            self._check_inside(expr, _written(expr.base), indices, extents)
+            self._check_step(expr, tensor.name, indices)
             return read
         inside: list[Condition | bool] = []
         for index, extent in zip(indices, extents, strict=True):
             inside.append(compare("<=", Index(0), index))
             inside.append(compare("<", index, Index(extent)))
+        decided = logic("and", tuple(inside))
+        if decided is not False:
+            with self._where(*(() if decided is True else (decided,))):
+                self._check_step(expr, tensor.name, indices)
         then, otherwise = unify(read, self.element(expr.default, scope), expr)
-        return select(logic("and", tuple(inside)), then, otherwise)
+        return select(decided, then, otherwise)
+
+    # --- bounds ---
+
+    def _check_inside(
+        self, expr: ast.Expression, name: str, indices: tuple[Index, ...], extents: tuple[int, ...]
+    ) -> None:
+        if any(not is_symbolic(v.extent) and v.extent == 0 for v in self.loops):
+            return  # it is never computed
+        if self.watch is not None:
+            self.watch.inside(expr)
+        for axis, (index, extent) in enumerate(zip(indices, extents, strict=True)):
+            try:
+                found = outside(index, extent, self.conditions)
+            except SymbolicExtentError as undecided:
+                if self.watch is not None:
+                    self.watch.undecided(expr, index, extent, tuple(self.conditions))
+                    continue
+                raise SymbolicExtentError(f"{expr.span}: {undecided}") from undecided
+            if found is not None:
+                element = f"element {found.element}" if found.is_certain else f"perhaps element {found.element}"
+                what = f"axis {axis} of {name}" if len(extents) > 1 else name
+                raise OutsideError(f"{expr.span}: {element} of {what} is read, whose extent is {extent}")
+
+    def _check_positions(self, index: Index, expr: ast.Expression, scope: Scope) -> None:
+        """What is read to know an index: tables and integer tensors."""
+        for name, indices, extents in read_positions(index):
+            if name is None:
+                assert extents is not None
+                self._check_inside(expr, "a table", indices, extents)
+                continue
+            for written, tensor in scope.tensors.items():
+                if isinstance(tensor, TensorName) and tensor.name == name:
+                    self._check_inside(expr, written, indices, tensor.type.shape)
+                    self._check_step(expr, name, indices)
+
+    def _check_step(self, expr: ast.Expression, name: str, indices: tuple[Index, ...]) -> None:
+        """A scan reads only what scans hold by then: earlier steps, of those before it also its own."""
+        if self.step is None or name not in self.step.scans:
+            return
+        since = self.step.now - indices[0] - (0 if name in self.step.done else 1)
+        if not is_natural(since, self.conditions):
+            when = "later steps" if name in self.step.done else "its own step or later ones"
+            raise OutsideError(f"{expr.span}: a scan reads {when} of {name}, which are not computed by then")
 
 
-def _check_inside(expr: ast.Subscript, indices: tuple[Index, ...], extents: tuple[int, ...]) -> None:
-    """Reads inside for all extents of a range: definitions rely on operands that fit, which a range may not.
-
-    Raises:
-        SymbolicExtentError: an index may leave its axis.
-    """
-    for index, extent in zip(indices, extents, strict=True):
-        if (index.is_open or is_symbolic(extent)) and not index.gathered:
-            low, high = index.interval
-            if not (surely_at_most(0, low) and surely_below(high, extent)):
-                raise SymbolicExtentError(f"{expr.span}: elements {low!r} to {high!r} of an axis of extent {extent!r}")
+def _written(base: ast.Expression) -> str:
+    """A tensor as its author names it."""
+    if isinstance(base, ast.Subscript):
+        return f"a member of {_written(base.base)}"
+    return base.id if isinstance(base, ast.Name) else "the tensor"
 
 
 def _bounded(index: Index, extent: int) -> Index:
@@ -333,6 +433,8 @@ def settle(expr: Expr, dtype: str) -> Expr:
     match expr:
         case Const(value=value, dtype="number"):
             integral = dtype.startswith(("int", "uint"))
+            if integral and not math.isfinite(value):
+                raise DefinitionError(f"{value} is no {dtype}")
             return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
         case FromIndex(index=index, dtype="number"):
             return FromIndex(index, dtype)
@@ -344,6 +446,12 @@ def settle(expr: Expr, dtype: str) -> Expr:
             return select(expr.condition, settle(expr.then, dtype), settle(expr.otherwise, dtype))  # type: ignore[union-attr]
         case _:
             return expr
+
+
+def _check_truth(expr: ast.Reduction, body: Expr) -> None:
+    if expr.kind in ("any", "all") and body.dtype != "bool":
+        word = "numbers" if body.dtype == WEAK else body.dtype
+        raise DefinitionError(f"{expr.span}: `{expr.kind}` is of truth values, its definition has {word}")
 
 
 def _element_count(expr: ast.Reduction, scope: Scope) -> int:

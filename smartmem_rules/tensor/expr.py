@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from smartmem_rules.tensor import printer
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
@@ -42,6 +43,9 @@ class Compare:
     left: Index
     right: Index
 
+    def __str__(self) -> str:
+        return printer.compare_text(self)
+
 
 @dataclass(frozen=True)
 class Logic:
@@ -49,6 +53,9 @@ class Logic:
 
     operator: str
     operands: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return printer.logic_text(self)
 
 
 Condition = Compare | Logic
@@ -59,6 +66,9 @@ class Const:
     value: float | int | bool
     dtype: str
 
+    def __str__(self) -> str:
+        return printer.constant_text(self)
+
 
 @dataclass(frozen=True)
 class Read:
@@ -68,6 +78,9 @@ class Read:
     indices: tuple[Index, ...]
     dtype: str
 
+    def __str__(self) -> str:
+        return printer.element_text(self.tensor, self.indices)
+
 
 @dataclass(frozen=True)
 class Apply:
@@ -76,6 +89,9 @@ class Apply:
     function: str
     arguments: tuple[Expr, ...]
     dtype: str
+
+    def __str__(self) -> str:
+        return printer.apply_text(self)
 
 
 @dataclass(frozen=True)
@@ -87,6 +103,9 @@ class Select:
     otherwise: Expr
     dtype: str
 
+    def __str__(self) -> str:
+        return printer.select_text(self)
+
 
 @dataclass(frozen=True)
 class FromIndex:
@@ -94,6 +113,9 @@ class FromIndex:
 
     index: Index
     dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype}({self.index})"
 
 
 @dataclass(frozen=True)
@@ -104,6 +126,9 @@ class Reduce:
     variables: tuple[Var, ...]
     body: Expr
     dtype: str
+
+    def __str__(self) -> str:
+        return printer.reduce_text(self)
 
 
 Expr = Const | Read | Apply | Select | FromIndex | Reduce
@@ -120,6 +145,9 @@ class Equation:
     scan: bool = False
     """Computed step by step along the first axis, together with the operator's other scans: it may read what they
     hold at earlier steps."""
+
+    def __str__(self) -> str:
+        return printer.equation_text(self)
 
     @cached_property
     def view(self) -> Read | None:

@@ -30,7 +30,12 @@ _PREFIX = "dim_"
 
 
 class SymbolicExtentError(TypeError):
-    """A number or a decision is needed that depends on the value of an open dimension."""
+    """A number or a decision is needed that depends on the value of an open dimension.
+
+    `sides` are the two values of a comparison for equality that is not decided.
+    """
+
+    sides: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

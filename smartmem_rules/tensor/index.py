@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.printer import variable_text, with_sign
 from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
 
 
@@ -164,13 +165,10 @@ class Index:
         return mod(self, divisor)
 
     def __str__(self) -> str:
-        parts = []
+        text = ""
         for atom, coefficient in self.terms:
-            text = atom_text(atom)
-            parts.append(text if coefficient == 1 else f"{coefficient}*{text}")
-        if self.constant or not parts:
-            parts.append(str(self.constant))
-        return " + ".join(parts)
+            text = with_sign(text, coefficient, atom_text(atom), isinstance(atom, Div | Mod))
+        return with_sign(text, self.constant) if self.constant or not text else text
 
 
 def _product_interval(factor: int, interval: tuple[int, int]) -> tuple[int, int]:
@@ -197,17 +195,44 @@ def _is_open(atom: Atom) -> bool:
 
 
 def atom_text(atom: Atom) -> str:
+    """The atom as it is printed."""
     match atom:
-        case Var(name=name):
-            return name
+        case Var():
+            return variable_text(atom)
         case Div(value=value, divisor=divisor):
-            return f"({value}) // {divisor}"
+            return f"{_operand_text(value)} // {divisor}"
         case Mod(value=value, divisor=divisor):
-            return f"({value}) % {divisor}"
+            return f"{_operand_text(value)} % {divisor}"
         case Lookup(table=table, position=position):
             return f"table{list(table)}[{position}]"
         case Gathered(tensor=tensor, indices=indices):
             return f"{tensor}[{', '.join(map(str, indices))}]"
+
+
+def _operand_text(index: Index) -> str:
+    """An index before a sign that binds like a product: a sole variable without brackets."""
+    sole = not index.constant and len(index.terms) == 1 and index.terms[0][1] == 1
+    return str(index) if sole and isinstance(index.terms[0][0], Var) else f"({index})"
+
+
+def _sort_text(value: Atom | Index) -> str:
+    """What the order of terms goes by: stable, and not to be read."""
+    match value:
+        case Index():
+            parts = [_sort_text(atom) if c == 1 else f"{c}*{_sort_text(atom)}" for atom, c in value.terms]
+            if value.constant or not parts:
+                parts.append(str(value.constant))
+            return " + ".join(parts)
+        case Var(name=name):
+            return name
+        case Div(value=inner, divisor=divisor):
+            return f"({_sort_text(inner)}) // {divisor}"
+        case Mod(value=inner, divisor=divisor):
+            return f"({_sort_text(inner)}) % {divisor}"
+        case Lookup(table=table, position=position):
+            return f"table{list(table)}[{_sort_text(position)}]"
+        case Gathered(tensor=tensor, indices=indices):
+            return f"{tensor}[{', '.join(map(_sort_text, indices))}]"
 
 
 def atom_variables(atom: Atom) -> frozenset[Var]:
@@ -235,7 +260,7 @@ def as_index(value: Index | int) -> Index:
 
 @lru_cache(maxsize=1 << 17)
 def _order(atom: Atom) -> tuple[int, str]:
-    return (0 if isinstance(atom, Var) else 1, atom_text(atom))
+    return (0 if isinstance(atom, Var) else 1, _sort_text(atom))
 
 
 def _build(constant_part: int, terms: dict[Atom, int]) -> Index:

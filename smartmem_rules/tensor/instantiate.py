@@ -13,10 +13,11 @@ from typing import Protocol
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.elements import Elements
+from smartmem_rules.tensor.elements import Elements, Step, Watch
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.inside import OutsideError
 from smartmem_rules.tensor.ranges import smallest
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
@@ -96,7 +97,7 @@ def instantiate(
             if opset < since or (until is not None and opset > until):
                 continue
         try:
-            return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
+            return Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             if str(reason) not in reasons:
                 reasons.append(str(reason))
@@ -110,12 +111,17 @@ def instantiate_overload(
     attributes: Mapping[str, Value],
     outputs: int = 1,
     types_only: bool = False,
+    watch: Watch | None = None,
 ) -> Instance:
     """One overload of an operator; arguments as for `instantiate`. Raises Unsupported where it does not fit."""
-    return _Instantiation(base, operator, operands, attributes, outputs).run(types_only)
+    made = Instantiation(base, operator, operands, attributes, outputs)
+    made.watch = watch
+    return made.run(types_only)
 
 
-class _Instantiation:
+class Instantiation:
+    """The making of one instance; `scope` holds what is known so far, also where it fails."""
+
     def __init__(
         self,
         base: Definitions,
@@ -130,6 +136,7 @@ class _Instantiation:
         self.wanted = outputs
         self.scope = Scope(functions=base.functions)
         self.dtypes: Mapping[str, str] = {}
+        self.watch: Watch | None = None
         self.counted: list[tuple[str, int, str]] = []
         """The output, the axis and the local scalar of each extent that depends on data."""
 
@@ -226,11 +233,9 @@ class _Instantiation:
     # --- equations ---
 
     def _equations(self, outputs: Mapping[str, TensorType]) -> tuple[Equation, ...]:
-        elements = Elements(FreshNames("r"))
+        elements = Elements(FreshNames("r"), watch=self.watch)
         equations: list[Equation] = []
-        for equation in self.operator.equations:
-            if equation.scan:
-                self._declare(equation)
+        self._declare_scans()
         for equation in self.operator.equations:
             target = self.scope.tensors.get(equation.tensor)
             if isinstance(target, TensorList):
@@ -249,12 +254,32 @@ class _Instantiation:
     def _equation(self, equation: ast.EquationSyntax, target: TensorName, scope: Scope, elements: Elements) -> Equation:
         variables = tuple(elements.names.var(extent) for extent in target.type.shape)
         inner = self._index_scope(equation, variables, scope)
-        body = elements.build(equation.body, inner, target.type.dtype)
+        body = elements.build(equation.body, inner, target.type.dtype, variables, self._step(equation, variables))
         if body.dtype != target.type.dtype:
             raise DefinitionError(
                 f"{equation.span}: {equation.tensor} is {target.type.dtype}, its definition {body.dtype}"
             )
         return Equation(target.name, variables, body, target.type, equation.scan)
+
+    def _declare_scans(self) -> None:
+        scans = [equation for equation in self.operator.equations if equation.scan]
+        for equation in scans:
+            self._declare(equation)
+        steps = {e.tensor: t.type.shape[:1] for e in scans if isinstance(t := self.scope.tensors[e.tensor], TensorName)}
+        for equation in scans[1:]:
+            first, own = steps[scans[0].tensor], steps[equation.tensor]
+            if own != first:
+                raise OutsideError(
+                    f"{equation.span}: the scans of {self.operator.name} step together along their first axes, but"
+                    f" {equation.tensor} has {_steps(own)} steps and {scans[0].tensor} {_steps(first)}"
+                )
+
+    def _step(self, equation: ast.EquationSyntax, variables: Sequence[Var]) -> Step | None:
+        if not equation.scan or not variables:
+            return None
+        scans = [one.tensor for one in self.operator.equations if one.scan]
+        done = scans[: scans.index(equation.tensor)]
+        return Step(variable(variables[0]), frozenset(scans), frozenset(done))
 
     def _declare(self, equation: ast.EquationSyntax) -> None:
         """A scan reads itself: its type is known before its body.  It has the dtype of the first operand."""
@@ -290,10 +315,14 @@ class _Instantiation:
             variables.extend(fresh)
             indices = tuple(variable(v) for v in fresh)
             bound[binder.name] = indices if binder.kind == "loops" else indices[0]
-        body = elements.build(equation.body, self.scope.with_values(**bound), "float32")
+        body = elements.build(equation.body, self.scope.with_values(**bound), "float32", variables)
         type_ = TensorType(body.dtype, tuple(shape))
         self.scope.tensors[equation.tensor] = TensorName(equation.tensor, type_)
         return Equation(equation.tensor, tuple(variables), body, type_)
+
+
+def _steps(shape: tuple[int, ...]) -> str:
+    return str(shape[0]) if shape else "no"
 
 
 def size_of(extent: ast.Expression) -> tuple[str, ast.Expression] | None:

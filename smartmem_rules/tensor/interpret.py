@@ -7,8 +7,9 @@ indices that are linear in the loop variables is a strided view of its tensor; a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -44,12 +45,15 @@ class InterpretError(Exception):
     """An equation reads outside a tensor or a tensor that it does not have."""
 
 
-def evaluate_equations(equations: Sequence[Equation], tensors: Mapping[str, Array]) -> dict[str, Array]:
+def evaluate_equations(
+    equations: Sequence[Equation], tensors: Mapping[str, Array], wide: Collection[str] = ()
+) -> dict[str, Array]:
     """The value of every tensor that the equations define, in their order.
 
     Args:
         equations: in the order of computation; each may read the tensors of the earlier ones.
         tensors: the arrays of all other tensors, by name.
+        wide: tensors that are kept in the type in which they are computed (halves in single precision).
 
     Returns:
         Contiguous arrays of the equations' types.
@@ -63,7 +67,9 @@ def evaluate_equations(equations: Sequence[Equation], tensors: Mapping[str, Arra
     with np.errstate(all="ignore"):
         for equation in equations:
             if not equation.scan:
-                results[equation.tensor] = known[equation.tensor] = _evaluate_equation(equation, known)
+                kept = primitives.compute_dtype if equation.tensor in wide else primitives.storage_dtype
+                value = _evaluate_equation(equation, known, kept(equation.type.dtype))
+                results[equation.tensor] = known[equation.tensor] = value
             elif equation is scans[0]:
                 results.update(_evaluate_scans(scans, known))
     return results
@@ -79,7 +85,9 @@ def evaluate_instance(instance: Instance, operands: Sequence[Array | None]) -> l
         InterpretError: an index leaves its range.
     """
     given = {operand_name(place): array for place, array in enumerate(operands) if array is not None}
-    results = evaluate_equations(instance.equations, given)
+    names = {output_name(place) for place in range(len(instance.outputs))}
+    within = {equation.tensor for equation in instance.equations} - names  # kernels keep them in registers
+    results = evaluate_equations(instance.equations, given, within)
     outputs = [results[output_name(place)] for place in range(len(instance.outputs))]
     for size in instance.sizes:
         outputs[size.output] = outputs[size.output].take(range(int(outputs[size.count])), size.axis)
@@ -104,8 +112,8 @@ def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[
     return {e.tensor: results[e.tensor].astype(primitives.storage_dtype(e.type.dtype)) for e in scans}
 
 
-def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array]) -> Array:
-    shape, dtype = equation.type.shape, primitives.storage_dtype(equation.type.dtype)
+def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype[Any]) -> Array:
+    shape = equation.type.shape
     if math.prod(shape) == 0:
         return np.zeros(shape, dtype)
     variables, body = equation.variables, equation.body

@@ -39,19 +39,35 @@ def constant(value: float | int | bool, name: str) -> Array:
 
 
 def cast(values: Array, source: str, target: str) -> Array:
-    """ONNX Cast: floats are truncated toward zero, integers wrap, anything but zero is true."""
+    """ONNX Cast: floats are truncated toward zero, integers wrap, anything but zero is true.
+
+    NaN and floats out of range give the lowest int32 (for integers of up to 16 bits, then wrapped) or the lowest int64;
+    docs/numerics.md has the table.
+    """
     if target == "bool":
         return np.asarray(values != 0)
-    if target in _WIDENED:
-        return values.astype(storage_dtype(target)).astype(np.float32)
+    if target in _WIDENED:  # by way of single precision, as kernels do
+        return values.astype(np.float32).astype(storage_dtype(target)).astype(np.float32)
     if target in NARROW_INTEGERS:
-        unsigned = values.astype(np.int64) & (2 ** NARROW_INTEGERS[target] - 1)
+        unsigned = _whole(values, np.int32).astype(np.int64) & (2 ** NARROW_INTEGERS[target] - 1)
         return np.asarray(unsigned.astype(np.int8).astype(storage_dtype(target)).astype(compute_dtype(target)))
     dtype = compute_dtype(target)
-    if values.dtype.kind == "f" and dtype.kind in "iu" and dtype.itemsize < 8:
-        # a direct cast of an out-of-range float differs from machine to machine
-        return values.astype(np.int64).astype(dtype)
+    if values.dtype.kind == "f" and dtype == np.uint64:
+        high = np.asarray(values - values.dtype.type(2**63))
+        above = _whole(high, np.int64).astype(np.uint64) ^ np.uint64(2**63)
+        return np.where(values >= 2**63, above, _whole(values, np.int64).astype(np.uint64))
+    if values.dtype.kind == "f" and dtype.kind in "iu":
+        return _whole(values, np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32).astype(dtype)
     return values.astype(dtype, copy=False)
+
+
+def _whole(values: Array, kind: type[np.signedinteger[Any]]) -> Array:
+    """Floats truncated to integers; NaN and what is out of range, where machines differ, give the lowest one."""
+    if values.dtype.kind != "f":
+        return values
+    lowest = np.iinfo(kind).min
+    inside = (values >= float(lowest)) & (values < -float(lowest))
+    return np.where(inside, np.where(inside, values, 0).astype(kind), lowest)
 
 
 def bitcast(values: Array, source: str, target: str) -> Array:
@@ -72,16 +88,20 @@ def _divide(a: Array, b: Array) -> Array:
     if a.dtype.kind not in "iu":
         return np.asarray(np.true_divide(a, b))
     quotient = np.asarray(np.floor_divide(a, b))
-    inexact = quotient * b != a
+    inexact = (quotient * b != a) & (b != 0)
     correction = np.asarray(inexact & ((a < 0) != (b < 0))).astype(quotient.dtype)
     return np.asarray(quotient + correction)
 
 
 def _power(a: Array, b: Array) -> Array:
     if a.dtype.kind in "iu" and b.dtype.kind == "i" and np.any(b < 0):
-        exact = np.power(a, np.maximum(b, 0))
-        return np.where(b < 0, np.power(a.astype(np.float64), b).astype(a.dtype), exact)
+        ones = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)).astype(a.dtype)
+        return np.where(b < 0, ones, np.power(a, np.maximum(b, 0)))
     return np.asarray(np.power(a, b))
+
+
+def _floor_divide(a: Array, b: Array) -> Array:
+    return np.asarray(np.floor_divide(a, b) if a.dtype.kind in "iu" else np.floor(np.true_divide(a, b)))
 
 
 def _erf(values: Array) -> Array:
@@ -100,7 +120,9 @@ def _sigmoid(values: Array) -> Array:
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
+    "expm1": np.expm1,
     "log": np.log,
+    "log1p": np.log1p,
     "sqrt": np.sqrt,
     "rsqrt": lambda a: a.dtype.type(1) / np.sqrt(a),
     "recip": lambda a: a.dtype.type(1) / a,
@@ -109,7 +131,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "sign": np.sign,
     "floor": np.floor,
     "ceil": np.ceil,
-    "round": np.rint,
+    "round": lambda a: a if a.dtype.kind in "iu" else np.rint(a),
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -135,7 +157,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "sub": np.subtract,
     "mul": np.multiply,
     "div": _divide,
-    "floordiv": np.floor_divide,
+    "floordiv": _floor_divide,
     "lt": np.less,
     "le": np.less_equal,
     "gt": np.greater,
@@ -155,7 +177,9 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
 
 
 def reduce(kind: str, values: Array, kept: int, dtype: str) -> Array:
-    """Reduce all axes from `kept` on; floats are summed and multiplied in double precision.
+    """Reduce all axes from `kept` on; floats are summed in double precision.
+
+    Products have the precision of kernels: where they overflow on the way, a zero further on gives NaN in both.
 
     Raises KeyError for an unknown kind.
     """
@@ -166,7 +190,7 @@ def reduce(kind: str, values: Array, kept: int, dtype: str) -> Array:
         case "sum":
             result = np.sum(values, axis=axes, dtype=wide)
         case "prod":
-            result = np.prod(values, axis=axes, dtype=wide)
+            result = np.prod(values, axis=axes, dtype=values.dtype)
         case "any":
             result = np.any(values, axis=axes)
         case "all":

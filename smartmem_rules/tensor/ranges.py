@@ -118,7 +118,9 @@ def same(left: Any, right: Any) -> bool:
     difference: Any = left - right
     low, high = bounds(difference)
     if low <= 0 <= high:
-        raise SymbolicExtentError(_undecided(left, "==", right))
+        undecided = SymbolicExtentError(_undecided(left, "==", right))
+        undecided.sides = left, right  # type: ignore[assignment]
+        raise undecided
     return False
 
 

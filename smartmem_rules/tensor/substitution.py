@@ -37,11 +37,14 @@ def substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:
 
 
 def lookup(table: tuple[int, ...], position: Index) -> Index:
-    """table[position]; an arithmetic progression becomes arithmetic."""
+    """table[position]; an arithmetic progression becomes arithmetic.
+
+    A constant position behind the table's ends stands under a condition that is false there; any entry will do.
+    """
     if not table:
         return Index(0)  # of a loop that never runs
     if position.is_constant:
-        return Index(table[position.constant])
+        return Index(table[min(max(position.constant, 0), len(table) - 1)])
     step = table[1] - table[0] if len(table) > 1 else 0
     if all(table[i] == table[0] + i * step for i in range(len(table))):
         return add(scale(position, step), Index(table[0]))

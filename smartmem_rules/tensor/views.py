@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.tensor.expr import Equation
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, variable
-from smartmem_rules.tensor.ranges import largest, several, surely_below
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import ravel, substitute, unravel
 
 LARGEST_ENUMERATION = 1 << 22
@@ -124,9 +124,17 @@ def invert(forward: IndexMap) -> IndexMap | None:
             return None
         recovered.append(value)
     backward = IndexMap(positions, tuple(recovered), forward.shape)
+    if not (stays_inside(forward) or stays_inside(backward)):
+        return None  # a choice of a reader's keeps it inside, and its elements are not all of the source's
     # the digits were read under the assumption that they do not overlap: the round trip proves it
     around = compose(forward, backward)
     return backward if around.is_identity or _is_identity_everywhere(around) else None
+
+
+def stays_inside(view: IndexMap) -> bool:
+    """Whether the map provably leads every element of the view to one of the source's."""
+    ranges = [(*index.interval, extent) for index, extent in zip(view.indices, view.source, strict=True)]
+    return all(surely_at_most(0, low) and surely_below(high, extent) for low, high, extent in ranges)
 
 
 def _is_identity_everywhere(around: IndexMap) -> bool:

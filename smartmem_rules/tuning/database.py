@@ -16,7 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.resources import cache_folder, tunings_path
+from smartmem_rules.whole_files import write_whole
 
 FORMAT = "smartmem-tunings"
 Choice = dict[str, int]
@@ -29,7 +31,11 @@ CREATE TABLE IF NOT EXISTS trial (
 """
 
 
-class TuningError(Exception):
+_WAIT = 30.0
+"""Seconds for which a process waits for another one that writes."""
+
+
+class TuningError(SmartmemError):
     """The database cannot be used, or nothing can be tuned; the message says what to do."""
 
 
@@ -88,12 +94,12 @@ class Tunings:
         """What was found on a device."""
         if self.path is None or not self.path.exists():
             return []
-        with self._open() as connection:
+        with self._open(reads_only=True) as connection:
             rows = connection.execute(
                 "SELECT kernel, label, choice, default_ms, best_ms FROM best WHERE device = ? AND driver = ?",
                 (place.device, place.driver),
             ).fetchall()
-        return [Tuned(kernel, label, json.loads(choice), *times) for kernel, label, choice, *times in rows]
+            return [_tuned(kernel, label, json.loads(choice), *times) for kernel, label, choice, *times in rows]
 
     def record(self, place: Place, tuned: Tuned) -> None:
         """Keep the best sizes of a kernel."""
@@ -114,26 +120,34 @@ class Tunings:
         """The choices of a kernel that were measured on a device."""
         if self.path is None or not self.path.exists():
             return []
-        with self._open() as connection:
+        with self._open(reads_only=True) as connection:
             rows = connection.execute(
                 "SELECT choice, ratio FROM trial WHERE kernel = ? AND device = ? AND driver = ?",
                 (kernel, place.device, place.driver),
             ).fetchall()
-        return [(json.loads(choice), ratio) for choice, ratio in rows]
+            return [(_checked(json.loads(choice)), _number(ratio)) for choice, ratio in rows]
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self, reads_only: bool = False) -> Iterator[sqlite3.Connection]:
+        """The database; one that is only read may lie on a read-only disk."""
         assert self.path is not None
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
-                connection.executescript(_TABLES)
+            if not reads_only:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=_WAIT)) as connection, connection:
+                if not reads_only or not _has_tables(connection):
+                    connection.executescript(_TABLES)
                 yield connection
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
             raise TuningError(
-                f"{self.path}: the database of tuned kernels cannot be used ({error}); delete it, "
-                "or name another one in SMARTMEM_TUNINGS (`off` for none)"
+                f"{self.path}: the database of tuned kernels cannot be used ({error}); make room on its disk or delete "
+                "the file, or name another one in SMARTMEM_TUNINGS (`off` for none)"
             ) from error
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {"best", "trial"} <= {name for (name,) in found}
 
 
 def export(place: Place, tuned: list[Tuned], path: Path) -> None:
@@ -142,7 +156,7 @@ def export(place: Place, tuned: list[Tuned], path: Path) -> None:
     Raises:
         TuningError: the file cannot be read or written.
     """
-    known = {one.kernel: one for one in _read(path)} if path.exists() else {}
+    known = {one.kernel: one for one in read(path)} if path.exists() else {}
     known.update({one.kernel: one for one in tuned})
     kernels = [asdict(one) for one in sorted(known.values(), key=lambda one: (one.label, one.kernel))]
     data = {"format": FORMAT, **asdict(place), "kernels": kernels}
@@ -150,7 +164,7 @@ def export(place: Place, tuned: list[Tuned], path: Path) -> None:
         '"kernels": []', '"kernels": [\n' + ",\n".join("  " + json.dumps(one) for one in kernels) + "\n ]"
     )
     try:
-        path.write_text(lines + "\n", "utf-8")
+        write_whole(path, (lines + "\n").encode())
     except OSError as error:
         raise TuningError(f"{path}: the tunings cannot be written ({error.strerror or error})") from error
 
@@ -158,17 +172,35 @@ def export(place: Place, tuned: list[Tuned], path: Path) -> None:
 def shipped(profile: str) -> list[Tuned]:
     """What comes with the package for a device profile."""
     path = tunings_path() / f"{profile}.json"
-    return _read(path) if path.is_file() else []
+    return read(path) if path.is_file() else []
 
 
-def _read(path: Path) -> list[Tuned]:
+def read(path: Path) -> list[Tuned]:
     try:
         data: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if data["format"] != FORMAT:
             raise ValueError("it has another format")
-        return [Tuned(**one) for one in data["kernels"]]
+        return [_tuned(**one) for one in data["kernels"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TuningError(f"{path}: this is no file of tuned kernels ({error})") from error
+
+
+def _tuned(kernel: Any, label: Any, choice: Any, default_ms: Any, best_ms: Any) -> Tuned:
+    if not isinstance(kernel, str) or not isinstance(label, str):
+        raise ValueError(f"{kernel!r} is no kernel")
+    return Tuned(kernel, label, _checked(choice), _number(default_ms), _number(best_ms))
+
+
+def _checked(choice: Any) -> Choice:
+    if not isinstance(choice, dict) or not all(type(v) is int and 0 <= v < 2**31 for v in choice.values()):
+        raise ValueError(f"{choice!r} are no sizes of a kernel")
+    return choice
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no time")
+    return value
 
 
 def _text(choice: Mapping[str, int]) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.plan.build import Variant
-from smartmem_rules.plan.model import Kernel, Plan, Stored
-from smartmem_rules.plan.packing import pack
+from smartmem_rules.emit.plan import Variant
+from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from smartmem_rules.plan.build import Planning, finish, variant
-from smartmem_rules.plan.kernel_key import kernel_key
-from smartmem_rules.plan.model import Kernel
+from smartmem_rules.emit.plan import finish, variant
+from smartmem_rules.plan.build import Planning
+from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.runtime.benchmarks import Contender, interleaved
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor, input_types
@@ -145,7 +146,7 @@ class Tuner:
 
     def _targets(self) -> list[Target]:
         """The kernels with a search space, the one with the largest share of the time first."""
-        plan = finish(self.planning, self.database.choices(self.place), apart=True)
+        plan = finish(self.planning, self.database.choices(self.place), keep_launches=True)
         executor = Executor(plan, self.device)
         feeds = random_feeds(input_types(plan), self.seed)
         rows = [executor.profile(feeds) for _ in range(_PROFILES)]
@@ -238,7 +239,7 @@ class Tuner:
         self.database.record(self.place, target.tuned)
 
     def _check_place(self, measured: Measured) -> None:
-        from smartmem_rules.tuning.database import TuningError
+        from smartmem_rules.tuning.database import TuningError  # start-up time
 
         if (measured.device, measured.driver) != (self.place.device, self.place.driver):
             raise TuningError(

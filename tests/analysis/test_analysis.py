@@ -10,8 +10,8 @@ from smartmem_rules.analysis.relations import Relations
 from smartmem_rules.analysis.satisfiability import satisfiable, small_witness
 from smartmem_rules.analysis.typing import check_types
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 
 BASE = load_rules()
 COMMUTATIVE = frozenset(name for name, overloads in BASE.operators.items() if any(o.commutative for o in overloads))

@@ -9,8 +9,8 @@ from smartmem_rules.analysis.shapes import Dim, Rest, Shape, add, dim, join
 from smartmem_rules.analysis.symbolic import prove_types
 from smartmem_rules.analysis.typing import check_types
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 
 BASE = load_rules()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,3 +122,21 @@ def test_no_device(tmp_path: Path, command: list[str]) -> None:
     assert "no OpenCL device" in result.stderr
     assert "pip install pocl-binary-distribution" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_bug_is_one_line_with_the_place_of_its_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise KeyError("an invariant\nthat was forgotten")
+
+    monkeypatch.setattr("smartmem_rules.api.optimize", broken)
+    monkeypatch.setenv("SMARTMEM_TRACEBACK", "file")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    result = smartmem("optimize", models.chain(tmp_path / "chain.onnx"))
+    assert result.exit_code == 70
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("smartmem: internal error, please report it: KeyError: 'an invariant")
+    (written,) = tmp_path.glob("smartmem-*.txt")
+    assert str(written) in line
+    assert "in broken" in written.read_text()

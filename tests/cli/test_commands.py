@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from smartmem_rules.cli import main
+from smartmem_rules.stages import STAGES
 from tests.cli import models
 from tests.plan.models import Node, normal
 from tests.plan.models import model as built
@@ -47,10 +48,10 @@ def test_optimize_gives_the_promised_keys(model: Path) -> None:
     assert data["device"]
     assert 1 <= data["kernels"] <= 3
     assert data["layout_operators"] == {"before": 1, "after": 0}
-    assert set(data["seconds"]) == {"import", "saturate", "extract", "emit", "build", "total"}
+    assert set(data["seconds"]) == {*STAGES, "total"}
     assert sum(data["seconds"].values()) - data["seconds"]["total"] <= data["seconds"]["total"]
     assert data["bytes_moved"] > 0
-    assert data["check"]["reference"] == "onnxruntime"
+    assert data["check"]["reference"].endswith("onnxruntime")
     assert data["check"]["max_relative_error"] <= 1e-4
     assert data["check"]["passed"] is True
     assert set(data["extraction"]) >= {"status", "gap"}
@@ -65,7 +66,8 @@ def test_every_level_and_memory_agrees_with_the_reference(model: Path, level: st
 
 def test_halves_have_their_own_tolerance(model: Path) -> None:
     check = data_of("optimize", model, "--dtype", "float16")["check"]
-    assert check["tolerance"] == 2e-2
+    assert (check["tolerance"], check["precision"], check["passed"]) == (None, "double", True)
+    assert 1e-5 < check["bound"] <= 2e-2
     assert 0 < check["max_relative_error"] <= 2e-2
 
 
@@ -87,7 +89,14 @@ def test_outputs_that_differ_are_exit_code_1(model: Path, monkeypatch: pytest.Mo
 def test_tables_for_people(model: Path) -> None:
     result = smartmem("optimize", model, "--rule-stats")
     assert result.exit_code == 0
-    for text in ("Operators of the model", "Transpose", "Before and after", "Seconds", "saturate", "tolerance 0.0001"):
+    for text in (
+        "Operators of the model",
+        "Transpose",
+        "Before and after",
+        "Seconds",
+        "saturate",
+        "what rounding explains by 4",
+    ):
         assert text in result.stdout
     assert "seed 0" in result.stdout
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.rulebase import RuleBase
+from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import TensorType, rename_reads

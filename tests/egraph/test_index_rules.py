@@ -6,8 +6,8 @@ import pytest
 
 from smartmem_rules.egraph.index_compile import IndexRuleError, compile_index_rules
 from smartmem_rules.egraph.index_rules import Improver, cost, equal_everywhere, is_simple
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.rulebase import RuleBase, collect
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.rulebase.base import RuleBase, collect
 from smartmem_rules.tensor.index import Div, Index, Mod, Var, div, mod
 from smartmem_rules.tensor.views import index_map
 

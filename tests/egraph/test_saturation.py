@@ -11,8 +11,8 @@ from smartmem_rules.egraph import Bounds, saturate
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.extraction import extract
 from smartmem_rules.graph.model import VIEW, Graph
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.rulebase import RuleBase, collect
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.rulebase.base import RuleBase, collect
 from smartmem_rules.tensor.index import Mod
 from smartmem_rules.tensor.views import IndexMap
 from tests.egraph.building import Builder, feeds_of, run
@@ -28,7 +28,7 @@ def number(value: float) -> np.ndarray[Any, Any]:
 
 def optimized(graph: Graph, base: RuleBase) -> tuple[Graph, Saturation]:
     saturation = saturate(graph, base, RULESETS)
-    extracted, report = extract(saturation, graph, base, {})
+    extracted, report = extract(saturation, graph, base.devices["pocl"])
     assert report.status == "optimal"
     feeds = feeds_of(graph, signed=True)
     for expected, actual in zip(run(graph, feeds), run(extracted, feeds), strict=True):

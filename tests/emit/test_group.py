@@ -7,10 +7,13 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.plan import schedule as scheduling
-from smartmem_rules.plan.group_schedule import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule import scheduler as scheduling
+from smartmem_rules.plan.schedule.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.records import GroupSchedule
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare
+
+pytestmark = pytest.mark.sampled(2)
 
 GPU = Mode(device="nvidia")
 TILES = (
@@ -35,7 +38,7 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], kernels: int 
         np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
     if kernels is not None:
         assert len(plan.kernels) == kernels, [kernel.origin for kernel in plan.kernels]
-    return [kernel.schedule.get("template", kernel.form) for kernel in plan.kernels]
+    return [kernel.template or kernel.form for kernel in plan.kernels]
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 33, 64), (49, 96, 384), (50, 31, 37), (130, 72, 260)])
@@ -57,7 +60,7 @@ def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.Monke
     first, second = executor.run({"x": x})["y"], executor.run({"x": x})["y"]
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(first, x @ w, rtol=0, atol=1e-4)
-    assert any(kernel.schedule.get("splits") == 4 for kernel in plan.kernels)
+    assert any(isinstance(kernel.schedule, GroupSchedule) and kernel.schedule.splits == 4 for kernel in plan.kernels)
 
 
 def test_a_convolution_reads_its_windows() -> None:

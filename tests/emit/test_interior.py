@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from smartmem_rules.emit.interior import interior
+from smartmem_rules.emit.c.boundary_split import interior
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -71,7 +71,7 @@ def _value(body: Expr, feeds: dict[str, np.ndarray]) -> float:
 @pytest.mark.parametrize("seed", range(40))
 def test_test_is_exact_and_body_equal(seed: int) -> None:
     body, rows, feeds = _window(seed)
-    found = interior(body, ())
+    found = interior(body, (), 6)
     size = feeds["x"].shape[0]
     borders: set[bool] = set()
     for place in itertools.product(*(range(v.extent) for v in rows)):
@@ -96,6 +96,8 @@ def test_conditions_of_other_kinds_stay() -> None:
     i, k = Var("i", 8), Var("k", 3)
     read = Read("x", (variable(i),), "float32")
     even = Select(Compare("==", variable(k), Index(1)), read, Const(0.0, "float32"), "float32")
-    assert interior(Reduce("sum", (k,), even, "float32"), ()) is None
+    assert interior(Reduce("sum", (k,), even, "float32"), (), 6) is None
     mixed = Compare("<", (variable(i) + variable(k)) % 5, Index(3))
-    assert interior(Reduce("sum", (k,), Select(mixed, read, Const(0.0, "float32"), "float32"), "float32"), ()) is None
+    assert (
+        interior(Reduce("sum", (k,), Select(mixed, read, Const(0.0, "float32"), "float32"), "float32"), (), 6) is None
+    )

@@ -13,11 +13,14 @@ import onnx
 import pytest
 
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.plan.model import PlanError
+from smartmem_rules.graph.run_number import RUN_NUMBER
+from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.builtins import Unsupported
 from tests.operators.overloads import Array, overloads
 from tests.operators.test_node_suite import as_array, cases, compare, opset_of
 from tests.plan.running import Mode, prepare
+
+pytestmark = pytest.mark.sampled(4)
 
 MODES = [Mode(level, memory) for level in ("none", "smartmem") for memory in ("buffer", "image")]
 CASES_OF_AN_OPERATOR = 3
@@ -90,6 +93,8 @@ def test_published_case(name: str, mode: Mode) -> None:
             plan, executor = prepare(with_values(case.model, feeds), mode)
         except (GraphError, PlanError, Unsupported) as reason:
             pytest.skip(str(reason))
+        if RUN_NUMBER in plan.inputs:
+            pytest.skip("what is drawn is nobody else's")
         results = executor.run({n: feeds[n] for n in plan.inputs})
         for output, value in zip(case.model.graph.output, outputs, strict=True):
             compare(output.name, results[output.name], as_array(value), case)

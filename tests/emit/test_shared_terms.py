@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from smartmem_rules.emit.shared_terms import MOST_TERMS, share_terms
-from smartmem_rules.plan.model import Stage
+from smartmem_rules.emit.c.reduction_cse import share_terms
+from smartmem_rules.language.blocks.device import TextChoices
+from smartmem_rules.plan.kernel.model import Stage
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, walk
 from smartmem_rules.tensor.index import Var, variable
+
+TEXT = TextChoices()
 
 
 def exponential(var: Var) -> Expr:
@@ -22,7 +25,7 @@ def softmax(extent: int, own: int) -> tuple[tuple[Stage, ...], Expr]:
 
 def test_exponentials_are_kept() -> None:
     stages, value = softmax(7, 7)
-    (terms, total), (changed,) = share_terms(stages, (value,))
+    (terms, total), (changed,) = share_terms(stages, (value,), TEXT)
     assert terms.axes == (Var("j", 7),)
     assert terms.body == exponential(Var("j", 7))
     assert total.body == Reduce("sum", (Var("j", 7),), Read(terms.name, (variable(Var("j", 7)),), "float32"), "float32")
@@ -32,7 +35,7 @@ def test_exponentials_are_kept() -> None:
 
 def test_values_of_other_elements_are_computed() -> None:
     stages, value = softmax(7, 5)
-    assert share_terms(stages, (value,)) == (stages, (value,))
+    assert share_terms(stages, (value,), TEXT) == (stages, (value,))
 
 
 def test_cheap_terms_are_computed_again() -> None:
@@ -40,17 +43,17 @@ def test_cheap_terms_are_computed_again() -> None:
     double = Apply("mul", (Read("x", (variable(inside),), "float32"),) * 2, "float32")
     again = Apply("mul", (Read("x", (variable(outside),), "float32"),) * 2, "float32")
     stages = (Stage("s", (), Reduce("sum", (inside,), double, "float32"), "float32"),)
-    assert share_terms(stages, (again,)) == (stages, (again,))
+    assert share_terms(stages, (again,), TEXT) == (stages, (again,))
 
 
 def test_long_rows_are_not_kept() -> None:
-    stages, value = softmax(MOST_TERMS + 1, MOST_TERMS + 1)
-    assert share_terms(stages, (value,)) == (stages, (value,))
+    stages, value = softmax(TEXT.term_length + 1, TEXT.term_length + 1)
+    assert share_terms(stages, (value,), TEXT) == (stages, (value,))
 
 
 def test_values_that_need_no_terms_stay() -> None:
     stages, _ = softmax(7, 7)
     value = Read("s", (), "float32")
-    found, last = share_terms(stages, (value,))
+    found, last = share_terms(stages, (value,), TEXT)
     assert (found, last) == (stages, (value,))
     assert not any(isinstance(n, Read) and n.tensor.endswith("@terms") for n in walk(last[0]))

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from smartmem_rules.emit.plan import finish
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.build import finish
 from tests.plan.models import model, normal
 
 
 def text_of(columns: int, shuffle: str) -> str:
     softmax = model([("Softmax", "x", "y", {"axis": -1})], {"x": normal(4096, columns)}, "y")
     planning = make_planning(Request(softmax, (), "nvidia", "layout", "float32", "buffer", (), {}))[0]
-    (source,) = finish(replace(planning, target=replace(planning.target, shuffle=shuffle))).sources
+    device = replace(planning.profile, compute=replace(planning.profile.compute, shuffle=shuffle))
+    (source,) = finish(replace(planning, profile=device)).sources
     return source.text[source.text.index("__kernel") :]
 
 

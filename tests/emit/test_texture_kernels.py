@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.plan.build import build
-from smartmem_rules.plan.profile import Profile
+from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from tests.plan.models import model, normal
 from tests.plan.programs import rules
+
+pytestmark = pytest.mark.sampled(3)
 
 pytest.importorskip("pyopencl")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -41,7 +43,7 @@ def test_products(name: str, transposed: bool, memory: str) -> None:
     made = model([*turned, ("MatMul", "a c", "p"), ("Relu", "p", "y")], feeds, "y", {})
     base = rules()
     graph = import_model(made, base, {})
-    plan = build(graph, base, Profile.of(base.devices["adreno_740"]), "smartmem", "float32", memory)
+    plan = build(graph, base, base.devices["adreno_740"], "smartmem", "float32", memory)
     found = Executor(plan, devices()[0]).run(feeds)["y"]
     session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(found, session.run(None, feeds)[0], rtol=1e-5, atol=1e-5)
@@ -55,7 +57,7 @@ def _run(nodes: list[tuple], feeds: dict[str, np.ndarray], constants: dict[str, 
     made = model(nodes, feeds, "y", constants)
     base = rules()
     graph = import_model(made, base, {})
-    plan = build(graph, base, Profile.of(base.devices["adreno_740"]), "smartmem", dtype, "image")
+    plan = build(graph, base, base.devices["adreno_740"], "smartmem", dtype, "image")
     found = Executor(plan, devices()[0]).run(feeds)["y"]
     session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
     wanted = session.run(None, feeds)[0]
@@ -70,10 +72,13 @@ def test_statistics_of_rows_are_made_by_the_product_that_reads_them(rows: int, d
     constants = {"g": normal(96), "b": normal(96), "w": normal(96, 200)}
     nodes = [("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "p"), ("Relu", "p", "y")]
     (kernel,) = _run(nodes, {"x": normal(rows, 96)}, constants, dtype)
-    assert kernel.schedule["template"] == "group"
+    assert kernel.template == "group"
     # what would lie in memory as halves lies in local memory as halves
     half = "half" if dtype == "float16" else "float"
-    assert (kernel.schedule["left_type"], kernel.schedule["right_type"]) == (half, half)
+    assert (schedule_of(kernel, GroupSchedule).tile.left_type, schedule_of(kernel, GroupSchedule).tile.right_type) == (
+        half,
+        half,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -125,4 +130,4 @@ def test_a_depthwise_convolution_is_computed_as_the_next_one_loads_its_tiles() -
     depthwise = ("Conv", "x d", "h", {"pads": [1, 1, 1, 1], "group": 24})
     nodes = [depthwise, ("Relu", "h", "r"), ("Conv", "r w", "y")]
     (kernel,) = _run(nodes, {"x": normal(1, 24, 13, 11)}, constants, "float32")
-    assert kernel.schedule["template"] == "group"
+    assert kernel.template == "group"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.rulebase import RuleBase, collect
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.rulebase.base import RuleBase, collect
 
 RULES = """
 operator Add(a: T[*A], b: T[*B]) -> y: T[*broadcast(A, B)] { y[*i] = a[~i] + b[~i] }

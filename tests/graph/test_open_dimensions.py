@@ -11,7 +11,7 @@ import pytest
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import open_dimensions
 from smartmem_rules.graph.model import EXTENTS, Graph, GraphError
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.extents import Dimension, symbol
 from tests.plan.open_models import open_model
 

@@ -91,10 +91,24 @@ def test_a_saved_plan_knows_its_sizes(tmp_path) -> None:
     assert sm.load(tmp_path / "nonzero.plan").run({"x": x})["y"].tolist() == [list(places) for places in np.nonzero(x)]
 
 
+def test_shapes_are_known_when_the_model_runs() -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["z"]),
+        helper.make_node("Shape", ["z"], ["shape"]),
+        helper.make_node("Shape", ["z"], ["last"], start=-1),
+        helper.make_node("Size", ["z"], ["size"]),
+        helper.make_node("Cast", ["last"], ["count"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
+        helper.make_node("Div", ["total", "count"], ["mean"]),
+    ]
+    results = dict.fromkeys(["z", "shape", "last", "size"], TensorProto.INT64) | {"mean": TensorProto.FLOAT}
+    agrees(nodes, {"x": some((4, 5), 0.5)}, {}, results)
+    agrees(nodes[:4], {"x": some((4, 5), 0.0)}, {}, dict.fromkeys(["shape", "last", "size"], TensorProto.INT64))
+
+
 @pytest.mark.parametrize(
     "reader",
     [
-        helper.make_node("Shape", ["z"], ["y"]),
         helper.make_node("ReduceMax", ["z"], ["y"]),
         helper.make_node("Reshape", ["z", "flat"], ["y"]),
         helper.make_node("Concat", ["z", "z"], ["y"], axis=1),

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.zoo import materialized_model, save_materialized
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.feeds import check_feeds
 from smartmem_rules.tensor.interpret import evaluate_equations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from smartmem_rules.language import cache
-from smartmem_rules.language.parser import parse_file
+from smartmem_rules.language.parsing.parser import parse_file
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from smartmem_rules.language.diagnostics import LanguageError
-from smartmem_rules.language.printer import print_equation, print_expression, print_guards
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.language.printing.printer import print_equation, print_expression, print_guards
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 
 
 def base_of(tmp_path: Path, text: str, *disable: str) -> RuleBase:
@@ -119,8 +119,7 @@ def test_a_rule_set_joins_the_levels_that_run_what_it_is_after(tmp_path: Path) -
     base = base_of(tmp_path, "ruleset mine after algebra, recognise\nruleset last after mine\n")
 
     def order(level: str) -> list[str]:
-        entry = next(entry for entry in base.levels[level].entries if entry.key == "rulesets")
-        return list(map(str, entry.values))
+        return list(base.levels[level].rulesets)
 
     assert order("none") == []
     names = order("smartmem")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,16 +13,19 @@ from hypothesis import strategies as st
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import LanguageError
-from smartmem_rules.language.formatter import format_text
-from smartmem_rules.language.parser import parse_text
-from smartmem_rules.language.printer import print_expression, print_module
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.language.printing.formatter import format_text
+from smartmem_rules.language.printing.printer import print_expression, print_module
 from smartmem_rules.resources import rules_path
 from tests.language.programs import expressions, modules
+
+pytestmark = pytest.mark.sampled(2)
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 SHIPPED = sorted(rules_path().rglob("*.smr"))
 
 
+@cache
 def parsing() -> list[Path]:
     """All files that are right as far as the grammar goes."""
     found = []
@@ -46,6 +51,40 @@ def test_files_keep_their_trees_and_comments(path: Path) -> None:
     assert [one.rstrip() for one in comments(text)] == comments(made)
     assert format_text(made) == made
     assert parse_text(print_module(tree)).items == tree.items
+
+
+def spoilt(text: str, source: random.Random) -> str:
+    """The text with other indents, gaps, line ends, blank lines and places of comments."""
+    made = []
+    for line in text.split("\n"):
+        chance, gaps = source.random(), [place for place, letter in enumerate(line) if letter == " "]
+        if chance < 0.1:
+            line = " " * source.randint(0, 9) + line.lstrip()
+        elif chance < 0.2:
+            line = "\t" + line
+        elif chance < 0.4 and gaps:
+            place = source.choice(gaps)
+            line = line[:place] + " " * source.randint(1, 6) + line[place:]
+        elif chance < 0.47 and "#" in line and '"' not in line:
+            place = line.index("#")
+            line = line[:place].rstrip() + " " * source.randint(0, 70) + line[place:]
+        elif chance < 0.52 and gaps and "#" not in line:
+            place = source.choice(gaps)
+            line = line[:place] + "\n" * source.randint(1, 2) + line[place:]
+        elif chance < 0.58:
+            line += "   # note"
+        made.append(line)
+    return "\n".join(made)
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=60, deadline=None)
+def test_a_second_pass_changes_nothing_of_a_spoilt_layout(seed: int) -> None:
+    source = random.Random(seed)
+    texts = [path.read_text("utf-8") for path in source.sample(parsing(), 2)]
+    for text in (spoilt(text, source) for text in texts if len(text) < 9000):
+        once = format_text(text)
+        assert format_text(once) == once, f"seed {seed}"
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.checking import check_files
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import LanguageError
-from smartmem_rules.language.parser import parse_file, parse_text
+from smartmem_rules.language.parsing.parser import parse_file, parse_text
 from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.checking import check_files
 
 PIECES = """
 operator rewrite index table device function sum first if then else where in for not import view let

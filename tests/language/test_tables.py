@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_rules.language import lalr, tables
-from smartmem_rules.language.builder import Builder
 from smartmem_rules.language.diagnostics import LanguageError
-from smartmem_rules.language.lark_parser import grammar
-from smartmem_rules.language.lark_parser import parse as parse_by_lark
-from smartmem_rules.language.parser import parse_text
+from smartmem_rules.language.parsing import lalr, tables
+from smartmem_rules.language.parsing.builder import Builder
+from smartmem_rules.language.parsing.grammar import grammar
+from smartmem_rules.language.parsing.lark_parser import parse as parse_by_lark
+from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.syntax import Syntax
 from smartmem_rules.resources import rules_path
+
+pytestmark = pytest.mark.sampled(3)
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 
@@ -23,7 +25,7 @@ CORPUS = Path(__file__).parent.parent / "corpus"
 def test_the_kept_tables_are_those_of_the_grammar() -> None:
     kept = tables.kept_path().read_text("utf-8")
     made = tables.text_of(tables.made(grammar()))
-    assert kept == made, "run `python -m smartmem_rules.language.tables`"
+    assert kept == made, "run `python -m smartmem_rules.language.parsing.tables`"
 
 
 def test_tables_of_another_grammar_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from smartmem_rules.language.builtin_docs import KEYWORDS
+from smartmem_rules.language.printing.builtin_docs import KEYWORDS
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, DTYPES, ITEM_WORDS
 from smartmem_rules.resources import rules_path
 

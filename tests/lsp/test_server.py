@@ -111,6 +111,8 @@ def test_rename_changes_every_place(client: Client, uri: str) -> None:
         client.at("rename", uri, 2, 10, newName="half")
     with pytest.raises(RuntimeError, match="no name"):
         client.at("rename", uri, 2, 10, newName="two words")
+    with pytest.raises(RuntimeError, match="a word of the rule language"):
+        client.at("rename", uri, 1, 17, newName="where")
     assert client.at("rename", uri, 8, 28, newName="other") is None
 
 
@@ -123,12 +125,12 @@ def test_completion_knows_the_place(client: Client, uri: str) -> None:
     assert "exp" not in offered(7, 6)
     assert {"exp", "rank", "commutative", "float32"} <= offered(3, 12)
     assert {"algebra", "recognise"} <= offered(6, 17)
-    block = client.open("block.smr", "fuse rows {\n    first \n    \n}\n")
+    block = client.open("block.smr", "fuse rows for recompute {\n    producer \n    \n}\n")
     client.diagnostics()
-    labels = {one["label"] for one in client.at("completion", block, 1, 10)["items"]}
-    assert {"pointwise", "window", "reduction", "contraction"} <= labels
-    assert "scratch" not in labels
-    assert "scratch" in {one["label"] for one in client.at("completion", block, 2, 4)["items"]}
+    labels = {one["label"] for one in client.at("completion", block, 1, 13)["items"]}
+    assert {"pointwise", "window"} <= labels
+    assert "width" not in labels
+    assert "width" in {one["label"] for one in client.at("completion", block, 2, 4)["items"]}
 
 
 def test_formatting_and_symbols(client: Client, uri: str) -> None:

@@ -14,7 +14,7 @@ import onnx
 from smartmem_rules.graph.matching import raw_attribute, split_operands
 from smartmem_rules.graph.weights import array_type
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.rulebase import RuleBase, load_rules
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import DTYPES
 from smartmem_rules.tensor.instantiate import instantiate_overload

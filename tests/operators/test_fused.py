@@ -128,5 +128,5 @@ def test_fused_operator_agrees_with_onnxruntime(case: Case) -> None:
     graph = helper.make_graph([node], case.operator, inputs, outputs, constants)
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     check = optimize(helper.make_model(graph, opset_imports=imports, ir_version=8)).check()
-    assert check.reference == "onnxruntime"
+    assert not check.notes, check  # ONNX Runtime agrees with the definitions
     assert check.passed, check

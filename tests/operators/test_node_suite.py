@@ -15,9 +15,11 @@ import numpy as np
 import onnx
 import pytest
 
-from smartmem_rules.graph.folding import constant_node_value
+from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.tensor.builtins import Unsupported
 from tests.operators.overloads import Array, overloads, run_node
+
+pytestmark = pytest.mark.sampled(4)
 
 # Fewer cases than this mean that a definition was lost.
 EXPECTED_CASES = 1000

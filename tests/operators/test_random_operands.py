@@ -17,6 +17,8 @@ from onnx import helper
 
 from tests.operators.overloads import Array, run_node
 
+pytestmark = pytest.mark.sampled(4)
+
 onnxruntime = pytest.importorskip("onnxruntime")
 
 Shape = tuple[int, ...]
@@ -87,6 +89,12 @@ POOLS = [
     Case("AveragePool", [X2], WINDOW | {"pads": [1, 1, 1, 1], "count_include_pad": 1, "ceil_mode": 1}, opset=19),
     Case("AveragePool", [(1, 2, 5, 6, 7)], {"kernel_shape": [2, 3, 2], "pads": [1, 1, 0, 0, 1, 1]}),
     Case("AveragePool", [X2], WINDOW | {"dilations": [2, 3], "pads": [1, 1, 1, 1]}, opset=19),
+    # a window that is larger than its input: one result where it reaches over by less than a stride, else none
+    *(
+        Case(operator, [(5, 2, 1, 7)], {"kernel_shape": [size, 3], "strides": [3, 2]}, opset=18)
+        for operator in ("MaxPool", "AveragePool", "LpPool")
+        for size in (2, 4)
+    ),
     Case("GlobalAveragePool", [(2, 3, 4, 5, 6)]),
     Case("GlobalMaxPool", [(2, 3, 7)]),
     Case("GlobalLpPool", [(2, 3, 4, 5)], {"p": 3}),

@@ -43,5 +43,5 @@ def test_recurrence_agrees_and_is_one_kernel(operator: str, direction: str, dtyp
     plan = optimize(model, dtype=dtype)
     assert sum(leaf.form == "scan" for kernel in plan.kernels for leaf in kernel.leaves) == 1
     check = plan.check()
-    assert check.reference == "onnxruntime"
+    assert not check.notes, check  # ONNX Runtime agrees with the definitions
     assert check.passed, check

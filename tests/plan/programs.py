@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.language.rulebase import RuleBase, load_rules
-from smartmem_rules.plan.fusion import Fused, fuse
-from smartmem_rules.plan.policy import Policy, policy_of
-from smartmem_rules.plan.program import Program, flatten
+from smartmem_rules.plan.fusion.fuser import Fused, fuse
+from smartmem_rules.plan.fusion.policy import Policy, policy_of
+from smartmem_rules.plan.fusion.program import Program, flatten
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from tests.plan.models import Array, Mapping, Node, Sequence, model
 
 _RULES: list[RuleBase] = []

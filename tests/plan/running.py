@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from smartmem_rules.api import Clock
 from smartmem_rules.pipeline import Request, make_plan
-from smartmem_rules.plan.model import Plan
+from smartmem_rules.plan.kernel.model import Plan
 from smartmem_rules.runtime.executor import Executor
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -47,16 +47,16 @@ def drawing(examples: int, fresh_seeds: bool) -> settings:
     )
 
 
-def prepare(model: onnx.ModelProto, mode: Mode) -> tuple[Plan, Executor]:
-    """The plan of a model, and the plan ready to run."""
+def prepare(model: onnx.ModelProto, mode: Mode, debug: bool = False) -> tuple[Plan, Executor]:
+    """The plan of a model, and the plan ready to run; `debug`: its kernels check their accesses."""
     request = Request(model, (), mode.device, mode.level, mode.dtype, mode.memory, (), {}, mode.layout)
     plan, target = make_plan(request, Clock())
     assert target.device is not None
-    return plan, Executor(plan, target.device)
+    return plan, Executor(plan, target.device, debug=debug)
 
 
-def run(model: onnx.ModelProto, mode: Mode, feeds: Mapping[str, Array]) -> dict[str, Array]:
+def run(model: onnx.ModelProto, mode: Mode, feeds: Mapping[str, Array], debug: bool = False) -> dict[str, Array]:
     """The outputs for the feeds that are still inputs of the plan; the memory between them held NaN before."""
-    plan, executor = prepare(model, mode)
+    plan, executor = prepare(model, mode, debug)
     executor.poison()
     return executor.run({name: feeds[name] for name in plan.inputs})

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from smartmem_rules.plan.layout_choice import LayoutProblem
-from smartmem_rules.plan.layout_problem import Chosen, PairwiseProblem, Solution, Thing
+from smartmem_rules.plan.layout.model import LayoutProblem
+from smartmem_rules.plan.layout.pbqp import Chosen, PairwiseProblem, Solution, Thing
 from tests.plan.models import Model
 from tests.plan.random_graphs import models
 from tests.plan.running import Mode, drawing

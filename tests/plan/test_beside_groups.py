@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.plan import finish
 from smartmem_rules.language.diagnostics import LanguageError
-from smartmem_rules.language.rulebase import load_rules
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.beside_groups import Candidate, side_by_side_in_groups
-from smartmem_rules.plan.build import finish
-from smartmem_rules.plan.model import Kernel, Plan
-from smartmem_rules.plan.occupancy import Occupancy, Share, apart, beside
+from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
+from smartmem_rules.plan.schedule.occupancy import Share, apart, beside
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
-from smartmem_rules.runtime.executor import Executor
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.runtime.executor import BoundsError, Executor
+from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.report import simulate
+from tests.plan.devices import gpu
 from tests.plan.models import Node, model, normal
 from tests.plan.models import normal as weights
 from tests.plan.programs import policy, rules
 
 RULE = next(rule for rule in policy("smartmem").rules if rule.name == "side_by_side_in_groups")
-GPU = Occupancy(units=4, items=256, memory=1024, launch=100.0)
+GPU = gpu(units=4, items=256, memory=1024, launch=100.0)
 
 # two branches of unlike kernels, which meet at the end
 BRANCHES: list[Node] = [
@@ -35,6 +38,7 @@ BRANCHES: list[Node] = [
 ]
 CONSTANTS = {"u": weights(40, 130), "w": weights(130, 70), "k": weights(24, 8, 3, 3), "v": weights(11, 9)}
 FEEDS = {"x": normal(50, 40), "z": normal(1, 8, 13, 11, seed=3)}
+LAST_COLUMN = "p2[(i6 * 4 + i1 * 130)] = finished.s0"
 
 
 def _plan(device: str, memory: str, disable: tuple[str, ...] = (), dtype: str = "float32") -> Plan:
@@ -59,8 +63,17 @@ def test_branches_share_launches_and_give_what_they_gave(device: str, memory: st
 
 
 def test_a_debug_build_checks_launches_of_several_kernels() -> None:
-    executor = Executor(_plan("nvidia", "buffer"), choose("auto"), debug=True)
-    executor.run(FEEDS)
+    plan = _plan("nvidia", "buffer")
+    expected = Executor(plan, choose("auto")).run(FEEDS)
+    for name, array in Executor(plan, choose("auto"), debug=True).run(FEEDS).items():
+        np.testing.assert_array_equal(array, expected[name])
+    # the last column of the product `a` lands behind its last row
+    (wrong,) = (n for n, source in enumerate(plan.sources) if LAST_COLUMN in source.text)
+    text = plan.sources[wrong].text.replace(LAST_COLUMN, LAST_COLUMN.replace(")]", " + 130)]"))
+    sources = [replace(s, text=text) if n == wrong else s for n, s in enumerate(plan.sources)]
+    assert len(plan.kernels[wrong].steps) == 2
+    with pytest.raises(BoundsError, match=r"writes outside the tensor 'a' \(buffer\[d0d1\] of \[50, 130\]"):
+        Executor(replace(plan, sources=sources), choose("auto"), debug=True).run(FEEDS)
 
 
 def test_equal_kernels_share_a_function_and_a_launch() -> None:
@@ -78,7 +91,7 @@ def test_equal_kernels_share_a_function_and_a_launch() -> None:
 
 
 def test_the_simulator_sees_the_same_accesses() -> None:
-    device = Device.of(rules().devices["adreno_740"])
+    device = MemoryModel.of(rules().devices["adreno_740"])
     both = [
         simulate(_plan("adreno_740", "image", disable, "float16"), device)
         for disable in ((), ("side_by_side_in_groups",))
@@ -86,7 +99,10 @@ def test_the_simulator_sees_the_same_accesses() -> None:
     assert both[0].total("accesses") == both[1].total("accesses")
     assert both[0].total("local_bytes") == both[1].total("local_bytes")
     launches = len(both[1].kernels) - len(both[0].kernels)
-    assert both[1].total("milliseconds") - both[0].total("milliseconds") >= launches * device.launch_us / 1e3
+    assert (
+        both[1].total("milliseconds") - both[0].total("milliseconds")
+        >= launches * device.device.compute.launch_us / 1e3
+    )
 
 
 def test_a_block_that_is_none_is_not_switched_off() -> None:
@@ -138,7 +154,7 @@ def test_a_common_work_group_is_chosen() -> None:
     other = Candidate(_kernel("b", "x", "z"), (Share(128, 128, 0, 10.0, 256),))
     chosen = []
     found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share, threads: chosen.append(threads) or k)
-    assert [kernel.schedule["group_items"] for kernel in found] == [128]
+    assert [kernel.group_items for kernel in found] == [128]
     assert chosen == [128, 128]
     none = Candidate(_kernel("b", "x", "z"), (Share(32, 32, 0, 10.0, 256),))
     assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share, threads: k)) == 2

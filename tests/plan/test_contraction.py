@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smartmem_rules.plan.contraction import MatchedContraction, match_contraction
-from smartmem_rules.plan.model import PlanError
-from smartmem_rules.plan.schedule import candidates
+from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
+from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.schedule.scheduler import candidates
 from tests.plan.models import Array, Node, normal
 from tests.plan.programs import program_of, rules
 

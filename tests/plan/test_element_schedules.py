@@ -9,12 +9,13 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.language.rulebase import load_rules
+from smartmem_rules.emit.plan import finish
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.build import finish
-from smartmem_rules.plan.element_schedules import CLASSES, Items, class_of, element_schedules
-from smartmem_rules.plan.kernel_key import kernel_key
-from smartmem_rules.plan.model import PlanError
+from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.schedule.elementwise import CLASSES, class_of, element_schedules, sizes_of_elements
+from smartmem_rules.plan.schedule.records import TeamSchedule
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import i64, model, normal
@@ -68,7 +69,7 @@ def test_every_kind_of_device_has_a_schedule_for_each_class(kind: str) -> None:
 
 
 def test_a_device_without_a_schedule_is_told() -> None:
-    with pytest.raises(PlanError, match="no schedule for pointwise, window, reduction kernels of a gpu device"):
+    with pytest.raises(PlanError, match="no schedule for pointwise, window, reduction, scan kernels of a gpu device"):
         element_schedules({}, "gpu", "buffer")
 
 
@@ -76,8 +77,12 @@ def test_rows_that_exceed_local_memory_belong_to_one_work_item() -> None:
     planning = planned(CASES["reduction"][0], "nvidia", "buffer")
     schedule = planning.elementwise["reduction"]
     (kernel,) = planning.kernels
-    room = Items(132, 49152, 4)
-    assert schedule.sizes(kernel, planning.tensors, room, {})["team"] > 1
+    device = load_rules().devices["nvidia"]
+    sizes = sizes_of_elements(schedule, kernel, planning.tensors, device, 4, {})
+    assert isinstance(sizes, TeamSchedule)
+    assert sizes.team > 1
     if any(stage.axes for stage in kernel.stages):
-        tiny = schedule.sizes(kernel, planning.tensors, replace(room, local_memory=64), {})
-        assert (tiny["team"], tiny["teams"]) == (1, 256)
+        small = replace(device, memory=replace(device.memory, local_memory=64))
+        tiny = sizes_of_elements(schedule, kernel, planning.tensors, small, 4, {})
+        assert isinstance(tiny, TeamSchedule)
+        assert (tiny.team, tiny.teams) == (1, 256)

@@ -52,6 +52,13 @@ def test_statistics_and_the_row_share_a_kernel() -> None:
     assert forms(fused(nodes, X, "y", constants)) == ["reduction"]
 
 
+def test_a_statistic_of_rows_that_is_read_for_pairs_of_rows_is_stored() -> None:
+    """`r[i] * r[j]` needs rows that other work-items make: the row's own work-item cannot compute it."""
+    nodes: list[Node] = [("ReduceSum", "x one", "r", {"keepdims": 0}), ("Reshape", "r s", "c"), ("Mul", "r c", "y")]
+    result = fused(nodes, X, "y", {"one": i64(1), "s": i64(6, 1)})
+    assert forms(result) == ["pointwise", "reduction"]
+
+
 def test_rows_of_different_axes_do_not_share_a_kernel() -> None:
     nodes: list[Node] = [("ReduceMax", "x zero", "m"), ("Sub", "x m", "d"), ("ReduceMax", "d one", "y")]
     result = fused(nodes, X, "y", {"zero": i64(0), "one": i64(1)})
@@ -75,7 +82,7 @@ def test_a_diamond_whose_other_side_is_another_kernel_makes_no_cycle() -> None:
 
 
 def _reads(member: object) -> list[str]:
-    from smartmem_rules.plan.program import Definition
+    from smartmem_rules.plan.fusion.program import Definition
     from smartmem_rules.tensor.expr import tensors_read
 
     assert isinstance(member, Definition)

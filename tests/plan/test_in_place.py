@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from smartmem_rules.language.rulebase import load_rules
-from smartmem_rules.plan.model import Plan, Source
+from smartmem_rules.plan.kernel.model import Plan, Source
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.launch import Launch, Window, trace
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
 from tests.plan.models import Array, Model, Node, model, normal
 from tests.plan.random_graphs import models
 from tests.plan.running import LEVELS, Mode, prepare
@@ -114,9 +114,9 @@ def test_a_chain_writes_over_the_addend_of_its_rows() -> None:
 # --- every access of every work-item ---
 
 
-def trouble(plan: Plan, source: Source, device: Device, pairs: dict[str, str]) -> str | None:
+def trouble(plan: Plan, source: Source, device: MemoryModel, pairs: dict[str, str]) -> str | None:
     """An element that is read by a work-item that does not write it, or after it was written."""
-    launch = Launch.of(source, plan.tensors, device)
+    launch = Launch.of(source, plan.tensors, device.wave)
     parameters = {a.tensor: name for name, a in zip(launch.parameters, source.arguments, strict=True)}
     accesses = trace(launch, Window(np.arange(launch.groups)), device, merge=False)
     for new, old in pairs.items():
@@ -149,7 +149,7 @@ def _elements(access):  # type: ignore[no-untyped-def]
 @given(models(), st.sampled_from(["pocl", "nvidia"]))
 def test_no_work_item_reads_what_was_written_over(drawn: Model, device: str) -> None:
     plan, _ = prepare(drawn.proto, Mode(device=device))
-    simulated = Device.of(load_rules().devices["adreno_740"])
+    simulated = MemoryModel.of(load_rules().devices["adreno_740"])
     for kernel, source in zip(plan.kernels, plan.sources, strict=True):
         if kernel.in_place and not kernel.steps:  # functions that a kernel calls are not traced
             assert trouble(plan, source, simulated, kernel.in_place) is None, source.text

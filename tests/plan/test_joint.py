@@ -14,25 +14,27 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.plan import build as emitted
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.language.rulebase import RuleBase, load_rules
 from smartmem_rules.plan import build
-from smartmem_rules.plan.alternatives import Pool, in_order, other_policies
-from smartmem_rules.plan.fusion import fuse
+from smartmem_rules.plan.fusion.alternatives import Pool, in_order, other_policies
+from smartmem_rules.plan.fusion.fuser import fuse
+from smartmem_rules.plan.fusion.policy import policy_of
+from smartmem_rules.plan.fusion.program import flatten
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
-from smartmem_rules.plan.kernel_times import KernelTimes
-from smartmem_rules.plan.launches import copied
-from smartmem_rules.plan.layout_choice import LayoutProblem
-from smartmem_rules.plan.layout_space import LayoutSpace, Where
-from smartmem_rules.plan.layouts import solve_layouts
-from smartmem_rules.plan.model import Kernel, Plan, Stored
-from smartmem_rules.plan.policy import policy_of
-from smartmem_rules.plan.profile import Profile
-from smartmem_rules.plan.program import flatten
+from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+from smartmem_rules.plan.launch.launches import copied
+from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
+from smartmem_rules.plan.layout.choose import solve_layouts
+from smartmem_rules.plan.layout.model import LayoutProblem
+from smartmem_rules.plan.schedule.kernel_times import KernelTimes
+from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
+
+pytestmark = pytest.mark.sampled(2)
 
 BASE = load_rules()
 APART = load_rules(disable=("side_by_side_in_groups",))
@@ -44,9 +46,8 @@ MOST = 3000
 
 def loose(further: int, base: RuleBase) -> RuleBase:
     """The rules, with configurations that have more kernels than the rules make."""
-    block = base.layouts[build.LAYOUT]
-    entries = tuple(replace(e, values=(further,)) if e.key == "further_kernels" else e for e in block.entries)
-    return replace(base, layouts={**base.layouts, build.LAYOUT: replace(block, entries=entries)})
+    layouts = {name: replace(weights, further_kernels=further) for name, weights in base.layouts.items()}
+    return replace(base, layouts=layouts)
 
 
 @dataclass
@@ -92,8 +93,9 @@ def posed(
         base = loose(further, rules)
         graph = import_model(proto, base, {})
         # the device that runs it has neither matrix units nor that one's assembler
-        profile = replace(Profile.of(base.devices[device]), matrix="", shuffle="")
-        plan = build.build(graph, base, profile, "smartmem", "float32", memory)
+        profile = base.devices[device]
+        profile = replace(profile, compute=replace(profile.compute, matrix="", shuffle=""))
+        plan = emitted(graph, base, profile, "smartmem", "float32", memory)
     found[0].plan = plan
     return found[0]
 
@@ -310,8 +312,8 @@ def test_a_residual_sum_ends_the_convolution_that_leaves_fewer_kernels() -> None
 )
 def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: str) -> None:
     graph = import_model(downsampling().proto, BASE, {})
-    profile = Profile.of(BASE.devices["nvidia"])
-    plan = build.build(graph, BASE, profile, level, "float32", "preferred", layout)
+    profile = BASE.devices["nvidia"]
+    plan = emitted(graph, BASE, profile, level, "float32", "preferred", layout)
     assert "joint" not in plan.statistics["layouts"]
 
 
@@ -320,13 +322,12 @@ def test_the_cost_model_decides_what_depends() -> None:
     nodes: list[Node] = [("Transpose", "x", "t", {"perm": [0, 2, 1]}), ("MatMul", "q t", "y")]
     feeds = {"x": normal(2, 12, 8), "q": normal(2, 30, 8)}
     proto = model(nodes, feeds, "y", {})
-    level = BASE.levels["dnnfusion"]
-    entry = replace(level.entries[0], key="kernels", values=("joint",))
-    base = replace(BASE, levels={**BASE.levels, "dnnfusion": replace(level, entries=(*level.entries, entry))})
+    level = replace(BASE.levels["dnnfusion"], kernels="joint")
+    base = replace(BASE, levels={**BASE.levels, "dnnfusion": level}, layouts=BASE.layouts)
     graph = import_model(proto, base, {})
-    profile = Profile.of(base.devices["pocl"])
-    profile = replace(profile, machine=replace(profile.machine, launch=1e6))
-    plan = build.build(graph, base, profile, "dnnfusion")
+    profile = base.devices["pocl"]
+    profile = replace(profile, compute=replace(profile.compute, launch_us=1e3))
+    plan = emitted(graph, base, profile, "dnnfusion")
     assert plan.statistics["layouts"]["joint"]["by_rules"] == 2
     assert len(plan.kernels) == 1
     got = Executor(plan, choose()).run(feeds)

@@ -14,16 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.plan import build as emitted
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.language.rulebase import load_rules
 from smartmem_rules.plan import build
-from smartmem_rules.plan.layout_choice import LayoutProblem
-from smartmem_rules.plan.layout_problem import PairwiseProblem
-from smartmem_rules.plan.layout_rules import ImageLimits, LayoutCosts
-from smartmem_rules.plan.layout_space import LayoutSpace
-from smartmem_rules.plan.layout_uses import writable_lane
-from smartmem_rules.plan.model import Plan
-from smartmem_rules.plan.profile import Profile
+from smartmem_rules.plan.kernel.model import Plan
+from smartmem_rules.plan.layout.accesses import writable_lane
+from smartmem_rules.plan.layout.candidates import LayoutSpace
+from smartmem_rules.plan.layout.model import LayoutProblem
+from smartmem_rules.plan.layout.pbqp import PairwiseProblem
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Model, Node, i64, model, normal
@@ -43,11 +42,10 @@ def problem_of(proto: onnx.ModelProto, device: str, monkeypatch: pytest.MonkeyPa
         found.append(LayoutProblem(space, copies))
         return found[-1]
 
-    weights = replace(LayoutCosts.of(BASE.layouts[build.LAYOUT]), **changed)
-    monkeypatch.setattr("smartmem_rules.plan.layouts.LayoutProblem", kept)
-    monkeypatch.setattr(LayoutCosts, "of", lambda block: weights)
-    profile = Profile.of(BASE.devices[device])
-    build.prepare(import_model(proto, BASE, {}), BASE, profile, "smartmem", "float32", "preferred")
+    base = replace(BASE, layouts={name: replace(one, **changed) for name, one in BASE.layouts.items()})
+    monkeypatch.setattr("smartmem_rules.plan.layout.choose.LayoutProblem", kept)
+    profile = base.devices[device]
+    build.prepare(import_model(proto, base, {}), base, profile, "smartmem", "float32", "preferred")
     monkeypatch.undo()
     return found[0]
 
@@ -134,8 +132,8 @@ def test_small_graphs_against_all_choices(device: str, seed: int, monkeypatch: p
 @given(made=models(), limits=st.tuples(st.integers(4, 300), st.integers(4, 300)))
 def test_images_keep_the_limits_and_can_be_written(made: Model, limits: tuple[int, int]) -> None:
     graph = import_model(made.proto, BASE, {})
-    profile = Profile.of(BASE.devices["adreno_740"])
-    profile = replace(profile, memory=replace(profile.memory, limits=ImageLimits(*limits)))
+    profile = BASE.devices["adreno_740"]
+    profile = replace(profile, memory=replace(profile.memory, image2d=limits))
     planning = build.prepare(graph, BASE, profile, "smartmem", "float32", "image")
     for name, stored in planning.tensors.items():
         layout = stored.layout
@@ -189,15 +187,13 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
     """A plan with weights that make second layouts pay."""
     proto, _ = both()
     base = load_rules()
-    block = base.layouts[build.LAYOUT]
-    changed = {
+    changed: dict[str, float] = {
         "copy_gain": copy_gain, "scattered_write": scattered_write, "scattered_read": dear, "strided_read": dear
     }  # fmt: skip
-    entries = tuple(replace(e, values=(changed.get(e.key, e.values[0]),)) for e in block.entries)
-    base = replace(base, layouts={**base.layouts, build.LAYOUT: replace(block, entries=entries)})
-    profile = Profile.of(base.devices[device])
-    profile = replace(profile, memory=replace(profile.memory, launch=0.0), shuffle="")
-    return build.build(import_model(proto, base, {}), base, profile, "layout", "float32", memory)
+    base = replace(base, layouts={name: replace(one, **changed) for name, one in base.layouts.items()})  # type: ignore[arg-type]
+    profile = base.devices[device]
+    profile = replace(profile, compute=replace(profile.compute, launch_us=0.0, shuffle=""))
+    return emitted(import_model(proto, base, {}), base, profile, "layout", "float32", memory)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smartmem_rules.emit.access import offset, texel
-from smartmem_rules.plan.layout_candidates import image_layout, with_innermost
-from smartmem_rules.plan.layout_rules import ImageLimits
-from smartmem_rules.plan.model import Layout, Stored
-from smartmem_rules.plan.packing import pack
+from smartmem_rules.emit.c.access import offset, texel
+from smartmem_rules.language.blocks.device import ImageLimits
+from smartmem_rules.plan.kernel.model import Layout, Stored
+from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.plan.layout.options import image_layout, with_innermost
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.index import Index
 

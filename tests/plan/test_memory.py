@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smartmem_rules.plan.arena import Block, height, peak, place
-from smartmem_rules.plan.memory import MemoryPlan, Room, plan_memory, stored_bytes
-from smartmem_rules.plan.model import Kernel, Layout, PlanError, Stored, row_major
-from smartmem_rules.plan.order import ordered
+from smartmem_rules.language.blocks.device import Allocator
+from smartmem_rules.plan.kernel.model import Kernel, Layout, PlanError, Stored, row_major
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.memory.arena import Block, height, peak, place
+from smartmem_rules.plan.memory.kernel_order import ordered
+from smartmem_rules.plan.memory.planning import MemoryPlan, plan_memory
 from smartmem_rules.tensor.expr import TensorType
 
 SHAPES = [(4, 8), (8, 8), (3, 5), (16,), (1, 1)]
 Pairs = dict[str, tuple[str, ...]]
+
+ALLOCATOR = Allocator(alignment=128)
 
 
 def stored(name: str, shape: tuple[int, ...], memory: str = "buffer", storage: str = "float32") -> Stored:
@@ -63,7 +67,7 @@ def test_nothing_is_overwritten_before_its_last_reader(
 ) -> None:
     """Every byte of memory, kernel by kernel: brute force."""
     tensors, kernels, pairs = program
-    plan = plan_memory(tensors, kernels, pairs, Room(alignment, largest, parts))
+    plan = plan_memory(tensors, kernels, Allocator(alignment=alignment, allocation=largest, sub_buffers=parts), pairs)
     assert parts or not any(where.offset for where in plan.placement.values())
     assert set(plan.placement) == set(tensors)
     assert sorted(k.name for k in plan.kernels) == sorted(k.name for k in kernels)
@@ -96,7 +100,10 @@ def test_the_memory_lies_between_the_bound_and_no_sharing(
     program: tuple[dict[str, Stored], list[Kernel], Pairs],
 ) -> None:
     tensors, kernels, pairs = program
-    apart, together = plan_memory(tensors, kernels).memory, plan_memory(tensors, kernels, pairs).memory
+    apart, together = (
+        plan_memory(tensors, kernels, ALLOCATOR).memory,
+        plan_memory(tensors, kernels, ALLOCATOR, pairs).memory,
+    )
     assert apart.bound <= apart.reused <= apart.separate
     assert together.bound <= together.reused <= together.separate
     assert together.reused <= apart.reused
@@ -161,14 +168,14 @@ def test_a_placement_that_no_greedy_order_by_size_finds() -> None:
 def test_a_chain_needs_two_tensors() -> None:
     tensors = {f"t{n}": stored(f"t{n}", (8, 8)) for n in range(10)}
     kernels = [kernel(n, (f"t{n - 1}",) if n else (), (f"t{n}",)) for n in range(10)]
-    plan = plan_memory(tensors, kernels)
+    plan = plan_memory(tensors, kernels, ALLOCATOR)
     assert (len(plan.slots), plan.memory.reused, plan.memory.bound) == (1, 512, 512)
 
 
 def test_a_chain_in_place_needs_one() -> None:
     tensors = {f"t{n}": stored(f"t{n}", (8, 8)) for n in range(10)}
     kernels = [kernel(n, (f"t{n - 1}",) if n else (), (f"t{n}",)) for n in range(10)]
-    plan = plan_memory(tensors, kernels, {f"t{n}": (f"t{n - 1}",) for n in range(1, 10)})
+    plan = plan_memory(tensors, kernels, ALLOCATOR, {f"t{n}": (f"t{n - 1}",) for n in range(1, 10)})
     assert plan.memory.data() == {"reused": 256, "separate": 2560, "bound": 256, "status": "optimal"}
 
 
@@ -184,9 +191,9 @@ def test_the_large_branch_comes_first() -> None:
         kernel(3, ("x",), ("b",)),
         kernel(4, ("a", "b"), ("end",)),
     ]
-    plan = plan_memory(tensors, kernels, {})
+    plan = plan_memory(tensors, kernels, ALLOCATOR, {})
     assert [k.name for k in plan.kernels] == ["k1", "k2", "k0", "k3", "k4"]
-    assert plan.memory.bound < plan_memory(tensors, kernels).memory.bound
+    assert plan.memory.bound < plan_memory(tensors, kernels, ALLOCATOR).memory.bound
 
 
 def test_a_tensor_in_pieces_lives_from_its_first_piece() -> None:
@@ -197,7 +204,7 @@ def test_a_tensor_in_pieces_lives_from_its_first_piece() -> None:
         kernel(2, ("other",), ("whole",)),
         kernel(3, ("whole",), ("end",)),
     ]
-    placement = plan_memory(tensors, kernels).placement
+    placement = plan_memory(tensors, kernels, ALLOCATOR).placement
     assert placement["whole"] != placement["other"]
 
 
@@ -205,10 +212,10 @@ def test_inputs_outputs_and_constants_have_their_own_memory() -> None:
     tensors = {n: stored(n, (8, 8)) for n in ("x", "c", "y")}
     for name, role in (("x", "input"), ("c", "constant"), ("y", "output")):
         tensors[name].role = role
-    plan = plan_memory(tensors, [kernel(0, ("x", "c"), ("y",))])
+    plan = plan_memory(tensors, [kernel(0, ("x", "c"), ("y",))], ALLOCATOR)
     assert (plan.slots, plan.placement) == ([], {})
 
 
 def test_reading_what_nothing_wrote_is_an_error() -> None:
     with pytest.raises(PlanError, match="k0 reads 't'"):
-        plan_memory({"t": stored("t", (4,)), "u": stored("u", (4,))}, [kernel(0, ("t",), ("u",))])
+        plan_memory({"t": stored("t", (4,)), "u": stored("u", (4,))}, [kernel(0, ("t",), ("u",))], ALLOCATOR)

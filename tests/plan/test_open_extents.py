@@ -13,9 +13,11 @@ import pytest
 import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.model import PlanError
+from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.extents import is_symbolic
 from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
+
+pytestmark = pytest.mark.sampled(3)
 
 TOLERANCES = {"float32": 1e-5, "float16": 5e-3}
 
@@ -185,7 +187,7 @@ def test_contractions_of_gpus_take_tiles_in_local_memory_for_ranges_too(mode: di
     model = attention()
     plan = sm.optimize(model, dims={"batch": 1, "sequence": (1, 70)}, **mode)
     grouped = list(zip(plan.plan.kernels, plan.plan.sources, strict=True))
-    templates = [kernel.schedule.get("template") for kernel, _ in grouped if kernel.contraction is not None]
+    templates = [kernel.template for kernel, _ in grouped if kernel.contraction is not None]
     assert templates
     assert set(templates) == {"group"}
     assert any(is_symbolic(source.global_size[0]) for _, source in grouped)

@@ -15,14 +15,15 @@ import pytest
 
 from smartmem_rules import load, optimize
 from smartmem_rules.api import OptimizedPlan
-from smartmem_rules.plan import ordered
-from smartmem_rules.plan.model import Kernel, Layout, Place, Source, Stored
-from smartmem_rules.plan.ordered import join_launches
-from smartmem_rules.plan.policy import FusionRule, policy_of
-from smartmem_rules.plan.sizing import Machine
+from smartmem_rules.language.blocks.fuse import Megakernel
+from smartmem_rules.plan.fusion.policy import policy_of
+from smartmem_rules.plan.kernel.model import Grid, Kernel, Layout, Place, Stored
+from smartmem_rules.plan.launch import megakernel, wavefront
+from smartmem_rules.plan.launch.megakernel import join_launches
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor, RunError
 from smartmem_rules.tensor.expr import TensorType
+from tests.plan.devices import cpu
 from tests.plan.models import Node, model, normal
 from tests.plan.programs import rules
 from tests.plan.running import LEVELS
@@ -113,7 +114,8 @@ def test_any_number_of_threads(plans: tuple[Path, Path], threads: str) -> None:
 def test_who_has_no_patience_leaves_the_rest_to_the_others(
     tmp_path: Path, plans: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordered, "PATIENT", 0)
+    monkeypatch.setattr(megakernel, "spin_limit", lambda longest, device, rule: 1)
+    monkeypatch.setattr(wavefront, "spin_limit", lambda longest, device, rule: 1)
     plan = optimize(layers(tmp_path))
     (launch,) = ordered_kernels(plan.kernels)
     assert launch.order is not None
@@ -147,29 +149,29 @@ def test_only_the_last_level_joins_launches(tmp_path: Path, level: str) -> None:
 
 # --- which launches are joined, and what waits for what ---
 
-MACHINE = Machine(2, 200.0, 20.0, 5000.0, 0.1, True)
+MACHINE = cpu(2, 200.0, 20.0, 5000.0, 0.1, True)
 SIZE = 4096
 
 
-def rule() -> FusionRule:
-    found = policy_of(rules().levels["smartmem"], rules().tables, rules().fuses).rule("launch", "launch")
+def rule() -> Megakernel:
+    found = policy_of(rules().levels["smartmem"], rules().tables, rules().fuses).rule(Megakernel)
     assert found is not None
     return found
 
 
 def joined(*kernels: tuple[str, str, int, int], places: dict[str, tuple[int, int]] | None = None) -> list[Kernel]:
     """Kernels of what they read, what they write, operations and work-items."""
-    made, sources = [], []
+    made = []
     for number, (reads, writes, operations, items) in enumerate(kernels):
         made.append(
             Kernel(f"k{number}", "pointwise", (), (), reads=tuple(reads), writes=tuple(writes), operations=operations)
         )
-        sources.append(Source("", "", (), (items,), (1,)))
+        made[-1].grid = Grid.of(items, 1)
     names = {name for kernel in made for name in (*kernel.reads, *kernel.writes)}
     type_ = TensorType("float32", (SIZE // 4,))
     tensors = {n: Stored(n, type_, Layout("buffer", (0,)), "intermediate", "float32") for n in names}
     placement = {name: Place(*place) for name, place in (places or {}).items()}
-    return join_launches(made, sources, (tensors, placement), rule(), MACHINE)
+    return join_launches(made, (tensors, placement), rule(), MACHINE)
 
 
 def waits(kernel: Kernel) -> list[list[int]]:

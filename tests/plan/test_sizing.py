@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from smartmem_rules.plan.sizing import (
+from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles
+from smartmem_rules.plan.schedule.scheduler import candidates, within_stack
+from smartmem_rules.plan.schedule.sizing import (
     LINE,
-    ContractionSchedule,
     least_step,
     register_rows,
     register_step,
@@ -17,7 +18,7 @@ from smartmem_rules.plan.sizing import (
 )
 from tests.plan.programs import rules
 
-PANEL = next(s for s in map(ContractionSchedule.of, rules().schedules.values()) if s.template == "panel")
+PANEL = next(s for s in rules().schedules.values() if isinstance(s, Panel))
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,11 @@ def test_without_blocks_to_share_the_lines_nothing_is_asked_for() -> None:
     assert steps_ahead(PANEL, 768, 16, 1) == 0
     assert steps_ahead(PANEL, 7 * 11, 16, 6) == 0
     assert steps_ahead(PANEL, 768, 16, 1000) == 0
+
+
+def test_no_work_item_keeps_more_to_itself_than_the_device_has_room_for() -> None:
+    schedules = candidates(rules().schedules, "cpu", "buffer", True)
+    bounded = within_stack(schedules, 1000)
+    assert {s.scratch_bytes for s in bounded if isinstance(s, RegisterTiles)} == {1000}
+    assert within_stack(schedules, 0) == schedules
+    assert within_stack(schedules, 1 << 40) == schedules

@@ -10,15 +10,15 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.language.rulebase import load_rules
-from smartmem_rules.plan.build import build
-from smartmem_rules.plan.layout_rules import ImageLimits
-from smartmem_rules.plan.profile import Profile
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.running import Mode, prepare, run
+
+pytestmark = pytest.mark.sampled(5)
 
 MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
 
@@ -43,6 +43,20 @@ def agrees(
 def mode(request: pytest.FixtureRequest) -> Mode:
     assert isinstance(request.param, Mode)
     return request.param
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
+@pytest.mark.parametrize(("rows", "summed", "beside"), [(25, 25, 2), (3, 4, 1), (2, 2, 1), (64, 8, 16)])
+def test_a_reduction_is_read_along_rows_and_columns(
+    rows: int, summed: int, beside: int, dtype: str, mode: Mode
+) -> None:
+    feeds = {"x": whole(rows, 1, summed, beside, dtype=dtype, low=-3, high=3)}
+    nodes: list[Node] = [
+        ("ReduceSum", "x two", "r", {"keepdims": 0}),
+        ("Squeeze", "r one", "s"),
+        ("Mul", "r s", "y"),
+    ]
+    agrees(model(nodes, feeds, "y", {"two": i64(2), "one": i64(1)}), feeds, mode)
 
 
 # --- element types ---
@@ -355,8 +369,8 @@ def test_what_fits_no_image_lies_in_a_buffer(limits: tuple[int, int], level: str
     }
     proto = model(NETWORK, feeds, "y h q", constants)
     base = load_rules()
-    profile = Profile.of(base.devices[kind])
-    profile = replace(profile, memory=replace(profile.memory, limits=ImageLimits(*limits)))
+    profile = base.devices[kind]
+    profile = replace(profile, memory=replace(profile.memory, image2d=limits))
     plan = build(import_model(proto, base, {}), base, profile, level, "float32", "image")
     images = [t for t in plan.tensors.values() if t.layout.memory == "image"]
     for tensor in images:

@@ -10,25 +10,27 @@ from typing import Any
 import numpy as np
 import pytest
 
+from smartmem_rules.emit.plan import finish
+from smartmem_rules.language.blocks.schedule import Winograd
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.build import Planning, finish
-from smartmem_rules.plan.kernel_key import kernel_key
-from smartmem_rules.plan.model import Kernel
-from smartmem_rules.plan.sizing import ContractionSchedule
-from smartmem_rules.plan.winograd import Transform
+from smartmem_rules.plan.build import Planning
+from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
+from smartmem_rules.plan.schedule.winograd import Transform, transform_of
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, model, normal
 from tests.plan.programs import rules
 
+pytestmark = pytest.mark.sampled(2)
+
 UNIT = 2.0**-24
-SCHEDULES = {s.name: s for s in map(ContractionSchedule.of, rules().schedules.values()) if s.template == "winograd"}
+SCHEDULES = {s.name: s for s in rules().schedules.values() if isinstance(s, Winograd)}
 
 
 def transform(name: str) -> Transform:
-    found = SCHEDULES[name].transform
-    assert found is not None
-    return found
+    return transform_of(SCHEDULES[name])
 
 
 def planned(
@@ -43,7 +45,7 @@ def choices(planning: Planning) -> list[tuple[str, dict[str, int]]]:
     scheduler = planning.scheduler(dict(planning.tensors), None)
     found = []
     for kernel in (leaf for one in planning.kernels for leaf in one.leaves if leaf.contraction is not None):
-        sized = replace(kernel, schedule=dict(kernel.schedule))
+        sized = replace(kernel)
         scheduler.schedule(sized)
         space = scheduler.space(kernel, 2)
         found += [(kernel_key(kernel, planning.tensors), c) for c in space if c.get("outputs", 1) > 1]
@@ -64,10 +66,10 @@ def reference(x: Array, w: Array, pads: tuple[int, int, int, int]) -> Array:
 def test_the_matrices_filter_exactly(name: str) -> None:
     t = transform(name)
     draw = random.Random(name)
-    block = rules().schedules[name]
-    (over,) = (int(e.values[0]) for e in block.entries if e.key == "weights_over")
-    rows = {k: [[Fraction(int(v)) for v in e.values] for e in block.entries if e.key == k] for k in ("input", "output")}
-    weights = [[Fraction(int(v), over) for v in e.values] for e in block.entries if e.key == "weights"]
+    schedule = SCHEDULES[name]
+    matrices = {"input": schedule.input, "output": schedule.output}
+    rows = {k: [[Fraction(int(v)) for v in row] for row in matrix] for k, matrix in matrices.items()}
+    weights = [[Fraction(int(v), int(schedule.weights_over)) for v in row] for row in schedule.weights]
     d = [Fraction(draw.randint(-99, 99)) for _ in range(t.points)]
     g = [Fraction(draw.randint(-99, 99)) for _ in range(t.taps)]
 
@@ -107,8 +109,8 @@ def test_results_stay_within_the_bound_of_rounding(shape: tuple[Any, ...], name:
     bound = UNIT * (channels + 20) * t.growth() * direct
     for key, choice in random.Random(str(shape)).sample(found, min(2, len(found))):
         plan = finish(planning, {key: choice})
-        (kernel,) = (k for k in plan.kernels if k.schedule.get("template") == "winograd")
-        assert kernel.schedule["outputs"] == t.outputs
+        (kernel,) = (k for k in plan.kernels if k.template == "winograd")
+        assert schedule_of(kernel, WinogradSchedule).outputs == t.outputs
         got = Executor(plan, choose()).run({"x": x})["y"]
         error = float(np.abs(got - expected).max())
         assert error <= bound, f"{choice}: {error} of at most {bound}"
@@ -157,9 +159,9 @@ def test_a_filtered_convolution_begins_a_chain(size: int) -> None:
     *copies, kernel = plan.kernels
     assert kernel.form == "chain"
     assert all(one.moves_only for one in copies)  # of the image, where reading it in another order does not pay
-    first = kernel.leaves[0].schedule
-    assert first["template"] == "winograd"
-    assert kernel.schedule["block_rows"] % (first["outputs"] * size) == 0
+    first = schedule_of(kernel.leaves[0], WinogradSchedule)
+    assert first.template == "winograd"
+    assert kernel.rows.block_rows % (first.outputs * size) == 0
     a = np.maximum(reference(x, constants["u"], (1, 1, 1, 1)), 0)
     expected = np.maximum(np.einsum("nchw,oc->nohw", a, constants["v"][:, :, 0, 0].astype(np.float64)) + x, 0)
     got = Executor(plan, choose()).run({"x": x})["y"]
@@ -170,5 +172,5 @@ def test_weights_larger_than_the_gain_are_not_transformed() -> None:
     """Few outputs do not pay for reading 36 numbers where there were 9."""
     x, w = normal(1, 512, 5, 5), normal(512, 512, 3, 3, seed=1)
     planning = planned([("Conv", "x w", "y", {"pads": [1, 1, 1, 1]})], {"x": x}, {"w": w})
-    assert [leaf.schedule["template"] for leaf in leaves(planning)] == ["panel"]
+    assert [leaf.template for leaf in leaves(planning)] == ["panel"]
     assert choices(planning)

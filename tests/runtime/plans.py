@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from smartmem_rules.plan.memory import plan_memory
-from smartmem_rules.plan.model import Argument, Kernel, Layout, Plan, Source, Stored, row_major
+from smartmem_rules.language.blocks.device import Allocator
+from smartmem_rules.plan.kernel.model import Argument, Kernel, Layout, Plan, Source, Stored, row_major
+from smartmem_rules.plan.memory.planning import plan_memory
 from smartmem_rules.tensor.expr import TensorType
 
 SHAPE = (6, 10)
@@ -75,7 +76,7 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         Source("add", texts[0], _arguments("x c", "t"), (6, columns), None),
         Source("twice", texts[1], _arguments("t", "y"), (6, 10), (1, 1)),
     ]
-    memory = plan_memory(tensors, kernels)
+    memory = plan_memory(tensors, kernels, Allocator(alignment=128))
     return Plan(
         "tiny",
         "pocl",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from smartmem_rules.plan.memory import stored_bytes
-from smartmem_rules.plan.model import Plan, Stored
+from smartmem_rules.plan.kernel.model import Plan, Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime import checks
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import BoundsError, Executor, RunError
@@ -17,6 +17,8 @@ from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
 from tests.plan.running import Mode, prepare
 from tests.runtime.plans import make_plan
+
+pytestmark = pytest.mark.sampled(3)
 
 MODES = [
     Mode(),

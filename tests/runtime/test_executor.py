@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.plan.model import Layout, Plan, Slot, Source
+from smartmem_rules.plan.kernel.model import Layout, Plan, Slot, Source
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError

@@ -104,7 +104,7 @@ def _rewrite(path: Path, change: object) -> None:
         (damage_text, "damaged"),
         (damage_other_zip, "no plan of smartmem"),
         (damage_key, "damaged.*slots"),
-        (damage_version, "version 99, this program reads version 4"),
+        (damage_version, "version 99, this program reads version 5"),
         (damage_tensor, "tensors that it does not hold: y"),
     ],
 )

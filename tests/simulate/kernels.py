@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from smartmem_rules.plan.model import Argument, Layout, Source, Stored
+from smartmem_rules.plan.kernel.model import Argument, Layout, Source, Stored
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.caches import Cache
 from smartmem_rules.simulate.launch import Launch
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.tensor.expr import TensorType
 
 
-def device(**changed) -> Device:
-    """Two texture units, waves of four, lines of 64 bytes."""
-    values = {
-        "name": "small", "wave": 4, "texture_units": 2, "resident_waves": 1, "line": 64, "l1": Cache(128, 2, 64),
-        "l2": Cache(1024, 4, 64), "block_bytes": 256, "block_rows": 4, "register_array": 64, "local_memory": 1024,
-        "texture_bandwidth": 500.0, "local_bandwidth": 500.0,
-        "l2_bandwidth": 200.0, "global_bandwidth": 50.0, "peak_gflops": 1000.0, "launch_us": 10.0,
-    }  # fmt: skip
-    return Device(**{**values, **changed})
+def device(l1: Cache | None = None, **compute: int) -> MemoryModel:
+    """Two texture units, waves of four, lines of 64 bytes; `compute` changes what the device block says of these."""
+    block = load_rules().devices["adreno_740"]
+    sizes = {"wave": 4, "texture_units": 2, "resident_waves": 1, "register_array": 64} | compute
+    small = replace(
+        block,
+        compute=replace(block.compute, peak_gflops=1000.0, launch_us=10.0, **sizes),
+        memory=replace(
+            block.memory, unit_memory=1024, texture_bandwidth=500.0, local_bandwidth=500.0, l2_bandwidth=200.0,
+            global_bandwidth=50.0,
+        ),
+        caches=replace(block.caches, cache_line=64),
+    )  # fmt: skip
+    caches = l1 or Cache(128, 2, 64), Cache(1024, 4, 64)
+    return MemoryModel(device=small, l1=caches[0], l2=caches[1], block_bytes=256, block_rows=4)
 
 
 def buffer(name: str, elements: int, storage: str = "float32", **more) -> Stored:
@@ -32,11 +41,13 @@ def image(name: str, height: int, texels: int, storage: str = "float32") -> Stor
     return Stored(name, TensorType(storage, (height, texels * 4)), layout, "intermediate", storage)
 
 
-def launch(parameters: str, body: str, tensors: list[Stored], written: set[str], size, local, on: Device) -> Launch:
+def launch(
+    parameters: str, body: str, tensors: list[Stored], written: set[str], size, local, on: MemoryModel
+) -> Launch:
     text = f"__kernel void smr_kernel({parameters}) {{\n{body}\n}}"
     arguments = tuple(Argument(t.name, "write" if t.name in written else "read") for t in tensors)
     source = Source("smr_kernel", text, arguments, size, local)
-    return Launch.of(source, {t.name: t for t in tensors}, on)
+    return Launch.of(source, {t.name: t for t in tensors}, on.wave)
 
 
 def all_groups(one: Launch) -> np.ndarray:

@@ -10,11 +10,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from smartmem_rules.language.rulebase import load_rules
 from smartmem_rules.pipeline import Request, make_plan
-from smartmem_rules.plan.memory import stored_bytes
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.launch import Launch, Window, trace
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
+from smartmem_rules.stages import Unmeasured
+
+pytestmark = pytest.mark.sampled(3)
 
 cl = pytest.importorskip("pyopencl")
 
@@ -33,13 +36,6 @@ static int smr_texel(__global int* log, int which, int2 at, int width, int heigh
 #define read_imagef(p, s, c) (smr_texel(smr_log, ID_##p, c, W_##p, H_##p), read_imagef(p, s, c))
 #define write_imagef(p, c, v) (smr_texel(smr_log, ID_##p, c, W_##p, H_##p), write_imagef(p, c, v))
 """
-
-
-class _Stages:
-    def stage(self, name):
-        import contextlib
-
-        return contextlib.nullcontext()
 
 
 def _weights(random, *shape):
@@ -160,7 +156,7 @@ def _ran(source, names, tensors, queue):
 
 
 def _traced(source, names, tensors, device):
-    launch = Launch.of(source, tensors, device)
+    launch = Launch.of(source, tensors, device.wave)
     found = Counter()
     for access in trace(launch, Window(np.arange(launch.groups)), device, merge=False):
         if access.space.kind not in ("global", "image"):
@@ -187,8 +183,8 @@ def queue():
 def test_every_access_of_every_kernel(made, level, memory, queue):
     model = _model(made())
     onnx.checker.check_model(model)
-    plan, _ = make_plan(Request(model, (), "adreno_740", level, "float32", memory, (), {}), _Stages())
-    device = Device.of(load_rules().devices["adreno_740"])
+    plan, _ = make_plan(Request(model, (), "adreno_740", level, "float32", memory, (), {}), Unmeasured())
+    device = MemoryModel.of(load_rules().devices["adreno_740"])
     seen = 0
     for kernel, source in zip(plan.kernels, plan.sources, strict=True):
         names = [a.tensor for a in source.arguments]

@@ -46,6 +46,17 @@ def test_idle_work_items_access_nothing():
     assert whole(one, on).element_accesses == 10
 
 
+def test_what_is_known_of_a_condition_holds_where_the_rest_depends_on_memory():
+    on = device()
+    body = (
+        "const int item = (int)get_global_id(0); float t = 0.0f;"
+        "if (item < 5 && p0[item + 8] > 0.0f) { t = p0[item]; } else { t = p0[item + 16]; } p1[item] = t;"
+    )
+    one = launch(BUFFERS, body, [buffer("x", 24), buffer("y", 8)], {"y"}, (8,), (4,), on)
+    # the condition is read by 8, the first branch runs at most 5, the second and the write 8 each
+    assert whole(one, on).element_accesses == 8 + 5 + 8 + 8
+
+
 def test_vectors_that_straddle_lines_ask_for_both():
     on = device()
     body = (
@@ -176,7 +187,7 @@ def test_local_memory_is_no_memory_traffic():
 
 def test_local_memory_bounds_the_work_groups_of_a_unit():
     body = "__local ushort2 tile[SIZE]; __local float last; p1[get_global_id(0)] = p0[get_global_id(0)];"
-    on = device(resident_waves=8, local_memory=1024)
+    on = device(resident_waves=8)
     for size, groups in ((4, 8), (63, 4), (64, 3), (1000, 1)):
         tensors = [buffer("x", 8), buffer("y", 8)]
         one = launch(BUFFERS, body.replace("SIZE", str(size)), tensors, {"y"}, (8,), (4,), on)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from smartmem_rules.language.rulebase import load_rules
 from smartmem_rules.pipeline import Request, make_plan
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.launch import Launch, Window, _is_memory, trace
-from smartmem_rules.simulate.memory import Device
+from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.report import _Shared, simulate
 from smartmem_rules.simulate.sampling import WINDOWS, Effort, _Beginning, choose_windows, estimate
 from smartmem_rules.simulate.source import SimulationError
+from smartmem_rules.stages import Unmeasured
 
 WHOLE = Effort(exact=1 << 40)
-
-
-class _Stages:
-    def stage(self, name):
-        return contextlib.nullcontext()
 
 
 def _plan(nodes, constants, given, result, memory):
@@ -31,7 +25,7 @@ def _plan(nodes, constants, given, result, memory):
     weights = [numpy_helper.from_array(v, n) for n, v in held.items()]
     graph = helper.make_graph(nodes, "sampled", values[:1], values[1:], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    return make_plan(Request(model, (), "adreno_740", "smartmem", "float32", memory, (), {}), _Stages())[0]
+    return make_plan(Request(model, (), "adreno_740", "smartmem", "float32", memory, (), {}), Unmeasured())[0]
 
 
 def _product(memory):
@@ -46,7 +40,7 @@ def _convolution(memory):
 
 @pytest.fixture(scope="module")
 def device():
-    return Device.of(load_rules().devices["adreno_740"])
+    return MemoryModel.of(load_rules().devices["adreno_740"])
 
 
 @pytest.mark.parametrize("memory", ["image", "buffer"])
@@ -69,7 +63,7 @@ def test_windows_say_what_the_whole_launch_does(made, memory, device):
 
 def test_the_whole_launch_as_one_window_is_exact(device):
     plan = _product("image")
-    launch = Launch.of(plan.sources[0], plan.tensors, device)
+    launch = Launch.of(plan.sources[0], plan.tensors, device.wave)
     found = estimate(launch, device, WHOLE)
     seen = trace(launch, Window(np.arange(launch.groups)), device)
     assert found.element_accesses == sum(int(a.mask.sum()) for a in seen if _is_memory(a, device))
@@ -78,7 +72,7 @@ def test_the_whole_launch_as_one_window_is_exact(device):
 
 def test_windows_are_spread_and_keep_to_their_budget(device):
     plan = _product("image")
-    launch = Launch.of(plan.sources[0], plan.tensors, device)
+    launch = Launch.of(plan.sources[0], plan.tensors, device.wave)
     probe = trace(launch, Window(np.arange(1), _Beginning()), device)
     effort = Effort(exact=0, window=150_000, seed=3)
     windows = choose_windows(launch, device, effort, probe)
@@ -102,4 +96,4 @@ def test_the_shared_cache_holds_what_was_touched_lately():
 
 def test_a_device_without_a_model_says_what_it_lacks():
     with pytest.raises(SimulationError, match=r"pocl.*has no model of its memory.*wave"):
-        Device.of(load_rules().devices["pocl"])
+        MemoryModel.of(load_rules().devices["pocl"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from smartmem_rules.language.rulebase import load_rules
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.classify import Classes, classify
 from smartmem_rules.tensor.expr import TensorType, walk

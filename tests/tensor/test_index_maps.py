@@ -161,6 +161,12 @@ def test_a_view_that_repeats_elements_has_no_inverse() -> None:
     assert IndexMap(axes, (variable(axes[0]),), (4,)).inverse is None
 
 
+def test_a_shift_that_leaves_its_source_has_no_inverse() -> None:
+    """A concatenation reads its second part so, under a condition: it has as many elements, but not the same."""
+    row, column = axis_variables((8, 8))
+    assert IndexMap((row, column), (variable(row) + Index(-6), variable(column)), (8, 8)).inverse is None
+
+
 def test_division_and_modulo_that_intervals_decide_vanish() -> None:
     a, b = Var("a", 6), Var("b", 4)
     both = variable(a) * 4 + variable(b)

@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from smartmem_rules.cli import main
+from smartmem_rules.emit.plan import finish, variant
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.build import Planning, finish, variant
-from smartmem_rules.plan.kernel_key import kernel_key
+from smartmem_rules.plan.build import Planning
+from smartmem_rules.plan.kernel.key import kernel_key
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.tuning.database import Place, Tuned, TuningError, Tunings, export
 from smartmem_rules.tuning.measure import Job, measure
@@ -59,9 +60,10 @@ def test_the_space_begins_with_the_cost_models_choice_and_all_of_it_can_be_emitt
     kernel = contraction(planning)
     scheduler = planning.scheduler(dict(planning.tensors), None)
     space = scheduler.space(kernel, 2)
-    plan = finish(planning, apart=True)
+    plan = finish(planning, keep_launches=True)
     schedule = next(k for k in plan.kernels if k.name == kernel.name).schedule
-    assert space[0] == {name: schedule[name] for name in space[0]}
+    sizes = {"outputs": 1, **schedule.sizes()}
+    assert space[0] == {name: sizes[name] for name in space[0]}
     assert len({tuple(choice.items()) for choice in space}) == len(space) > 10
     key = kernel_key(kernel, planning.tensors)
     texts = {variant(planning, kernel, key, choice).source.text for choice in space[:12]}
@@ -99,8 +101,8 @@ def test_choices_of_the_database_reach_the_plan(planning: Planning) -> None:
     key = kernel_key(kernel, planning.tensors)
     default, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
     place = planning.kernels.index(kernel)
-    schedule = finish(planning, {key: others[3]}, apart=True).kernels[place].schedule
-    assert {name: schedule[name] for name in default} == others[3] != default
+    schedule = finish(planning, {key: others[3]}, keep_launches=True).kernels[place].schedule
+    assert {name: schedule.sizes().get(name, 1) for name in default} == others[3] != default
 
 
 def test_shares_of_elementwise_kernels_are_tuned_too(tmp_path: Path) -> None:
@@ -127,16 +129,16 @@ def test_blocks_of_a_launch_of_several_kernels_are_tuned(tmp_path: Path) -> None
     (kernel,) = planning.kernels
     assert kernel.form == "chain"
     first, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
-    assert first == {"block_rows": finish(planning).kernels[0].schedule["block_rows"]}
+    assert first == {"block_rows": finish(planning).kernels[0].rows.block_rows}
     assert len(others) > 5
     key = kernel_key(kernel, planning.tensors)
     for choice in random.Random(0).sample(others, 3):
         plan = finish(planning, {key: choice})
-        assert {step.schedule["block_rows"] for step in plan.kernels[0].steps} == {choice["block_rows"]}
+        assert {step.block_rows for step in plan.kernels[0].steps} == {choice["block_rows"]}
         job = Job(*(variant(planning, kernel, key, one) for one in (first, choice)), choose().name, 0)
         assert measure(job).reason == "", str(choice)
     beyond = finish(planning, {key: {"block_rows": 1 << 20}})
-    assert beyond.kernels[0].schedule["block_rows"] == first["block_rows"]
+    assert beyond.kernels[0].rows.block_rows == first["block_rows"]
 
 
 def test_a_choice_that_cannot_be_is_not_taken(planning: Planning) -> None:

@@ -1,0 +1,347 @@
+"""Which reads of a definition stay inside their tensors for all extents: by intervals, and by z3 beyond them.
+
+A definition is instantiated at open extents of 2 and more, one for each name of its signature, at several ranks and
+attributes. What a `require` says of extents is assumed by making them equal. A read counts as proved where it was
+reached and no index of it was left undecided. What is not proved here is compared with the extents that are there
+whenever an operator is instantiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from smartmem_rules.analysis.probes import Drawing, Operand, nodes
+from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.elements import Watch
+from smartmem_rules.tensor.expr import Compare, Condition, Logic
+from smartmem_rules.tensor.extents import Dimension, Quotient, SymbolicExtentError, at, dimensions, is_symbolic, symbol
+from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.instantiate import Definitions, Instantiation
+from smartmem_rules.tensor.types import TensorType
+from smartmem_rules.tensor.values import Scope, evaluate, truth
+
+HIGHEST = 1 << 20
+ATTEMPTS = 120
+_FEWEST = 8
+RANKS = (2, 3, 1, 2, 1, 3, 4, 0)
+_UNIFICATIONS = 16
+_MILLISECONDS = 1000
+_MOST_QUESTIONS = 40
+
+
+@dataclass
+class Reads:
+    """The reads without `else` of a definition, by their places in the text."""
+
+    reached: set[s.Span] = field(default_factory=set)
+    left: set[s.Span] = field(default_factory=set)
+    """Those of which some index was left undecided."""
+
+    @property
+    def proved(self) -> set[s.Span]:
+        """Reads that stay inside for all extents that were open."""
+        return self.reached - self.left
+
+
+@dataclass
+class _Watch:
+    reads: Reads
+    prover: _Prover
+    undecided_now: set[s.Span] = field(default_factory=set)
+
+    def inside(self, read: s.Expression) -> None:
+        self.reads.reached.add(read.span)
+
+    def undecided(self, read: s.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
+        if not self.prover.inside(index, extent, conditions):
+            self.reads.left.add(read.span)
+
+
+def all_reads(operator: s.Operator) -> set[s.Span]:
+    """The places of all reads of tensors without `else`."""
+    names = {item.name for item in operator.inputs if item.constant is None}
+    names |= {equation.tensor for equation in operator.equations}
+    found = set()
+    for equation in operator.equations:
+        for node in nodes(equation.body):
+            if isinstance(node, s.Subscript) and node.default is None and _tensor(node.base) in names:
+                found.add(node.span)
+    return found
+
+
+def _tensor(base: s.Expression) -> str | None:
+    if isinstance(base, s.Subscript):
+        return _tensor(base.base)
+    return base.id if isinstance(base, s.Name) else None
+
+
+def proved_reads(base: Definitions, operator: s.Operator, attempts: int = ATTEMPTS) -> Reads:
+    """What was reached and what was left undecided at open extents."""
+    reads = Reads()
+    prover = _Prover()
+    wanted = all_reads(operator)
+    for number in range(attempts):
+        if number >= _FEWEST and wanted <= reads.reached:
+            break
+        _attempt(base, operator, number, _Watch(reads, prover))
+    return reads
+
+
+class _Deaf:
+    """Listens to nothing."""
+
+    def inside(self, read: s.Expression) -> None:
+        pass
+
+    def undecided(self, read: s.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
+        pass
+
+
+def fitting(base: Definitions, operator: s.Operator, number: int) -> tuple[list[Operand], dict[str, Value], int] | None:
+    """Small operands, attributes and a number of outputs that fulfil what the requirements say of extents.
+
+    None where this drawing gives none.
+    """
+    found = _attempt(base, operator, number, _Deaf())
+    if found is None:
+        return None
+    operands, attributes, outputs = found
+    source = Random(number)
+    open_ = {d for operand in operands if operand is not None for n in operand.shape for d in dimensions(n)}
+    values = {d.name: source.choice((2, 3, 4, 6)) for d in sorted(open_, key=lambda d: d.name)}
+    made: list[Operand] = [
+        None if operand is None else TensorType(operand.dtype, tuple(int(at(n, values)) for n in operand.shape))
+        for operand in operands
+    ]
+    return made, attributes, outputs
+
+
+def _attempt(
+    base: Definitions, operator: s.Operator, number: int, watch: Watch
+) -> tuple[list[Operand], dict[str, Value], int] | None:
+    same: dict[Dimension, int] = {}
+    for _ in range(_UNIFICATIONS):
+        drawing = _OpenDrawing(base, operator, Random(number), number, same=same)
+        making: Instantiation | None = None
+        try:
+            operands, attributes = drawing.operands({}), drawing.attributes({})
+            making = Instantiation(base, operator, operands, attributes, drawing.outputs)
+            making.watch = watch
+            making.run(types_only=False)
+            return operands, attributes, drawing.outputs
+        except (SymbolicExtentError, Unsupported, DefinitionError) as failure:
+            sides = _sides(failure)
+            if sides is not None and _unify(sides, same):
+                continue
+            if making is None or not any([_unify(pair, same) for pair in _wanted(operator, making.scope)]):
+                return None
+        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+            return None
+    return None
+
+
+def _sides(failure: BaseException | None) -> tuple[int, int] | None:
+    """The two extents of which it is not decided whether they are equal."""
+    while failure is not None:
+        if isinstance(failure, SymbolicExtentError):
+            return failure.sides
+        failure = failure.__cause__
+    return None
+
+
+def _wanted(operator: s.Operator, scope: Scope) -> Iterator[tuple[int, int]]:
+    """Pairs of extents that the requirements want to be equal."""
+    for requirement in operator.requires:
+        yield from _equalities(requirement, scope)
+
+
+def _equalities(expr: s.Expression, scope: Scope) -> Iterator[tuple[int, int]]:
+    match expr:
+        case s.Binary(operator="and", left=left, right=right):
+            yield from _equalities(left, scope)
+            yield from _equalities(right, scope)
+        case s.Binary(operator="or", left=left, right=right):
+            if not _holds(left, scope):
+                yield from _equalities(left, scope)
+                yield from _equalities(right, scope)
+        case s.Conditional(condition=condition, then=then, otherwise=otherwise):
+            yield from _equalities(then if _holds(condition, scope) else otherwise, scope)
+        case s.Binary(operator="==", left=left, right=right):
+            try:
+                one, other = evaluate(left, scope), evaluate(right, scope)
+            except (SymbolicExtentError, DefinitionError, Unsupported):
+                return
+            pairs = (
+                zip(one, other, strict=False) if isinstance(one, tuple) and isinstance(other, tuple) else [(one, other)]
+            )
+            for first, second in pairs:
+                if isinstance(first, int) and isinstance(second, int) and first != second:
+                    yield first, second
+        case _:
+            return
+
+
+def _holds(expr: s.Expression, scope: Scope) -> bool:
+    try:
+        return truth(expr, scope)
+    except (SymbolicExtentError, DefinitionError, Unsupported):
+        return False
+
+
+def _unify(sides: tuple[int, int], same: dict[Dimension, int]) -> bool:
+    """Make two extents equal by giving one open extent the value of the other side."""
+    for one, other in (sides, sides[::-1]):
+        if not is_symbolic(one):
+            continue
+        for dimension in sorted(dimensions(one), key=lambda d: d.name):
+            if one == symbol(dimension) and dimension not in dimensions(other) and dimension not in same:
+                same[dimension] = other
+                return True
+    return False
+
+
+@dataclass
+class _OpenDrawing(Drawing):
+    """Operands whose extents are open."""
+
+    same: Mapping[Dimension, int] = field(default_factory=dict)
+
+    def _open(self, name: str) -> int:
+        dimension = Dimension(name, 2, HIGHEST)
+        return self.same.get(dimension, symbol(dimension))
+
+    def _extent(self, name: str) -> int:
+        value = self.extents.setdefault(name, self._open(name))
+        return value if isinstance(value, int) else 1
+
+    def _list(self, pattern: s.Expression) -> tuple[int, ...]:
+        if not isinstance(pattern, s.Name):
+            return ()
+        if pattern.id not in self.extents:
+            bound = [v for v in self.extents.values() if isinstance(v, tuple)]
+            if bound and self.random.random() < 0.5:
+                self.extents[pattern.id] = self.random.choice(bound)
+            else:
+                rank = RANKS[self.number % len(RANKS)] if self.random.random() < 0.5 else self.random.choice(RANKS)
+                self.extents[pattern.id] = tuple(self._open(f"{pattern.id}_{axis}") for axis in range(rank))
+        value = self.extents[pattern.id]
+        return tuple(v for v in value if isinstance(v, int)) if isinstance(value, tuple) else ()
+
+
+class _Prover:
+    """Asks z3 whether an index stays inside an axis; without z3 nothing more is known."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def inside(self, index: Index, extent: int, conditions: Sequence[Condition]) -> bool:
+        """Whether it does, for all values of loop variables and open extents at which the conditions hold."""
+        from smartmem_rules.analysis.satisfiability import has_solver  # start-up time
+
+        key = (index, extent, tuple(conditions))
+        if key in self._known:
+            return self._known[key]
+        if self.asked >= _MOST_QUESTIONS or not has_solver():
+            return False
+        self.asked += 1
+        try:
+            found = self._ask(index, extent, conditions)
+        except _NoFormula:
+            found = False
+        self._known[key] = found
+        return found
+
+    def _ask(self, index: Index, extent: int, conditions: Sequence[Condition]) -> bool:
+        import z3  # type: ignore[import-untyped]
+
+        formulas = _Formulas(z3)
+        value, limit = formulas.index(index), formulas.extent(extent)
+        known = [formula for c in conditions if (formula := formulas.condition_if_any(c)) is not None]
+        solver = z3.Solver()
+        solver.set("timeout", _MILLISECONDS)
+        solver.add(*known, *formulas.facts, z3.Or(value < 0, value >= limit))
+        return bool(solver.check() == z3.unsat)
+
+
+class _NoFormula(Exception):
+    """An index is made of something that has no formula."""
+
+
+class _Formulas:
+    def __init__(self, z3: Any) -> None:
+        self.z3 = z3
+        self.facts: list[Any] = []
+        self._names: dict[object, Any] = {}
+
+    def extent(self, value: int) -> Any:
+        if not is_symbolic(value):
+            return self.z3.IntVal(int(value))
+        total = self.z3.IntVal(0)
+        for monomial, coefficient in value.terms:  # type: ignore[attr-defined]
+            product = self.z3.IntVal(coefficient)
+            for factor in monomial:
+                product = product * self._factor(factor)
+            total = total + product
+        return total
+
+    def _factor(self, factor: Dimension | Quotient) -> Any:
+        if factor in self._names:
+            return self._names[factor]
+        if isinstance(factor, Dimension):
+            made = self._names[factor] = self.z3.Int(factor.name)
+            self.facts.append(made >= factor.low)
+            return made
+        value, divisor = self.extent(factor.value), self.extent(factor.divisor)
+        return self._quotient(factor, value, divisor)
+
+    def _quotient(self, key: object, value: Any, divisor: Any) -> Any:
+        """floor(value / divisor) as a name with what is known of it, which helps where the divisor is open."""
+        made = self._names[key] = self.z3.Int(f"q{len(self._names)}")
+        self.facts += [divisor > 0, made * divisor <= value, value < made * divisor + divisor]
+        return made
+
+    def index(self, index: Index) -> Any:
+        total = self.extent(index.constant)
+        for atom, coefficient in index.terms:
+            total = total + self._atom(atom) * self.extent(coefficient)
+        return total
+
+    def _atom(self, atom: Atom) -> Any:
+        if atom in self._names:
+            return self._names[atom]
+        match atom:
+            case Var(name=name, extent=extent):
+                made = self._names[atom] = self.z3.Int(name)
+                self.facts += [made >= 0, made < self.extent(extent)]
+                return made
+            case Div(value=value, divisor=divisor):
+                return self._quotient(atom, self.index(value), self.extent(divisor))
+            case Mod(value=value, divisor=divisor):
+                inner, by = self.index(value), self.extent(divisor)
+                made = inner - self._quotient((atom, "quotient"), inner, by) * by
+                self._names[atom] = made
+                return made
+            case Lookup() | Gathered():
+                raise _NoFormula
+
+    def condition_if_any(self, condition: Condition) -> Any:
+        try:
+            return self._condition(condition)
+        except _NoFormula:
+            return None
+
+    def _condition(self, condition: Condition) -> Any:
+        match condition:
+            case Compare(operator=operator, left=left, right=right):
+                a, b = self.index(left), self.index(right)
+                return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b}[operator]
+            case Logic(operator="not", operands=(operand,)):
+                return self.z3.Not(self._condition(operand))
+            case Logic(operator=operator, operands=operands):
+                parts = [self._condition(operand) for operand in operands]
+                return self.z3.And(*parts) if operator == "and" else self.z3.Or(*parts)

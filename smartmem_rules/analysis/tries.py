@@ -1,0 +1,93 @@
+"""Tries a definition at operand types and attributes that it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.analysis.reads import fitting
+from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One use of an operator that its definition accepts."""
+
+    operands: tuple[Operand, ...]
+    attributes: Mapping[str, Value] = field(hash=False)
+    instance: Instance
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What trying a definition gave: uses that it accepts, or why there are none."""
+
+    probes: tuple[Probe, ...]
+    failure: DefinitionError | None
+    reason: str
+
+
+def tried(base: Definitions, operator: s.Operator, wanted: int, attempts: int = 60) -> Trial:
+    """Up to `wanted` probes of one overload; an error that no other operands can mend ends the search."""
+    probes: list[Probe] = []
+    reason = ""
+    for number in range(attempts):
+        drawing = Drawing(base, operator, Random(number), number)
+        try:
+            operands, attributes = drawing.operands({}), drawing.attributes({})
+            instance = instantiate_overload(base, operator, operands, attributes, drawing.outputs)
+        except Unsupported as unsupported:
+            reason = str(unsupported)
+            continue
+        except DefinitionError as failure:
+            if _is_certain(failure):
+                return Trial(tuple(probes), failure, str(failure))
+            reason = str(failure)
+            continue
+        except Exception as failure:  # an author's definition may break anything; that must not end the check
+            reason = repr(failure)
+            continue
+        probes.append(Probe(tuple(operands), attributes, instance))
+        if len(probes) == wanted:
+            break
+    if not probes:
+        probes = _fitting(base, operator, wanted)
+    return Trial(tuple(probes), None, reason)
+
+
+def _fitting(base: Definitions, operator: s.Operator, wanted: int) -> list[Probe]:
+    """Probes of a definition whose requirements no plain drawing fulfils."""
+    probes: list[Probe] = []
+    for number in range(_FITTING_ATTEMPTS):
+        found = fitting(base, operator, number)
+        if found is None:
+            continue
+        operands, attributes, outputs = found
+        try:
+            instance = instantiate_overload(base, operator, operands, attributes, outputs)
+        except (Unsupported, DefinitionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+            continue
+        probes.append(Probe(tuple(operands), attributes, instance))
+        if len(probes) == wanted:
+            break
+    return probes
+
+
+_FITTING_ATTEMPTS = 40
+_CERTAIN = (
+    "operands of",
+    "its definition",
+    "element is needed",
+    "before the model runs",
+    "used as an index",
+    "no dtype",
+)
+"""What messages of definitions say that no other operand types or attributes can mend."""
+
+
+def _is_certain(failure: DefinitionError) -> bool:
+    return any(clue in str(failure) for clue in _CERTAIN)

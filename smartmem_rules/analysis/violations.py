@@ -1,0 +1,120 @@
+"""Operands that a signature admits and at which a definition reads outside of a tensor, as small as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.inside import OutsideError
+from smartmem_rules.tensor.instantiate import Definitions, instantiate_overload
+from smartmem_rules.tensor.types import TensorType
+
+ATTEMPTS = 90
+_ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Operands and attributes, and what is read outside at them."""
+
+    operands: tuple[Operand, ...]
+    attributes: Mapping[str, Value]
+    message: str
+    number: int
+    extents: Mapping[str, Value]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How large the operands are, for comparison."""
+        shapes = [operand.shape for operand in self.operands if operand is not None]
+        return sum(sum(shape) + len(shape) for shape in shapes), sum(map(_magnitude, self.attributes.values()))
+
+    def __str__(self) -> str:
+        formals = ", ".join("-" if operand is None else str(operand) for operand in self.operands)
+        given = ", ".join(f"{name} = {_shown(value)}" for name, value in self.attributes.items())
+        return f"({formals}{'; ' if given else ''}{given})"
+
+
+def smallest_violation(base: Definitions, operator: s.Operator, attempts: int = ATTEMPTS) -> Violation | None:
+    """A violation of one overload, made smaller as long as it stays one; None where none was found."""
+    found: Violation | None = None
+    for number in range(attempts):
+        one = _at(base, operator, number, {})
+        if one is not None and (found is None or one.size < found.size):
+            found = one
+    if found is None:
+        return None
+    for _ in range(_ROUNDS):
+        smaller = next(
+            (
+                one
+                for extents in _smaller(found.extents)
+                if (one := _at(base, operator, found.number, extents)) is not None and one.size < found.size
+            ),
+            None,
+        )
+        if smaller is None:
+            break
+        found = smaller
+    return found
+
+
+def _at(base: Definitions, operator: s.Operator, number: int, extents: Mapping[str, Value]) -> Violation | None:
+    """What the drawing of a number gives at some extents."""
+    drawing = Drawing(base, operator, Random(number), number, dict(extents))
+    operands: list[Operand] = []
+    attributes: dict[str, Value] = {}
+    try:
+        operands, attributes = drawing.operands({}), drawing.attributes({})
+        operands = _unlike(operator, operands, number)
+        instantiate_overload(base, operator, operands, attributes, drawing.outputs)
+    except OutsideError as outside:
+        return Violation(tuple(operands), attributes, str(outside), number, dict(drawing.extents))
+    except (Unsupported, DefinitionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return None
+    return None
+
+
+def _unlike(operator: s.Operator, operands: list[Operand], number: int) -> list[Operand]:
+    """The operands with members of a list that differ along some axis: a signature says nothing of that."""
+    fixed = sum(1 for item in operator.inputs if item.constant is None and not item.variadic)
+    if not any(item.variadic for item in operator.inputs) or number % 2 == 0:
+        return operands
+    source = Random(number)
+    for place in range(fixed + 1, len(operands)):
+        member = operands[place]
+        if member is not None and member.shape:
+            axis, shape = source.randrange(len(member.shape)), list(member.shape)
+            shape[axis] = max(1, shape[axis] + source.choice((1, -1)))
+            operands[place] = TensorType(member.dtype, tuple(shape))
+    return operands
+
+
+def _smaller(extents: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """The extents with one of them less."""
+    for name, value in extents.items():
+        if isinstance(value, int) and value > 1:
+            yield {**extents, name: 1}
+            yield {**extents, name: value - 1}
+        elif isinstance(value, tuple):
+            if value:
+                yield {**extents, name: value[1:]}
+            for axis, extent in enumerate(value):
+                if isinstance(extent, int) and extent > 1:
+                    yield {**extents, name: (*value[:axis], extent - 1, *value[axis + 1 :])}
+
+
+def _magnitude(value: Value) -> int:
+    if isinstance(value, tuple):
+        return sum(map(_magnitude, value)) + len(value)
+    return abs(int(value)) if isinstance(value, int | float) and abs(value) < 1e6 else 1
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)

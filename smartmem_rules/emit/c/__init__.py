@@ -1,0 +1,1 @@
+"""OpenCL C: writing text, expressions, memory accesses, the frame of a kernel."""

@@ -1,0 +1,124 @@
+"""How kernels read and write stored tensors: buffers with vector pointers, images with four lanes a texel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from smartmem_rules.plan.kernel.addressing import consecutive, offset, side_by_side, texel, texel_base
+from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.tensor.index import Index, Var
+
+C_TYPES = {
+    "float32": "float", "float16": "half", "float64": "double",
+    "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "bool": "uchar", "bfloat16": "ushort",
+}  # fmt: skip
+"""The type of one element in memory."""
+
+Text = Callable[[Index], str]
+"""Renders an index as C."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Reads and writes of one kernel parameter."""
+
+    parameter: str
+    stored: Stored
+    rounding: str = ""
+
+    @property
+    def is_image(self) -> bool:
+        return self.stored.layout.memory == "image"
+
+    @property
+    def space(self) -> str:
+        """The address space of a pointer to its elements: scratch memory has none of its own."""
+        return "" if self.stored.layout.memory == "scratch" else "__global "
+
+    def declaration(self, access: str, alone: bool = True) -> str:
+        """The kernel's parameter; `alone`: nothing else of the kernel lies in the tensor's memory."""
+        where = f"/* {self.stored.layout} of [{', '.join(map(str, self.stored.type.shape))}] */"
+        if self.is_image:
+            return f"{access}_only image2d_t {self.parameter} {where}"
+        constant = "const " if access == "read" else ""
+        pointer = "* restrict" if alone else "*"
+        return f"{self.space}{constant}{C_TYPES[self.stored.storage]}{pointer} {self.parameter} {where}"
+
+    # --- reads ---
+
+    def read(self, indices: tuple[Index, ...], text: Text) -> str:
+        """One element as a scalar of the compute type."""
+        if self.is_image:
+            x, y, lane = texel(self.stored, indices)
+            pixel = f"read_imagef({self.parameter}, smr_sampler, (int2)({text(x)}, {text(y)}))"
+            if lane.is_constant:
+                return f"{pixel}.s{lane.constant}"
+            return f"smr_lane({pixel}, {text(lane)})"
+        position = text(offset(self.stored, indices))
+        if self.stored.storage == "float16":
+            return f"vload_half({position}, {self.parameter})"
+        if self.stored.storage == "bfloat16":
+            return f"as_float((uint){self.parameter}[{position}] << 16)"
+        return f"{self.parameter}[{position}]"
+
+    def contiguous(self, indices: tuple[Index, ...], lane: Var) -> bool:
+        """Whether the elements over the lane variable lie side by side (in one texel of an image)."""
+        return side_by_side(self.stored, indices, lane)
+
+    def read_vector(self, indices: tuple[Index, ...], lane: Var, text: Text) -> str:
+        """The elements over the lane variable; only where `contiguous`."""
+        if self.is_image:
+            base = texel_base(self.stored, indices, lane)
+            assert base is not None
+            return f"read_imagef({self.parameter}, smr_sampler, (int2)({text(base[0])}, {text(base[1])}))"
+        start = consecutive(offset(self.stored, indices), lane)
+        assert start is not None
+        if self.stored.storage == "float16":
+            return f"{_unaligned(start, lane.extent)}vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
+        return f"*({self.space}const {_vector(start, lane.extent)}*)({self.parameter} + {text(start)})"
+
+    # --- writes ---
+
+    def write(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
+        """A statement that stores one element in a buffer."""
+        position = text(offset(self.stored, indices))
+        if self.stored.storage == "float16":
+            return f"vstore_half_rte({value}, {position}, {self.parameter});"
+        if self.stored.storage == "bfloat16":
+            return f"{self.parameter}[{position}] = (ushort)(as_uint(smr_round_bfloat({value})) >> 16);"
+        return f"{self.parameter}[{position}] = {value};"
+
+    def write_vector(self, indices: tuple[Index, ...], lane: Var, value: str, text: Text) -> str:
+        """A statement that stores the elements over the lane variable; only where `contiguous`."""
+        if self.is_image:
+            base = texel_base(self.stored, indices, lane)
+            assert base is not None
+            return f"write_imagef({self.parameter}, (int2)({text(base[0])}, {text(base[1])}), {value});"
+        start = consecutive(offset(self.stored, indices), lane)
+        assert start is not None
+        if self.stored.storage == "float16":
+            prefix = _unaligned(start, lane.extent)
+            return f"{prefix}vstore_half{lane.extent}_rte({value}, 0, {self.parameter} + {text(start)});"
+        return f"*({self.space}{_vector(start, lane.extent)}*)({self.parameter} + {text(start)}) = {value};"
+
+    def write_texel(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
+        """A statement that stores a whole texel, given the indices of its first element."""
+        x, y, _ = texel(self.stored, indices)
+        return f"write_imagef({self.parameter}, (int2)({text(x)}, {text(y)}), {value});"
+
+
+def _vector(start: Index, width: int) -> str:
+    """The type of a vector in memory: with its natural alignment where its place shows that it has it."""
+    return f"float{width}" if _aligned(start, width) else f"smr_float{width}"
+
+
+def _unaligned(start: Index, width: int) -> str:
+    """Prefix of the prelude's functions for halves that need not be aligned as a vector is."""
+    return "" if _aligned(start, width) else "smr_"
+
+
+def _aligned(start: Index, width: int) -> bool:
+    """Whether a place is a multiple of the width; every tensor begins at such a place."""
+    return start.constant % width == 0 and all(coefficient % width == 0 for _, coefficient in start.terms)

@@ -1,0 +1,468 @@
+"""Emits tensor expressions as OpenCL C statements, scalar or over the lanes of a vector.
+
+In lane mode one loop variable has been replaced by `base + lane`, where the lane runs over the vector's width.
+An expression that does not depend on the lane stays scalar; one whose elements lie side by side becomes a vector
+load; one that has no vector form is computed lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from smartmem_rules.emit.c.access import Access
+from smartmem_rules.emit.c.boundary_split import interior
+from smartmem_rules.emit.c.primitives import apply, combine, compute_type, identity, is_float, literal, narrowed
+from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.language.blocks.device import TextChoices
+from smartmem_rules.plan.kernel.addressing import is_contiguous
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Compare,
+    Condition,
+    Const,
+    Expr,
+    FromIndex,
+    Logic,
+    Read,
+    Reduce,
+    Select,
+    condition_indices,
+    free_variables,
+    substitute_variables,
+)
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import (
+    UNKNOWN_EXTENT,
+    Atom,
+    Div,
+    Gathered,
+    Index,
+    Lookup,
+    Mod,
+    Var,
+    add,
+    scale,
+    variable,
+)
+from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
+
+
+@dataclass(frozen=True)
+class Value:
+    """A rendered expression: C text and how many lanes it has."""
+
+    text: str
+    width: int
+
+
+Internal = Callable[[Read, Var | None], Value]
+"""Renders the read of a stage or of the accumulator."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """Neighbouring work-items of a work-group that compute a row together.
+
+    Attributes:
+        size: how many, a power of two.
+        lane: C text of a work-item's place in its team.
+        scratch: a local array with one float for each work-item of the group, addressed by `thread`.
+        rows: rows of the work-group.
+        row: C text of the number of a team's row among them.
+        shuffles: whether neighbours exchange values in registers, `subgroup` of them.
+    """
+
+    size: int
+    lane: str
+    thread: str
+    scratch: str
+    rows: int
+    row: str
+    shuffles: bool = False
+    subgroup: int = 1
+
+    def head(self, name: str, extent: int) -> str:
+        """A loop whose turns the members take one after the other; its loads are under way together."""
+        return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
+
+
+def shared_loop(extents: list[int], size: int) -> int:
+    """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
+    full = [i for i, extent in enumerate(extents) if extent >= size]
+    return full[-1] if full else max(range(len(extents)), key=lambda i: (extents[i], i))
+
+
+class Expressions:
+    """Emits one kernel's expressions into a writer.
+
+    Args:
+        accesses: the stored tensors that the kernel reads.
+        width: lanes of the device's vectors.
+        text: when it pays to write loops out.
+    """
+
+    def __init__(self, writer: Writer, accesses: Mapping[str, Access], width: int, text: TextChoices) -> None:
+        self.writer = writer
+        self.accesses = accesses
+        self.width = width
+        self.text = text
+        self.internal: dict[str, Internal] = {}
+        self.tables: dict[tuple[int, ...], str] = {}
+        self.team: Team | None = None
+        self.unrolls = False
+        self.splits_borders = False
+        self._is_interior = False
+        self.table_name = "table"
+        self._names: dict[Var, str] = {}
+        self._temporaries = 0
+        self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
+
+    # --- names and scopes ---
+
+    def name(self, var: Var) -> str:
+        """The C name of a loop variable, given in the order of first use so that equal kernels have equal text."""
+        return self._names.setdefault(var, f"i{len(self._names)}")
+
+    def call(self, var: Var, text: str) -> None:
+        """Let a variable be written as the text, which the template defines."""
+        self._names[var] = text
+
+    def temporary(self) -> str:
+        self._temporaries += 1
+        return f"t{self._temporaries}"
+
+    @contextmanager
+    def scope(self, head: str) -> Iterator[None]:
+        """A C block; what is computed inside is not known after it."""
+        self._memo.append({})
+        with self.writer.block(head):
+            yield
+        self._memo.pop()
+
+    @contextmanager
+    def loop(self, var: Var, head: str | None = None) -> Iterator[None]:
+        name = self.name(var)
+        if head is None and self._is_interior and surely_at_most(var.extent, self.text.unroll):
+            self.writer.line("#pragma unroll")
+        with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
+            yield
+
+    # --- indices ---
+
+    def index(self, index: Index) -> str:
+        """An index as C text."""
+        parts: list[str] = []
+        for atom, coefficient in index.terms:
+            text = self._atom(atom)
+            parts.append(text if coefficient == 1 else f"{text} * {coefficient}")
+        if index.constant or not parts:
+            parts.append(str(index.constant))
+        return parts[0] if len(parts) == 1 and index.constant == 0 else "(" + " + ".join(parts) + ")"
+
+    def _atom(self, atom: Atom) -> str:
+        match atom:
+            case Var():
+                return self.name(atom)
+            case Div(value=value, divisor=divisor):
+                if not surely_at_most(0, value.interval[0]):
+                    return f"smr_floordiv_i({self.index(value)}, {divisor})"
+                return f"({self.index(value)} / {divisor})"
+            case Mod(value=value, divisor=divisor):
+                if not surely_at_most(0, value.interval[0]):
+                    return f"smr_mod_i({self.index(value)}, {divisor})"
+                return f"({self.index(value)} % {divisor})"
+            case Lookup(table=table, position=position):
+                if any(map(is_symbolic, table)):
+                    return self._choice(table, self.index(position))
+                name = self.tables.setdefault(table, f"{self.table_name}{len(self.tables)}")
+                return f"{name}[{self.index(position)}]"
+            case Gathered():
+                element = f"(int){self.accesses[atom.tensor].read(self._inside(atom.tensor, atom.indices), self.index)}"
+                if atom.wrap:
+                    return f"smr_wrap({element}, {atom.extent})"
+                return f"({element})" if atom.extent == UNKNOWN_EXTENT else f"smr_inside({element}, {atom.extent})"
+
+    @staticmethod
+    def _choice(table: tuple[int, ...], position: str) -> str:
+        """An element of a table whose values the kernel's dimensions decide."""
+        *others, last = table
+        tests = "".join(f"{position} == {place} ? {value} : " for place, value in enumerate(others))
+        return f"({tests}{last})"
+
+    def condition(self, condition: Condition) -> str:
+        match condition:
+            case Compare(operator=operator, left=left, right=right):
+                return f"{self.index(left)} {operator} {self.index(right)}"
+            case Logic(operator="not", operands=operands):
+                return f"!({self.condition(operands[0])})"
+            case Logic(operator=operator, operands=operands):
+                return (" && " if operator == "and" else " || ").join(f"({self.condition(o)})" for o in operands)
+
+    # --- values ---
+
+    def value(self, expr: Expr, lane: Var | None = None) -> Value:
+        """Emit what the expression needs and give its text."""
+        if lane is not None and lane not in free_variables(expr):
+            lane = None
+        if isinstance(expr, Const):
+            return Value(literal(expr.value, expr.dtype), 1)
+        key = (expr, lane)
+        for memo in reversed(self._memo):
+            if key in memo:
+                return memo[key]
+        value = self._emit(expr, lane)
+        self._memo[-1][key] = value
+        return value
+
+    def _emit(self, expr: Expr, lane: Var | None) -> Value:
+        if lane is not None and not self._has_vector_form(expr, lane):
+            return self._lane_by_lane(expr, lane)
+        match expr:
+            case Read():
+                return self._read(expr, lane)
+            case FromIndex(index=index, dtype=dtype):
+                return self._bind(f"({compute_type(dtype)}){self.index(index)}", dtype, 1)
+            case Apply():
+                return self._apply(expr, lane)
+            case Select():
+                return self._select(expr, lane)
+            case Reduce():
+                return self._reduce(expr, lane)
+            case _:
+                raise TypeError(type(expr).__name__)
+
+    def _bind(self, text: str, dtype: str, width: int) -> Value:
+        name = self.temporary()
+        self.writer.line(f"const {compute_type(dtype, width)} {name} = {text};")
+        return Value(name, width)
+
+    def _has_vector_form(self, expr: Expr, lane: Var) -> bool:
+        """Whether this node (not what is below it) can be computed on a vector of floats."""
+        if not is_float(expr.dtype):
+            return False
+        match expr:
+            case Read(tensor=tensor):
+                return tensor in self.internal or self.accesses[tensor].contiguous(expr.indices, lane)
+            case Apply(function=function, arguments=arguments):
+                return function not in ("select", "mod", "fmod", "cast") and all(is_float(a.dtype) for a in arguments)
+            case Select(condition=condition):
+                return not any(lane in i.variables for i in condition_indices(condition))
+            case Reduce(kind=kind):
+                return kind in ("sum", "prod", "max", "min")
+            case _:
+                return False
+
+    def _lane_by_lane(self, expr: Expr, lane: Var) -> Value:
+        elements = [self.value(substitute_variables(expr, {lane: Index(place)})).text for place in range(lane.extent)]
+        vector = compute_type(expr.dtype, lane.extent)
+        return self._bind(f"({vector})({', '.join(elements)})", expr.dtype, lane.extent)
+
+    def _read(self, expr: Read, lane: Var | None) -> Value:
+        internal = self.internal.get(expr.tensor)
+        if internal is not None:
+            return internal(expr, lane)
+        access = self.accesses[expr.tensor]
+        indices = self._inside(expr.tensor, expr.indices)
+        if lane is None:
+            return self._bind(access.read(indices, self.index), expr.dtype, 1)
+        return self._bind(access.read_vector(indices, lane, self.index), expr.dtype, lane.extent)
+
+    def _inside(self, tensor: str, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        """The indices, those held inside the tensor that depend on what an integer tensor holds."""
+        return tuple(map(self._held, indices, self.accesses[tensor].stored.type.shape))
+
+    def _held(self, index: Index, extent: int) -> Index:
+        low, high = index.interval
+        if not index.gathered or (surely_at_most(0, low) and surely_below(high, extent)):
+            return index
+        held = Var(self.temporary(), extent)
+        self._names[held] = held.name
+        self.writer.line(f"const int {held.name} = smr_inside({self.index(index)}, {extent});")
+        return variable(held)
+
+    def _apply(self, expr: Apply, lane: Var | None) -> Value:
+        values = [self.value(a, lane) for a in expr.arguments]
+        width = max(v.width for v in values)
+        texts = [v.text for v in values]
+        if width > 1:
+            texts = [self.spread(v, expr.dtype, width) for v in values]
+        text = narrowed(apply(expr.function, texts, expr.dtype, expr.arguments[0].dtype, width), expr.dtype)
+        return self._bind(text, expr.dtype, width)
+
+    def spread(self, value: Value, dtype: str, width: int) -> str:
+        """The value as a vector of the width."""
+        if value.width == width:
+            return value.text
+        return f"({compute_type(dtype, width)})({value.text})"
+
+    def _select(self, expr: Select, lane: Var | None) -> Value:
+        width = 1 if lane is None else lane.extent
+        name = self.temporary()
+        self.writer.line(f"{compute_type(expr.dtype, width)} {name};")
+        for head, side in ((f"if ({self.condition(expr.condition)})", expr.then), ("else", expr.otherwise)):
+            with self.alone(), self.scope(head):
+                value = self.value(side, lane)
+                self.writer.line(f"{name} = {self.spread(value, expr.dtype, width) if width > 1 else value.text};")
+        return Value(name, width)
+
+    def border_and_interior(self, expr: Expr, inner: tuple[Var, ...]) -> Iterator[Expr]:
+        """The expression in a C block for windows inside what they read, then in one for those at a border.
+
+        Where there is no such difference, the expression alone. What the caller writes between two turns of the
+        iteration stands inside the block.
+        """
+        found = interior(expr, inner, self.text.border_tests) if self.splits_borders else None
+        if found is None:
+            yield expr
+            return
+        self.splits_borders, self._is_interior = False, True
+        with self.scope(f"if ({self.condition(found.test)})"):
+            yield found.body
+        self._is_interior = False
+        with self.scope("else"):
+            yield expr
+        self.splits_borders = True
+
+    # --- reductions ---
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Where work-items part ways (branches, turns of a divided loop) no barrier may stand."""
+        team, self.team = self.team, None
+        yield
+        self.team = team
+
+    def _reduce(self, expr: Reduce, lane: Var | None) -> Value:
+        if lane is not None or (self.team is not None and compute_type(expr.dtype) != "float"):
+            with self.alone():
+                return self._plain_reduce(expr, lane)
+        along = self._contiguous_variable(expr)
+        return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
+
+    def _accumulator(self, expr: Reduce, width: int) -> str:
+        name = self.temporary()
+        start = identity(expr.kind, expr.dtype)
+        if width > 1:
+            start = f"({compute_type(expr.dtype, width)})({start})"
+        self.writer.line(f"{compute_type(expr.dtype, width)} {name} = {start};")
+        return name
+
+    def _plain_reduce(self, expr: Reduce, lane: Var | None) -> Value:
+        width = 1 if lane is None else lane.extent
+        name = self._accumulator(expr, width)
+        for body in self.border_and_interior(expr.body, expr.variables if lane is None else (*expr.variables, lane)):
+            self._loops(expr.variables, lambda body=body: self._step(expr, name, body, lane, width))  # type: ignore[misc]
+        return Value(self._across_team(expr, name), width)
+
+    def writes_out(self, block: Var) -> bool:
+        """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
+        if self.unrolls or self.team is not None:
+            return False
+        return several(block.extent) and surely_at_most(block.extent, self.text.unroll_vectors)
+
+    def _loops(self, variables: tuple[Var, ...], body: Callable[[], None], written_out: Var | None = None) -> None:
+        shared = None
+        if self.team is not None and variables:
+            shared = variables[shared_loop([largest(v.extent) for v in variables], self.team.size)]
+        team = self.team
+        with self.alone():
+            self._nest(variables, shared, team, body, written_out)
+
+    def _nest(
+        self,
+        variables: tuple[Var, ...],
+        shared: Var | None,
+        team: Team | None,
+        body: Callable[[], None],
+        written_out: Var | None,
+    ) -> None:
+        if not variables:
+            body()
+            return
+        first = variables[0]
+        head = team.head(self.name(first), first.extent) if team is not None and first is shared else None
+        if head is None and ((self.unrolls and surely_at_most(first.extent, self.text.unroll)) or first is written_out):
+            self.writer.line("#pragma unroll")
+        with self.loop(first, head):
+            self._nest(variables[1:], shared, team, body, written_out)
+
+    def _across_team(self, expr: Reduce, name: str) -> str:
+        """The members' partial results combined, known to all of them."""
+        team = self.team
+        if team is None or team.size == 1:
+            return name
+        met = 1
+        if team.shuffles and expr.dtype == "float32":
+            met = min(team.size, team.subgroup)
+            with self.writer.block(f"for (int distance = {met // 2}; distance > 0; distance /= 2)"):
+                other = f"smr_neighbour({name}, distance, {met})"
+                self.writer.line(f"{name} = {combine(expr.kind, name, other, expr.dtype, 1)};")
+        if met == team.size:
+            return name
+        at = f"{team.scratch}[{team.thread}]"
+        self.writer.line(f"{at} = {name};")
+        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        with self.writer.block(f"for (int stride = {team.size // 2}; stride >= {met}; stride /= 2)"):
+            other = f"{team.scratch}[{team.thread} + stride]"
+            self.writer.line(f"if ({team.lane} < stride) {at} = {combine(expr.kind, at, other, expr.dtype, 1)};")
+            self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        self.writer.line(f"{name} = {narrowed(f'{team.scratch}[{team.thread} - {team.lane}]', expr.dtype)};")
+        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        return name
+
+    def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
+        if expr.kind == "sum" and expr.dtype == "float32" and isinstance(body, Apply) and body.function == "mul":
+            # in one expression, which OpenCL lets the compiler contract
+            factors = [self.value(a, lane) for a in body.arguments]
+            texts = [self.spread(f, expr.dtype, width) if width > 1 else f.text for f in factors]
+            self.writer.line(f"{name} += {' * '.join(texts)};")
+            return
+        value = self.value(body, lane)
+        text = self.spread(value, expr.dtype, width) if width > 1 else value.text
+        self.writer.line(f"{name} = {narrowed(combine(expr.kind, name, text, expr.dtype, width), expr.dtype)};")
+
+    def _contiguous_variable(self, expr: Reduce) -> Var | None:
+        """The reduction variable along which the elements lie side by side, where a vector of them can be taken."""
+        if not is_float(expr.dtype) or expr.kind not in ("sum", "max", "min", "prod"):
+            return None
+        for var in reversed(expr.variables):
+            if not surely_below(var.extent, self.width) and self.is_contiguous(expr.body, var):
+                return var
+        return None
+
+    def is_contiguous(self, expr: Expr, var: Var) -> bool:
+        """Whether some read advances by one element with the variable and none is scattered by it."""
+        return is_contiguous(expr, var, self.width, lambda name: self.accesses[name].stored, self.internal)
+
+    def _vector_reduce(self, expr: Reduce, along: Var) -> Value:
+        """Partial results in the lanes, combined at the end; what fills no vector is taken one by one."""
+        lane = Var("lane", self.width)
+        whole, rest = divmod(along.extent, self.width)
+        block = Var(f"{along.name}_block", whole)
+        vector = self._accumulator(expr, self.width)
+        others = tuple(v for v in expr.variables if v is not along)
+        moved = substitute_variables(expr.body, {along: add(scale(whole_index(block), self.width), variable(lane))})
+        short = block if self.writes_out(block) else None
+        self._loops((*others, block), lambda: self._step(expr, vector, moved, lane, self.width), short)
+        total = self._horizontal(expr, vector)
+        if rest:
+            tail = Var(f"{along.name}_tail", rest)
+            body = substitute_variables(expr.body, {along: add(whole_index(tail), Index(whole * self.width))})
+            self._loops((*others, tail), lambda: self._step(expr, total, body, None, 1))
+        return Value(self._across_team(expr, total), 1)
+
+    def _horizontal(self, expr: Reduce, vector: str) -> str:
+        name = self.temporary()
+        lanes = [f"{vector}.s{i}" for i in range(self.width)]
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [f"({combine(expr.kind, lanes[i], lanes[i + half], expr.dtype, 1)})" for i in range(half)]
+        self.writer.line(f"{compute_type(expr.dtype)} {name} = {lanes[0]};")
+        return name
+
+
+def whole_index(var: Var) -> Index:
+    """The variable as an index even where its extent is 1: its loop is still written."""
+    return Index(0, ((var, 1),)) if several(var.extent) else Index(0)

@@ -1,0 +1,408 @@
+"""What all kernel forms share: parameters, stages, stores and the program text around a body."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+
+from smartmem_rules.emit.c.access import C_TYPES, Access
+from smartmem_rules.emit.c.expressions import Expressions, Internal, Team, Value, shared_loop, whole_index
+from smartmem_rules.emit.c.primitives import compute_type, is_float
+from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.plan.kernel.model import Argument, Grid, Kernel, PlanError, Source, Stage, Store, Stored
+from smartmem_rules.plan.kernel.row_arrays import array_size
+from smartmem_rules.resources import templates_path
+from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
+from smartmem_rules.tensor.extents import Dimension, is_symbolic
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, surely_below
+from smartmem_rules.tensor.substitution import substitute
+
+LOCAL_ALIGNMENT = 16
+"""Bytes of which arrays in local memory begin at multiples: they are read in vectors of four floats."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What emission needs to know of a device.
+
+    Attributes:
+        width: the lanes of its vectors.
+        inside: kernels are written as functions that a launch of several kernels calls.
+        group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
+        dimensions: those for a range of which kernels are made.
+    """
+
+    device: Device
+    width: int
+    inside: bool = False
+    group_items: int = 0
+    dimensions: tuple[Dimension, ...] = ()
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.kind == "cpu"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    loader = jinja2.FileSystemLoader(str(templates_path()))
+    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def render(template: str, **values: Any) -> str:
+    """A template of `codegen/` filled in."""
+    return _environment().get_template(template).render(**values)
+
+
+def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
+    """A kernel's text with all that it relies on before it."""
+    defines = ["#define SMR_CPU"] if target.is_cpu else []
+    if target.device.compute.shuffle:
+        defines.append(f"#define SMR_SHUFFLE_{target.device.compute.shuffle.upper()}")
+    if any(a.stored.storage == "float64" for a in accesses):
+        defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    return "\n".join([*defines, render("prelude.cl"), text])
+
+
+def used_dimensions(text: str, target: Target) -> tuple[Dimension, ...]:
+    """The open dimensions whose extents a kernel's text needs."""
+    return tuple(d for d in target.dimensions if re.search(rf"\b{d.parameter}\b", text))
+
+
+def extent_parameters(used: Iterable[Dimension]) -> str:
+    """Their declarations, behind those of the tensors."""
+    return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
+
+
+def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
+    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`.
+
+    In an ordered launch other work-groups write what one reads.
+    """
+    shared = set(accesses) if kernel.order is not None else {*kernel.in_place, *kernel.in_place.values()}
+    declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
+    return ",\n    ".join(declared)
+
+
+def checked_grid(kernel: Kernel, items: int) -> Grid:
+    """The grid of a kernel, if it is one for so many work-items.
+
+    Raises:
+        PlanError: the kernel has no grid, or one for another number of work-items.
+    """
+    grid = kernel.grid
+    if grid is None:
+        raise PlanError(f"the kernel {kernel.name} was not scheduled: it has no grid")
+    group = 1 if grid.local_size is None else math.prod(grid.local_size)
+    if not (is_symbolic(items) or is_symbolic(grid.items)) and not items <= grid.items < items + group:
+        raise PlanError(
+            f"the kernel {kernel.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
+        )
+    return grid
+
+
+@dataclass(frozen=True)
+class RowArray:
+    """An array in local memory that holds `size` elements for each row of a work-group."""
+
+    name: str
+    size: int
+
+    def row(self, number: str) -> str:
+        """C text of a pointer to a row."""
+        return f"{self.name} + {number} * {self.size}"
+
+
+@dataclass(frozen=True)
+class LocalArray:
+    """An array in the local memory of a work-group."""
+
+    type: str
+    name: str
+    elements: int
+
+    @property
+    def floats(self) -> int:
+        """The floats that it takes, whole vectors of four."""
+        size = {"ushort": 2, "half": 2, "double": 8, "long": 8, "ulong": 8}.get(self.type, 4)
+        return -(-self.elements * size // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT // 4
+
+
+@dataclass
+class Emission:
+    """One kernel being written.
+
+    Attributes:
+        shared: declarations of local memory.
+        storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
+        arrays: the arrays of the rows by stage.
+    """
+
+    kernel: Kernel
+    target: Target
+    tensors: Mapping[str, Stored]
+    width: int
+    writer: Writer = field(default_factory=Writer)
+    shared: list[LocalArray] = field(default_factory=list)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    arrays: dict[str, RowArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
+        self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
+        self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
+        self.expressions.unrolls = not self.target.is_cpu
+        self.expressions.splits_borders = self.target.is_cpu
+        if self.target.inside:
+            self.expressions.table_name = "smr_part_table"
+
+    @property
+    def handed(self) -> dict[str, Access]:
+        """The tensors that are parameters; others lie in arrays of the body."""
+        own = {*self.kernel.reads, *self.kernel.writes}
+        return {name: access for name, access in self.accesses.items() if name in own}
+
+    def parameters(self) -> str:
+        return declarations(self.kernel, self.handed, set(self.kernel.writes))
+
+    def source(self, template: str, items: int, **values: Any) -> Source:
+        """Fill the form's template and put the prelude before it.
+
+        Args:
+            items: work-items that the text is written for; the kernel's grid has so many, and less than a group more.
+
+        Raises:
+            PlanError: the grid is another one.
+        """
+        grid = checked_grid(self.kernel, items)
+        values["body"] = self.writer.text()
+        values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
+        places = itertools.accumulate((array.floats for array in self.shared), initial=0)
+        shared = list(zip(self.shared, places, strict=False))
+        values.update(inside=self.target.inside, in_group=self.target.group_items > 0, shared=shared)
+        text = render(template, parameters=self.parameters(), **values)
+        used = used_dimensions(text, self.target)
+        if used:
+            text = render(template, parameters=self.parameters() + extent_parameters(used), **values)
+        names = tuple(dimension.name for dimension in used)
+        written = set(self.kernel.writes)
+        arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.handed)
+        if self.target.inside:
+            local = 4 * sum(array.floats for array in self.shared)
+            return Source(
+                "smr_part", text, arguments, grid.global_size, grid.local_size, dimensions=names, local_bytes=local
+            )  # fmt: skip
+        whole = program(text, self.target, self.accesses.values())
+        return Source("smr_kernel", whole, arguments, grid.global_size, grid.local_size, dimensions=names)
+
+    # --- stages: tensors of one row ---
+
+    def stage(self, stage: Stage) -> None:
+        """Compute a row's scalar into a variable or a row's array into scratch memory."""
+        if not stage.axes:
+            value = self.expressions.value(stage.body)
+            self.expressions.internal[stage.name] = lambda read, lane: value
+            return
+        name = self.expressions.temporary()
+        extents = [v.extent for v in stage.axes]
+        size = largest(math.prod(extents))
+        team = self.expressions.team
+        if team is None:
+            self.writer.line(f"{compute_type(stage.dtype)} {name}[{size}];")
+            self._fill(stage, name, "")
+            self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype)
+            return
+        home = self.storage.get(stage.name, stage.name)
+        reused = self.arrays.get(home)
+        if reused is not None:  # others of the team may still read the row that stands there, whole where none share it
+            self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        array = reused or self.row_array(home, stage.dtype, array_size(stage.axes))
+        self.arrays[stage.name] = array
+        self.writer.line(f"__local {compute_type(stage.dtype)}* {name} = {array.row(team.row)};")
+        self._fill(stage, name, "__local ")
+        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        self.expressions.internal[stage.name] = self.scratch_reader(name, extents, stage.dtype, "__local ")
+
+    def row_array(self, name: str, dtype: str, size: int) -> RowArray:
+        """A new array in local memory with a row for each team."""
+        team = self.expressions.team
+        assert team is not None
+        array = self.arrays[name] = RowArray(f"rows{len(self.arrays)}", size)
+        self.shared.append(LocalArray(compute_type(dtype), array.name, team.rows * size))
+        return array
+
+    def scratch_reader(self, name: str, extents: list[int], dtype: str, space: str = "") -> Any:
+        def read(node: Read, lane: Var | None) -> Value:
+            position = Index(0)
+            for index, extent in zip(node.indices, extents, strict=True):
+                position = add(scale(position, extent), index)
+            text = self.expressions.index
+            if lane is None:
+                return Value(f"{name}[{text(position)}]", 1)
+            start = add(position, scale(variable(lane), -1))
+            if lane in start.variables:
+                places = [text(substitute(position, {lane: Index(i)})) for i in range(lane.extent)]
+                elements = ", ".join(f"{name}[{p}]" for p in places)
+                return Value(f"({compute_type(dtype, lane.extent)})({elements})", lane.extent)
+            return Value(f"(*({space}const smr_float{lane.extent}*)({name} + {text(start)}))", lane.extent)
+
+        return read
+
+    def _fill(self, stage: Stage, name: str, space: str) -> None:
+        def element(body: Expr, values: dict[Var, Index], lane: Var | None) -> None:
+            value = self.expressions.value(substitute_variables(body, values), lane)
+            position = Index(0)
+            for var in stage.axes:
+                position = add(scale(position, var.extent), values.get(var, variable(var)))
+            if lane is None:
+                self.writer.line(f"{name}[{self.expressions.index(position)}] = {value.text};")
+            else:
+                start = self.expressions.index(add(position, scale(variable(lane), -1)))
+                text = self.expressions.spread(value, stage.dtype, lane.extent)
+                self.writer.line(f"*({space}smr_float{lane.extent}*)({name} + {start}) = {text};")
+
+        self.over(stage.axes, stage.body, element)
+
+    # --- loops over the axes inside a row ---
+
+    def over(self, axes: tuple[Var, ...], body: Expr, element: Any) -> None:
+        """Loops over the axes, the last in vectors where the elements lie side by side and the rest one by one.
+
+        The members of a team divide one of the loops. Where no element has to ask for the border of what it reads,
+        CPUs take loops of their own.
+
+        Args:
+            element: called with the body, the values of the axes, and the lane if the elements are those of a vector.
+        """
+        for place in self.expressions.border_and_interior(body, axes):
+            self._over(axes, place, lambda values, lane, place=place: element(place, values, lane))
+
+    def _over(self, axes: tuple[Var, ...], body: Expr, element: Any) -> None:
+        team = self.expressions.team
+        if not axes:
+            self.once(lambda: element({}, None))
+            return
+        *outer, last = axes
+        vectors = self._vectors(last, body)
+        divided = None
+        if team is not None:
+            steps = [*(v.extent for v in outer), vectors or last.extent]
+            divided = shared_loop([largest(extent) for extent in steps], team.size)
+        with self.expressions.alone():
+            self._nest(axes, vectors != 0, divided, team, element)
+
+    def once(self, element: Any) -> None:
+        """What one member of a team does for all of them."""
+        team = self.expressions.team
+        if team is None:
+            element()
+            return
+        with self.expressions.alone(), self.expressions.scope(f"if ({team.lane} == 0)"):
+            element()
+
+    def _nest(self, axes: tuple[Var, ...], vectors: bool, divided: int | None, team: Team | None, element: Any) -> None:
+        mine = team if divided == 0 else None
+        first, *others = axes
+        if not others:
+            self._along(first, vectors, mine, element)
+            return
+        head = mine.head(self.expressions.name(first), first.extent) if mine else None
+        with self.expressions.loop(first, head):
+            self._nest(tuple(others), vectors, None if divided is None else divided - 1, team, element)
+
+    def _vectors(self, axis: Var, body: Expr) -> int:
+        """How many whole vectors lie along the axis; none where its elements do not lie side by side."""
+        if (
+            surely_below(axis.extent, self.width)
+            or not is_float(body.dtype)
+            or not self.expressions.is_contiguous(body, axis)
+        ):
+            return 0
+        return axis.extent // self.width
+
+    def _along(self, axis: Var, vectors: bool, team: Team | None, element: Any) -> None:
+        """`element(values, lane)` for all places of one axis: whole vectors first, then what is left."""
+
+        def loop(var: Var) -> Any:
+            return self.expressions.loop(var, team.head(self.expressions.name(var), var.extent) if team else None)
+
+        if not vectors:
+            with loop(axis):
+                element({axis: variable(axis)}, None)
+            return
+        whole, rest = divmod(axis.extent, self.width)
+        lane, block = Var("lane", self.width), Var(f"{axis.name}_block", whole)
+        name = self.expressions.name(block)
+        turns = team.head(name, whole) if team else f"for (int {name} = 0; {name} < {whole}; ++{name})"
+        if self.expressions.writes_out(block):
+            self.writer.line("#pragma unroll")
+        with self.expressions.loop(block, turns):
+            element({axis: add(scale(whole_index(block), self.width), variable(lane))}, lane)
+        if rest:
+            tail = Var(f"{axis.name}_tail", rest)
+            with loop(tail):
+                element({axis: add(whole_index(tail), Index(whole * self.width))}, None)
+
+    # --- stores ---
+
+    def store(self, store: Store, values: Mapping[Var, Index], lane: Var | None) -> None:
+        """Write one element, or the elements over the lane, to a buffer or (whole texels) to an image."""
+        access = self.accesses[store.tensor]
+        value = self.expressions.value(substitute_variables(store.value, values), lane)
+        indices = tuple(substitute(i, values) for i in store.indices)
+        text = self.expressions.index
+        if lane is None:
+            self.writer.line(access.write(indices, self._stored(value.text, store), text))
+        elif access.contiguous(indices, lane):
+            vector = self.expressions.spread(value, store.value.dtype, lane.extent)
+            self.writer.line(access.write_vector(indices, lane, vector, text))
+        else:
+            self._scatter(store, access, indices, value, lane)
+
+    def _scatter(self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var) -> None:
+        vector = self.expressions.spread(value, store.value.dtype, lane.extent)
+        if not vector.isidentifier():
+            vector = f"({vector})"
+        for place in range(lane.extent):
+            at = tuple(substitute(i, {lane: Index(place)}) for i in indices)
+            element = f"{vector}.s{place}"
+            if access.is_image:
+                texel = f"(float4)({element}, 0.0f, 0.0f, 0.0f)"
+                self.writer.line(access.write_texel(at, texel, self.expressions.index))
+            else:
+                self.writer.line(access.write(at, self._stored(element, store), self.expressions.index))
+
+    def _stored(self, text: str, store: Store) -> str:
+        storage = self.tensors[store.tensor].storage
+        return text if storage == "float16" or is_float(storage) else f"({C_TYPES[storage]}){text}"
+
+
+def lane_reader(value: Value) -> Internal:
+    """Reads of a value that was computed for all lanes at once: the vector, or one lane of it."""
+
+    def read(node: Read, lane: Var | None) -> Value:
+        if value.width > 1 and node.indices and node.indices[0].is_constant:
+            return Value(f"{value.text}.s{node.indices[0].constant}", 1)
+        return value
+
+    return read
+
+
+def with_lane(expr: Expr, staged: set[str], lane: Var | None) -> Expr:
+    """The expression with its reads of staged values bound to the lane, so that they can be taken apart."""
+    if lane is None or not staged:
+        return expr
+
+    def read(node: Read) -> Expr:
+        return Read(node.tensor, (variable(lane),), node.dtype) if node.tensor in staged else node
+
+    return substitute_reads(expr, read)

@@ -1,0 +1,166 @@
+"""The columns of a panel contraction: its right factors, and what is written of the finished sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smartmem_rules.emit.c.expressions import Internal, Value
+from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
+from smartmem_rules.plan.schedule.factors import PackedPanel
+from smartmem_rules.tensor.expr import Expr, Read, substitute_reads
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+
+if TYPE_CHECKING:
+    from smartmem_rules.emit.contraction.panel import Panel
+
+
+def _element(text: str) -> Internal:
+    """Reads of the accumulator as one element of it."""
+    return lambda read, lane: Value(text, 1)
+
+
+def _bind_accumulator(store: Store, lane: Var | None) -> Store:
+    if lane is None:
+        return store
+
+    def read(node: Read) -> Expr:
+        return Read(ACCUMULATOR, (variable(lane),), node.dtype) if node.tensor == ACCUMULATOR else node
+
+    return Store(store.tensor, store.indices, substitute_reads(store.value, read), store.local)
+
+
+@dataclass
+class Columns:
+    """One right factor and what is written of its columns."""
+
+    panel: Panel
+    n: Var
+    stores: tuple[Store, ...]
+    first: int
+    space: str = ""
+    pointer: str = ""
+    epilogue: str = ""
+
+    @property
+    def columns(self) -> int:
+        return self.panel.schedule.columns
+
+    @property
+    def ahead(self) -> int:
+        """See `PanelSchedule`; factors that are packed or widened here lie in cache."""
+        return self.panel.schedule.ahead if self.space else 0
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.n.extent // self.columns)
+
+    # --- the factor ---
+
+    def set_right(self, b: Expr, packed: PackedPanel | None) -> None:
+        panel = self.panel
+        if packed is None:
+            panel.pack("columns", b, self.n, panel.contraction.k, self.columns)
+            self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
+            return
+        parameter = panel.emission.accesses[packed.name].parameter
+        per_tile = panel.right_rows * self.columns
+        batches = self._batch(packed)
+        prefix = f"({panel.emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
+        start = f"{parameter} + ({prefix}tile) * {per_tile}"
+        if panel.tensors[packed.name].storage == "float16":
+            self.pointer = (
+                f"float widened[{per_tile}]; for (int k = 0; k < {per_tile}; k += 8) "
+                f"*(smr_float8*)(widened + k) = vload_half8(0, {start} + k); const float* right = widened;"
+            )
+            return
+        self.space = "__global "
+        self.pointer = f"__global const float* right = {start};"
+
+    def _batch(self, packed: PackedPanel) -> Index:
+        """The position of the batch in a packed constant, which holds only the batches that the factor depends on."""
+        position = Index(0)
+        values = self.panel.values(None)
+        for var in packed.batch:
+            position = add(scale(position, var.extent), values[var])
+        return position
+
+    # --- the epilogue ---
+
+    def write_epilogue(self) -> None:
+        emission = self.panel.emission
+        body, own = emission.writer, Writer()
+        emission.writer = emission.expressions.writer = own
+        with own.block(""):
+            self._all_columns()
+        emission.writer = emission.expressions.writer = body
+        self.epilogue = own.text()
+
+    def _all_columns(self) -> None:
+        expressions = self.panel.emission.expressions
+        columns = self.columns
+        tile = Var(f"tile{self.first}", self.tiles)
+        expressions.call(tile, "tile")
+        first = scale(variable(tile), columns)
+        width, n = 8, self.n
+        rows = self.panel.values(self.panel.row)
+        if is_symbolic(n.extent):
+            self._open_columns(rows, first)
+            return
+        whole_tiles, rest = divmod(n.extent, columns)
+        for start in range(0, columns, width):
+            if whole_tiles == 0 and start >= rest:
+                continue
+            always = rest == 0 or (whole_tiles == 0 and start + width <= rest)
+            sometimes = whole_tiles > 0 or start + width <= rest
+            lane = Var("lane", width)
+            condition = f"if (tile * {columns} + {start + width} <= {n.extent})"
+            if sometimes:
+                at = {**rows, n: add(add(first, Index(start)), variable(lane))}
+                self._set_accumulator(f"(*(const smr_float8*)(accumulated + {start}))", start)
+                with expressions.scope("" if always else condition):
+                    self._write(at, lane)
+            if not always and start < rest:
+                self._partial(rows, start, rest, whole_tiles, sometimes)
+
+    def _open_columns(self, rows: dict[Var, Index], first: Index) -> None:
+        """The columns of a tile where their number is known at run time: whole vectors, else one by one."""
+        expressions, extent = self.panel.emission.expressions, self.n.extent
+        for start in range(0, self.columns, 8):
+            lane, place = Var("lane", 8), Var(f"column{start}", 8)
+            before = f"tile * {self.columns} + {start}"
+            with expressions.scope(f"if ({before} + 8 <= {extent})"):
+                self._set_accumulator(f"(*(const smr_float8*)(accumulated + {start}))", start)
+                self._write({**rows, self.n: add(add(first, Index(start)), variable(lane))}, lane)
+            name = expressions.name(place)
+            head = f"for (int {name} = 0; {name} < {extent} - ({before}); ++{name})"
+            with expressions.scope(f"if ({before} + 8 > {extent})"), expressions.scope(head):
+                expressions.internal[ACCUMULATOR] = _element(f"accumulated[{start} + {name}]")
+                self._write({**rows, self.n: add(add(first, Index(start)), variable(place))}, None)
+
+    def _partial(self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, guarded: bool) -> None:
+        """Columns of the last tile that fill no vector."""
+        expressions = self.panel.emission.expressions
+        count = min(8, rest - start)
+        if count == 8:
+            return
+        place = Var("column", count)
+        with expressions.scope(f"if (tile == {whole_tiles})" if guarded else ""), expressions.loop(place):
+            name = expressions.name(place) if count > 1 else "0"
+            expressions.internal[ACCUMULATOR] = lambda read, lane: Value(f"accumulated[{start} + {name}]", 1)
+            at = {**rows, self.n: add(Index(whole_tiles * self.columns + start), variable(place))}
+            self._write(at, None)
+
+    def _set_accumulator(self, vector: str, start: int) -> None:
+        def read(node: Read, lane: Var | None) -> Value:
+            if lane is not None:
+                return Value(vector, lane.extent)
+            return Value(f"accumulated[{start + node.indices[0].constant}]", 1)
+
+        self.panel.emission.expressions.internal[ACCUMULATOR] = read
+
+    def _write(self, at: dict[Var, Index], lane: Var | None) -> None:
+        for store in self.stores:
+            self.panel.emission.store(_bind_accumulator(store, lane), at, lane)

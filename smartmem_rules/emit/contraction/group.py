@@ -1,0 +1,244 @@
+"""Contractions for GPUs with local memory: tiles that a work-group shares, register blocks, slices of the reduction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.emit.c.expressions import Internal, Team, Value
+from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target, render
+from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
+from smartmem_rules.emit.contraction.group_tiles import Side, captured, loading
+from smartmem_rules.emit.rowwise.reduction import write_row
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
+from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
+from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from smartmem_rules.tensor.expr import Read, substitute_variables
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import substitute, unravel
+
+
+@dataclass(frozen=True)
+class FinishedPart:
+    """The columns of one right factor: its range of column tiles, and how four of them are written."""
+
+    first: int
+    last: int
+    block: str
+    blocks: int
+    epilogue: str
+
+
+class _Group:
+    def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
+        assert kernel.contraction is not None
+        self.kernel = kernel
+        self.schedule = schedule_of(kernel, GroupSchedule)
+        self.subgroup = target.device.compute.subgroup
+        self.shuffles = bool(target.device.compute.shuffle)
+        self.matrix = bool(target.device.compute.matrix) and self.schedule.tile.slices > 1
+        self.contraction: Contraction = kernel.contraction
+        self.tile = self.schedule.tile
+        self.splits = self.schedule.splits
+        self.emission = Emission(kernel, target, tensors, LANES)
+        c = self.contraction
+        self.m_count = math.prod(v.extent for v in c.m)
+        self.batch = Var("batch", math.prod(v.extent for v in c.batch))
+        self.row = Var("row", self.m_count)
+        places = unravel(variable(self.batch), tuple(v.extent for v in c.batch))
+        self.batch_values = dict(zip(c.batch, places, strict=True))
+
+    def emit(self) -> Source:
+        tile, c = self.tile, self.contraction
+        expressions = self.emission.expressions
+        names = {"batch": expressions.name(self.batch), "row": expressions.name(self.row)}
+        extents = [c.n.extent, *(part.n.extent for part in self.kernel.parts)]
+        columns = sum(-(-n // tile.columns) for n in extents)
+        row_tiles = -(-self.m_count // tile.rows)
+        turns = -(-math.prod(v.extent for v in c.k) // tile.step)
+        shared = {name: self.emission.accesses[tensor].parameter for name, tensor in self._meeting.items()}
+        prologue = captured(self.emission, self._prologue)
+        left, right = loading(self.emission, tile, self._left()), loading(self.emission, tile, self._right(columns))
+        self.emission.shared += self._tiles()
+        return self.emission.source(
+            "contraction_group.cl",
+            row_tiles * columns * self.batch.extent * self.splits * tile.threads,
+            s=tile,
+            splits=self.splits,
+            turns=turns,
+            turns_each=-(-turns // self.splits),
+            column_tiles=columns,
+            row_tiles=row_tiles,
+            m=self.m_count,
+            matrix=self.matrix,
+            prologue=prologue,
+            left=left,
+            right=right,
+            parts=self._parts(),
+            **names,
+            **shared,
+        )
+
+    @property
+    def _meeting(self) -> dict[str, str]:
+        """The tensors through which work-groups add up one reduction, by their names in the template."""
+        schedule = self.schedule
+        return {"partials": schedule.partials, "arrivals": schedule.arrivals} if self.splits > 1 else {}
+
+    def _tiles(self) -> list[LocalArray]:
+        """The tiles of both factors, and what tells the last work-group of a split reduction."""
+        tile = self.tile
+        arrays = [LocalArray("float", "memory", tile.memory)]
+        if tile.direct:
+            # arrays of halves may not be declared where halves are no type to compute in
+            left, right = ("ushort" if kind == "half" else "float" for kind in (tile.left_type, tile.right_type))
+            arrays = [
+                LocalArray(left, "left_tile", tile.buffers * tile.rows * tile.left_stride),
+                LocalArray(right, "right_tile", tile.buffers * tile.step * tile.right_stride),
+            ]
+        return arrays if self.splits == 1 else [*arrays, LocalArray("int", "arrived", 1)]
+
+    # --- what the rows of the left factor need ---
+
+    def _prologue(self) -> None:
+        """Scalars and arrays of each row of the tile into local memory, a team of work-items for a row."""
+        c, tile, emission = self.contraction, self.tile, self.emission
+        if not c.stages:
+            return
+        size = tile.team
+        team = Team(size, f"(thread % {size})", "thread", "across", tile.rows, "team_row", self.shuffles, self.subgroup)
+        emission.shared.append(LocalArray("float", "across", tile.threads))
+        inner = 0 if c.scores is None else array_size((c.scores.n,))
+        emission.storage = storage_of(c.stages, c.a, inner)
+        if c.scores is not None:
+            emission.expressions.team = team
+            array = emission.row_array(INNER, "float32", inner)
+            emission.expressions.team = None
+            emission.writer.line(f"__local float* inner_rows = {array.name};")
+            self._scores(c.scores, inner)
+        teams = tile.threads // size
+        for number, _ in enumerate(s for s in c.stages if not s.axes):
+            emission.shared.append(LocalArray("float", f"statistic{number}", tile.rows))
+        turns = f"for (int first = 0; first < {tile.rows}; first += {teams})" if teams < tile.rows else ""
+        with emission.expressions.scope(turns):
+            emission.writer.line(f"const int team_row = {'first + ' if turns else ''}thread / {size};")
+            emission.expressions.team = team if size > 1 else None
+            self._row_stages(size)
+            emission.expressions.team = None
+        emission.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+
+    def _row_stages(self, size: int) -> None:
+        """What the rows of the teams need, scalars where all work-items find them."""
+        c, emission, expressions = self.contraction, self.emission, self.emission.expressions
+        if c.scores is not None:
+            emission.writer.line(f"__local float* inner_row = {emission.arrays[INNER].row('team_row')};")
+            expressions.internal[INNER] = emission.scratch_reader(
+                "inner_row", [c.scores.n.extent], "float32", "__local "
+            )
+        emission.writer.line(f"const int {expressions.name(self.row)} = min(first_row + team_row, {self.m_count - 1});")
+        values = self._row_values(self.row)
+        for stage in c.stages:
+            emission.stage(Stage(stage.name, stage.axes, substitute_variables(stage.body, values), stage.dtype))
+        for number, stage in enumerate(s for s in c.stages if not s.axes):
+            value = expressions.internal[stage.name](Read(stage.name, (), stage.dtype), None)
+            emission.writer.line(f"if (thread % {size} == 0) statistic{number}[team_row] = {value.text};")
+        if self._kept:
+            first = "column_tile == 0 && split == 0" if self.splits > 1 else "column_tile == 0"
+            with expressions.scope(f"if ({first})"):
+                for store in self._kept:
+                    indices = tuple(substitute(i, values) for i in store.indices)
+                    body = substitute_variables(store.value, values)
+                    write_row(emission, Store(store.tensor, indices, body, store.local))
+
+    @property
+    def _kept(self) -> tuple[Store, ...]:
+        """Rows that are stored besides the sums, because others read them too."""
+        return tuple(store for store in self.kernel.stores if store.local)
+
+    def _scores(self, scores: Scores, padded: int) -> None:
+        """The rows of the inner contraction, tile by tile of its columns."""
+        tile, emission = self.tile, self.emission
+        c = self.contraction
+        left = substitute_variables(scores.a, self.batch_values)
+        right = substitute_variables(scores.b, self.batch_values)
+        text = render(
+            "group_scores.cl",
+            s=tile,
+            left=loading(emission, tile, Side("left", left, c.m, scores.k, "first_row")),
+            right=loading(emission, tile, Side("right", right, (scores.n,), scores.k, f"inner_tile * {tile.columns}")),
+            tiles=-(-scores.n.extent // tile.columns),
+            turns=-(-math.prod(v.extent for v in scores.k) // tile.step),
+            padded=padded,
+            matrix=self.matrix,
+        )
+        for line in text.splitlines():
+            emission.writer.line(line)
+
+    def _row_values(self, row: Var) -> dict[Var, Index]:
+        c = self.contraction
+        places = unravel(variable(row), tuple(v.extent for v in c.m))
+        return {**self.batch_values, **dict(zip(c.m, places, strict=True))}
+
+    # --- the factors ---
+
+    def _left(self) -> Side:
+        c, internal = self.contraction, self.emission.expressions.internal
+        scalars = [s for s in c.stages if not s.axes]
+        for number, stage in enumerate(scalars):
+            internal[stage.name] = _statistic(number)
+        for stage in c.stages:
+            if stage.axes:
+                row = f"({self.emission.arrays[stage.name].row('at')})"
+                extents = [v.extent for v in stage.axes]
+                internal[stage.name] = self.emission.scratch_reader(row, extents, stage.dtype, "__local ")
+        return Side("left", substitute_variables(c.a, self.batch_values), c.m, c.k, "first_row", bool(c.stages))
+
+    def _right(self, column_tiles: int) -> Side:
+        c, tile = self.contraction, self.tile
+        packed = self.schedule.packed
+        n, factor = c.n, c.b
+        if packed is not None:
+            # a constant factor holds the columns of all parts, filled up to whole tiles
+            n = Var("packed_column", column_tiles * tile.columns)
+            position = Index(0)
+            for var in (*packed.batch, *c.k):
+                position = add(scale(position, var.extent), variable(var))
+            factor = Read(packed.name, (position, variable(n)), "float32")
+        right = substitute_variables(factor, self.batch_values)
+        return Side("right", right, (n,), c.k, f"column_tile * {tile.columns}")
+
+    # --- what is written ---
+
+    def _parts(self) -> list[FinishedPart]:
+        kernel = self.kernel
+        own = len(kernel.stores) - len(self._kept) - sum(len(p.stores) for p in kernel.parts)
+        found: list[FinishedPart] = []
+        first = 0
+        for n, stores in [(self.contraction.n, kernel.stores[:own]), *((p.n, p.stores) for p in kernel.parts)]:
+            tiles = -(-n.extent // self.tile.columns)
+            found.append(self._part(n, stores, first, first + tiles))
+            first += tiles
+        return found
+
+    def _part(self, n: Var, stores: tuple[Store, ...], first: int, last: int) -> FinishedPart:
+        blocks = -(-n.extent // LANES)
+        block, lane = Var(f"block{first}", blocks), Var("lane", LANES)
+        epilogue = VectorEpilogue(self.emission, n.extent, lane, stores)
+        name = self.emission.expressions.name(block)
+        column = add(scale(variable(block), LANES), variable(lane))
+
+        def write() -> None:
+            epilogue.set_accumulator("finished")
+            epilogue.write({**self._row_values(self.row), n: column}, block)
+
+        return FinishedPart(first, last, name, blocks, captured(self.emission, write))
+
+
+def _statistic(number: int) -> Internal:
+    return lambda read, lane: Value(f"statistic{number}[at]", 1)
+
+
+def emit_group(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    """A contraction for GPUs; the kernel's schedule holds the sizes of `GroupTile`, `splits` and `packed`."""
+    return _Group(kernel, target, tensors).emit()

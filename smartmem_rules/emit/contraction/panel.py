@@ -1,0 +1,256 @@
+"""Contractions for CPUs: staged rows, packed columns, register blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from smartmem_rules.emit.c.kernel import Emission, Target, render
+from smartmem_rules.emit.c.reduction_cse import share_terms
+from smartmem_rules.emit.contraction.columns import Columns
+from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
+from smartmem_rules.plan.kernel.addressing import consecutive, offset
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Source, Stage, Stored
+from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
+from smartmem_rules.plan.schedule.sizing import INNER_COLUMNS
+from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.ranges import largest, several, surely_below
+from smartmem_rules.tensor.substitution import substitute, unravel
+
+
+class Panel:
+    def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
+        assert kernel.contraction is not None
+        self.kernel = kernel
+        self.contraction: Contraction = kernel.contraction
+        self.schedule = schedule_of(kernel, PanelSchedule)
+        self.tensors = tensors
+        self.text = target.device.text
+        self.emission = Emission(kernel, target, tensors, 8)
+        self.m_count = math.prod(v.extent for v in self.contraction.m)
+        self.k_count = math.prod(v.extent for v in self.contraction.k)
+        # of the right factor as it is packed
+        self.right_rows = self.k_count
+        self.batch = Var("batch", math.prod(v.extent for v in self.contraction.batch))
+        self.row = Var("row", self.m_count)
+
+    def values(self, row: Var | None) -> dict[Var, Index]:
+        """The batch and row variables in terms of the flat ones."""
+        c = self.contraction
+        found = dict(zip(c.batch, unravel(variable(self.batch), tuple(v.extent for v in c.batch)), strict=True))
+        if row is not None:
+            found.update(zip(c.m, unravel(variable(row), tuple(v.extent for v in c.m)), strict=True))
+        return found
+
+    def emit(self) -> Source:
+        expressions = self.emission.expressions
+        names = {"batch": expressions.name(self.batch), "row": expressions.name(self.row)}
+        parts = self.columns()
+        left_space, left_pointer = self.left()
+        for part in parts:
+            part.write_epilogue()
+        s = self.schedule
+        tiles = sum(part.tiles for part in parts)
+        row_blocks = -(-self.m_count // s.block_rows)
+        column_blocks = -(-tiles // s.tiles_per_block)
+        items = row_blocks * column_blocks * self.batch.extent
+        return self.emission.source(
+            "contraction_panel.cl",
+            items,
+            rows=s.rows,
+            columns=s.columns,
+            block_rows=s.block_rows,
+            tail=s.tail,
+            short=not is_symbolic(self.k_count) and self.k_count <= self.emission.target.device.text.short_sums,
+            tiles_per_block=s.tiles_per_block,
+            parts=parts,
+            row_blocks=row_blocks,
+            column_blocks=column_blocks,
+            m=self.m_count,
+            k=self.k_count,
+            left_space=left_space,
+            left_pointer=left_pointer,
+            **names,
+        )
+
+    def columns(self) -> list[Columns]:
+        """The right factors, each with its stores and the number of its first tile."""
+        c, kernel = self.contraction, self.kernel
+        own = len(kernel.stores) - sum(len(part.stores) for part in kernel.parts)
+        factors = [(c.n, c.b, kernel.stores[:own]), *((p.n, p.b, p.stores) for p in kernel.parts)]
+        parts: list[Columns] = []
+        first = 0
+        for (n, b, stores), packed in zip(factors, self.schedule.packed, strict=True):
+            part = Columns(self, n, stores, first)
+            part.set_right(b, packed)
+            parts.append(part)
+            first += part.tiles
+        return parts
+
+    # --- the left factor ---
+
+    def left(self) -> tuple[str, str]:
+        """Address space and pointer to a row of the left factor; stages the rows where they are not in memory."""
+        c = self.contraction
+        if not c.stages:
+            direct = self._direct_rows(c.a, c.k)
+            if direct is not None:
+                return direct
+        if c.scores is not None:
+            self._scores(c.scores)
+        stages, (a,) = share_terms(c.stages, (c.a,), self.text)
+        return self._staged_rows("panel", a, c.k, stages, c.scores)
+
+    def _staged_rows(
+        self, panel: str, a: Expr, k: tuple[Var, ...], stages: tuple[Stage, ...], scores: Scores | None = None
+    ) -> tuple[str, str]:
+        expressions, writer = self.emission.expressions, self.emission.writer
+        k_count = math.prod(v.extent for v in k)
+        writer.line(f"float {panel}[{self.schedule.block_rows * largest(k_count)}];")
+        local = Var(f"staged_{panel}", self.schedule.block_rows)
+        name, row = expressions.name(local), expressions.name(self.row)
+        windows = None
+        if k == self.contraction.k:
+            windows = Windows.of(
+                self.contraction, stages, a, self.schedule.window_rows, self.emission.width, self.text.window_loads
+            )
+        rows = expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})")
+        if windows is not None:
+            stages = tuple(replace(s, body=windows.instead(s.body)) for s in stages)
+            a = windows.instead(a)
+            rows = WindowRows(self.emission, windows, self.values(None), self.contraction.m).rows(name)
+        with rows:
+            writer.line(f"const int {row} = first_row + {name};")
+            if scores is not None:
+                padded = self._padded_columns(scores)
+                writer.line(f"const float* inner_row = inner + {name} * {padded};")
+                reader = self.emission.scratch_reader("inner_row", [scores.n.extent], "float32")
+                expressions.internal[INNER] = reader
+            values = self.values(self.row)
+            for stage in stages:
+                body = substitute_variables(stage.body, values)
+                self.emission.stage(Stage(stage.name, stage.axes, body, stage.dtype))
+            here = substitute_variables(a, values)
+
+            def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
+                place = add(scale(variable(local), k_count), _position(k, at))
+                value = expressions.value(substitute_variables(body, at), lane)
+                if lane is None:
+                    writer.line(f"{panel}[{expressions.index(place)}] = {value.text};")
+                else:
+                    start = expressions.index(add(place, scale(variable(lane), -1)))
+                    vector = expressions.spread(value, "float32", lane.extent)
+                    writer.line(f"*(smr_float{lane.extent}*)({panel} + {start}) = {vector};")
+
+            self.emission.over(k, here, element)
+        return "", f"{panel} + (ROW) * {k_count}"
+
+    def _direct_rows(self, a: Expr, k: tuple[Var, ...]) -> tuple[str, str] | None:
+        """Rows that lie in memory one element after the other."""
+        if not isinstance(a, Read) or a.tensor not in self.emission.accesses:
+            return None
+        access = self.emission.accesses[a.tensor]
+        if access.is_image or access.stored.storage != "float32":
+            return None
+        k_count = math.prod(v.extent for v in k)
+        flat = Var("flat_k", k_count)
+        row = Var("direct_row", self.m_count)
+        values = self.values(row)
+        values.update(zip(k, unravel(variable(flat), tuple(v.extent for v in k)), strict=True))
+        indices = tuple(substitute(i, values) for i in a.indices)
+        if any(i.gathered for i in indices):
+            return None
+        position = offset(access.stored, indices)
+        start = consecutive(position, flat) if several(k_count) else position
+        if start is None:
+            return None
+        expressions = self.emission.expressions
+        expressions.call(row, "(first_row + ROW)")
+        return access.space, f"{access.parameter} + {expressions.index(start)}"
+
+    # --- the scores of an attention ---
+
+    def _padded_columns(self, scores: Scores) -> int:
+        return -(-scores.n.extent // INNER_COLUMNS) * INNER_COLUMNS
+
+    def _scores(self, scores: Scores) -> None:
+        """Compute the block's rows of the inner contraction into scratch memory."""
+        padded = self._padded_columns(scores)
+        tiles = padded // INNER_COLUMNS
+        self.pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
+        direct = self._direct_rows(scores.a, scores.k)
+        space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())
+        k_count = math.prod(v.extent for v in scores.k)
+        pointer_text = f"const float* right = inner_columns + tile * {k_count * INNER_COLUMNS};"
+        self.inner_rows(tiles, INNER_COLUMNS, k_count, (space, pointer), ("", pointer_text))
+
+    def inner_rows(self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]) -> None:
+        """Rows of a contraction into the scratch array `inner`."""
+        padded = tiles * columns
+        self.emission.writer.line(f"float inner[{self.schedule.block_rows * largest(padded)}];")
+        text = render(
+            "contraction_scores.cl",
+            rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
+            columns=columns, tiles=tiles, k=k_count, padded=padded,
+            left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
+            ahead=self.schedule.ahead if right[0] else 0,
+        )  # fmt: skip
+        for line in text.splitlines():
+            self.emission.writer.line(line)
+
+    # --- right factors ---
+
+    def pack(self, name: str, factor: Expr, n: Var, k: tuple[Var, ...], columns: int) -> None:
+        """Copy a right factor of this batch into panels of columns."""
+        expressions, writer = self.emission.expressions, self.emission.writer
+        k_count = math.prod(v.extent for v in k)
+        tiles = -(-n.extent // columns)
+        writer.line(f"float {name}[{largest(tiles * k_count) * columns}];")
+        b = substitute_variables(factor, self.values(None))
+
+        def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
+            value = expressions.value(substitute_variables(body, at), lane)
+            column = at.get(n, variable(n))
+            within = add(scale(_position(k, at), columns), column % columns)
+            place = add(scale(column // columns, k_count * columns), within)
+            if lane is None:
+                writer.line(f"{name}[{expressions.index(place)}] = {value.text};")
+                return
+            vector = expressions.spread(value, "float32", lane.extent)
+            start = add(place, scale(variable(lane), -1))
+            if lane not in start.variables:
+                writer.line(f"*(smr_float{lane.extent}*)({name} + {expressions.index(start)}) = {vector};")
+                return
+            for i in range(lane.extent):
+                at_lane = expressions.index(substitute(place, {lane: Index(i)}))
+                writer.line(f"{name}[{at_lane}] = {vector}.s{i};")
+
+        along_k = (
+            not surely_below(k[-1].extent, 8)
+            and not expressions.is_contiguous(b, n)
+            and expressions.is_contiguous(b, k[-1])
+        )
+        self.emission.over((n, *k) if along_k else (*k, n), b, element)
+        rest = tiles * columns - n.extent
+        if rest:
+            start = (tiles - 1) * k_count * columns + columns - rest
+            writer.line(
+                f"for (int k = 0; k < {k_count}; ++k) "
+                f"for (int n = 0; n < {rest}; ++n) {name}[{start} + k * {columns} + n] = 0.0f;"
+            )
+
+
+def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:
+    """The row-major place of the reduction variables."""
+    position = Index(0)
+    for var in axes:
+        position = add(scale(position, var.extent), at.get(var, variable(var)))
+    return position
+
+
+def emit_panel(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    """A contraction for CPUs; the kernel's schedule holds `rows columns block_rows tiles_per_block` and `packed`."""
+    return Panel(kernel, target, tensors).emit()

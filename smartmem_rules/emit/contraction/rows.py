@@ -1,0 +1,39 @@
+"""Contractions for CPUs whose finished rows are reduced before they leave the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.contraction.panel import Panel
+from smartmem_rules.emit.rowwise.reduction import emit_row
+from smartmem_rules.plan.kernel.model import INNER, Kernel, Source, Stored
+from smartmem_rules.tensor.index import Var
+
+
+def emit_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    """A contraction followed by the stages of its rows; the schedule is that of a panel contraction."""
+    panel = Panel(kernel, target, tensors)
+    emission, expressions = panel.emission, panel.emission.expressions
+    batch, row = expressions.name(panel.batch), expressions.name(panel.row)
+    (right,) = panel.columns()
+    left = panel.left()
+    panel.inner_rows(right.tiles, right.columns, panel.k_count, left, (right.space, right.pointer))
+    block = panel.schedule.block_rows
+    finished = Var("finished", block)
+    name = expressions.name(finished)
+    with expressions.scope(f"for (int {name} = 0; {name} < row_count; ++{name})"):
+        emission.writer.line(f"const int {row} = first_row + {name};")
+        emission.writer.line(f"const float* inner_row = inner + {name} * {right.tiles * right.columns};")
+        assert kernel.contraction is not None
+        expressions.internal[INNER] = emission.scratch_reader("inner_row", [kernel.contraction.n.extent], "float32")
+        emit_row(emission, kernel, panel.values(panel.row))
+    row_blocks = -(-panel.m_count // block)
+    return emission.source(
+        "contraction_rows.cl",
+        row_blocks * panel.batch.extent,
+        row_blocks=row_blocks,
+        block_rows=block,
+        m=panel.m_count,
+        batch=batch,
+    )

@@ -1,0 +1,216 @@
+"""Windows of neighbouring rows computed together: each element that they share is loaded once.
+
+The rows that a panel contraction stages for a depthwise convolution are places of an image. A group of them along the
+image's last axis is summed in registers, one step of the window's last axis after the other; the sums lie in an array
+that the group's rows then read one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from smartmem_rules.emit.c.expressions import Expressions, whole_index
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.plan.kernel.model import Contraction, Stage
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Condition,
+    Const,
+    Expr,
+    Logic,
+    Read,
+    Reduce,
+    Select,
+    free_variables,
+    logic,
+    replaced,
+    select,
+    substitute_variables,
+    walk,
+)
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.substitution import unravel
+
+WINDOW_SUMS = "@window"
+"""The name by which a row reads the sums of its windows."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The sum over a window in what is staged of a row, for groups of `group` rows.
+
+    Attributes:
+        channel: the axis inside the row, whole vectors of whose elements are computed together.
+    """
+
+    reduce: Reduce
+    channel: Var
+    group: int
+
+    @staticmethod
+    def of(
+        c: Contraction, stages: Sequence[Stage], a: Expr, most_rows: int, lanes: int, load_share: float
+    ) -> Windows | None:
+        """None where a row has no such sum, or where neighbours share too little.
+
+        Args:
+            load_share: the most that rows together may load, as a part of what they load alone.
+        """
+        if not c.m or any(is_symbolic(v.extent) for v in (*c.batch, *c.m, *c.k)):
+            return None
+        across = c.m[-1]
+        group = max(d for d in range(1, most_rows + 1) if across.extent % d == 0)
+        internal = {stage.name for stage in stages}
+        for axes, expr in [*((s.axes, s.body) for s in stages if s.axes), (c.k, a)]:
+            if group == 1 or len(axes) != 1 or axes[0].extent % lanes:
+                continue
+            for node in walk(expr):
+                if isinstance(node, Reduce) and _is_window(node, internal):
+                    found = Windows(node, axes[0], group)
+                    if found.channel in free_variables(node.body) and found._shares(across, load_share):
+                        return found
+        return None
+
+    def _shares(self, across: Var, load_share: float) -> bool:
+        last = self.reduce.variables[-1]
+        asked = [
+            substitute_variables(read, {across: Index(q), last: Index(step)})
+            for read in walk(self.reduce.body)
+            if isinstance(read, Read) and across in free_variables(read)
+            for q in range(self.group)
+            for step in range(last.extent)
+        ]
+        return bool(asked) and len(set(asked)) <= load_share * len(asked)
+
+    def instead(self, expr: Expr) -> Expr:
+        """The expression with reads of the sums in place of the windows."""
+        return replaced(expr, self.reduce, Read(WINDOW_SUMS, (variable(self.channel),), self.reduce.dtype))
+
+
+def _is_window(node: Reduce, internal: set[str]) -> bool:
+    body = node.body
+    return (
+        node.kind == "sum"
+        and node.dtype == "float32"
+        and len(node.variables) > 1
+        and not any(is_symbolic(v.extent) for v in node.variables)
+        and isinstance(body, Apply)
+        and body.function == "mul"
+        and not any(isinstance(n, Read) and n.tensor in internal for n in walk(body))
+    )
+
+
+@dataclass
+class WindowRows:
+    """The loops over groups of rows, and over the rows of a group.
+
+    Args:
+        batch: values of the variables besides those of the rows.
+    """
+
+    emission: Emission
+    windows: Windows
+    batch: dict[Var, Index]
+    m: tuple[Var, ...]
+
+    @contextmanager
+    def rows(self, name: str) -> Iterator[None]:
+        """C loops around what is done for each row of the work-item's block."""
+        emission, w = self.emission, self.windows
+        expressions, writer = emission.expressions, emission.writer
+        count = math.prod(v.extent for v in self.m)
+        group, size = Var("group", count // w.group), w.channel.extent
+        g = expressions.name(group)
+        writer.line(f"float window[{w.group * size}];")
+        head = f"for (int {g} = first_row / {w.group}; {g} * {w.group} < first_row + row_count; ++{g})"
+        with expressions.scope(head):
+            self._sums(group)
+            first = f"max({g} * {w.group} - first_row, 0)"
+            last = f"min({g} * {w.group} + {w.group} - first_row, row_count)"
+            with expressions.scope(f"for (int {name} = {first}; {name} < {last}; ++{name})"):
+                writer.line(f"const float* window_row = window + (first_row + {name} - {g} * {w.group}) * {size};")
+                expressions.internal[WINDOW_SUMS] = emission.scratch_reader("window_row", [size], "float32")
+                yield
+
+    def _sums(self, group: Var) -> None:
+        """The sums of the windows of a group of rows, a vector of channels after the other."""
+        emission, w = self.emission, self.windows
+        expressions, writer = emission.expressions, emission.writer
+        lane = Var("lane", emission.width)
+        block = Var("window_block", w.channel.extent // emission.width)
+        channels = add(scale(whole_index(block), emission.width), variable(lane))
+        *outer, last = w.reduce.variables
+        extents = tuple(v.extent for v in self.m)
+        places = [add(scale(variable(group), w.group), Index(q)) for q in range(w.group)]
+        rows = [dict(zip(self.m, unravel(place, extents), strict=True)) for place in places]
+        with expressions.loop(block):
+            sums = [expressions.temporary() for _ in rows]
+            for name in sums:
+                writer.line(f"float8 {name} = (float8)(0.0f);")
+            body = substitute_variables(w.reduce.body, {**self.batch, w.channel: channels})
+            bodies = [
+                (name, substitute_variables(body, {**row, last: Index(step)}))
+                for step in range(last.extent)
+                for name, row in zip(sums, rows, strict=True)
+            ]
+            self._steps(tuple(outer), bodies, lane)
+            start = expressions.index(scale(whole_index(block), emission.width))
+            for q, name in enumerate(sums):
+                writer.line(f"*(smr_float8*)(window + {start} + {q * w.channel.extent}) = {name};")
+
+    def _steps(self, outer: tuple[Var, ...], bodies: list[tuple[str, Expr]], lane: Var) -> None:
+        expressions = self.emission.expressions
+        if outer:
+            if outer[0].extent <= self.emission.target.device.text.window_steps:
+                self.emission.writer.line("#pragma unroll")
+            with expressions.loop(outer[0]):
+                self._steps(outer[1:], bodies, lane)
+            return
+        # rows that lie outside add zeros, whichever place of the group asks for them
+        shared = set.intersection(*(_conditions(body) for _, body in bodies))
+        test = logic("and", tuple(sorted(shared, key=repr)))
+        with expressions.scope(f"if ({expressions.condition(test)})" if not isinstance(test, bool) else ""):
+            for name, body in bodies:
+                _add(expressions, name, _without(body, shared), lane)
+
+
+def _add(expressions: Expressions, name: str, body: Expr, lane: Var) -> None:
+    assert isinstance(body, Apply)
+    factors = [expressions.spread(expressions.value(a, lane), "float32", lane.extent) for a in body.arguments]
+    expressions.writer.line(f"{name} += {' * '.join(factors)};")
+
+
+def _padded(factor: Expr) -> bool:
+    """Whether a factor of a product is zero where its condition does not hold."""
+    return isinstance(factor, Select) and isinstance(factor.otherwise, Const) and factor.otherwise.value == 0
+
+
+def _conditions(body: Expr) -> set[Condition]:
+    """Comparisons without which a product is zero."""
+    assert isinstance(body, Apply)
+    found: set[Condition] = set()
+    for factor in body.arguments:
+        if isinstance(factor, Select) and _padded(factor):
+            found |= set(_comparisons(factor.condition))
+    return found
+
+
+def _comparisons(condition: Condition) -> tuple[Condition, ...]:
+    return condition.operands if isinstance(condition, Logic) and condition.operator == "and" else (condition,)
+
+
+def _without(body: Expr, known: set[Condition]) -> Expr:
+    """The product where the comparisons are known to hold."""
+    assert isinstance(body, Apply)
+    factors: list[Expr] = []
+    for factor in body.arguments:
+        if isinstance(factor, Select) and _padded(factor):
+            rest = logic("and", tuple(c for c in _comparisons(factor.condition) if c not in known))
+            factors.append(select(rest, factor.then, factor.otherwise))
+        else:
+            factors.append(factor)
+    return replace(body, arguments=tuple(factors))

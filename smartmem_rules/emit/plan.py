@@ -1,0 +1,133 @@
+"""From scheduled launches to a plan: OpenCL C for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.emit import emit
+from smartmem_rules.graph.model import Graph
+from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.plan.build import Planning, prepare
+from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.kernel.model import Kernel, Plan, PlanError, Source, Stored
+from smartmem_rules.plan.printer import sources_text
+from smartmem_rules.plan.schedule.elementwise import Choice
+from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
+from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.stages import Stages, Unmeasured
+from smartmem_rules.tensor.extents import SymbolicExtentError
+
+
+def build(
+    graph: Graph,
+    base: RuleBase,
+    profile: Device,
+    level: str,
+    dtype: str = "float32",
+    memory: str = "auto",
+    layout: str = "exact",
+    choices: Mapping[str, Choice] | None = None,
+    wide: Collection[str] = (),
+    clock: Stages | None = None,
+    refusals: Refusals | None = None,
+) -> Plan:
+    """The plan of a graph; see `plan.build.prepare` for the arguments."""
+    planning = prepare(graph, base, profile, level, dtype, memory, layout, wide, clock, refusals)
+    return finish(planning, choices, clock=clock)
+
+
+def finish(
+    planning: Planning,
+    choices: Mapping[str, Choice] | None = None,
+    *,
+    observed: bool = False,
+    keep_launches: bool = False,
+    clock: Stages | None = None,
+) -> Plan:
+    """Schedule fused kernels and emit them; see `plan.scheduling.schedule` for the arguments."""
+    clock = clock or Unmeasured()
+    with clock.stage("verify"):
+        verify_kernels(planning.kernels, planning.tensors, planning.program.outputs, in_full())
+    scheduled = schedule(planning, choices, observed=observed, keep_launches=keep_launches, clock=clock)
+    with clock.stage("emit"):
+        plan = emit_plan(scheduled)
+    clock.show("emit", lambda: sources_text(plan))
+    with clock.stage("verify"):
+        verify_plan(plan, in_full())
+    return plan
+
+
+def emit_plan(scheduled: Scheduled) -> Plan:
+    """The plan of scheduled launches.
+
+    Raises:
+        PlanError: the kernel of some operators needs an open extent as a number.
+    """
+    planning, memory = scheduled.planning, scheduled.memory
+    graph = planning.graph
+    target = _target(planning)
+    plan = Plan(
+        model=graph.name,
+        device=planning.profile.name,
+        level=planning.level,
+        dtype=planning.dtype,
+        inputs=list(graph.inputs),
+        outputs=list(graph.outputs),
+        tensors=scheduled.stored,
+        kernels=list(scheduled.kernels),
+        sources=[_emitted(kernel, target, scheduled.tensors) for kernel in scheduled.kernels],
+        slots=memory.slots,
+        placement=memory.placement,
+        sizes=graph.sizes,
+        dimensions=graph.dimensions,
+    )
+    layouts = planning.layouts
+    plan.statistics["layouts"] = {"status": "skipped", "gap": 0.0} if layouts is None else layouts.data()
+    if planning.joint is not None:
+        plan.statistics["layouts"]["joint"] = planning.joint.data()
+    plan.statistics["tensor_layouts"] = {} if layouts is None else dict(layouts.described)
+    plan.statistics["intermediate_bytes"] = memory.memory.data()
+    return plan
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One kernel with certain sizes.
+
+    Attributes:
+        tensors: all that it takes.
+        results: those that every variant writes; others are working memory of this one.
+    """
+
+    source: Source
+    tensors: Mapping[str, Stored]
+    results: tuple[str, ...]
+
+
+def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
+    """A kernel of the planning with the sizes of a choice, or with the cost model's."""
+    own, tensors = schedule_alone(planning, kernel, key, choice)
+    used = {t: tensors[t] for t in (*own.reads, *own.writes)}
+    return Variant(emit(own, _target(planning), tensors), used, own.writes if own.steps else kernel.writes)
+
+
+def _target(planning: Planning) -> Target:
+    return Target(planning.profile, planning.width, dimensions=planning.graph.dimensions)
+
+
+def _emitted(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    with _for_ranges(kernel):
+        return emit(kernel, target, tensors)
+
+
+@contextmanager
+def _for_ranges(kernel: Kernel) -> Iterator[None]:
+    """Name the operators whose kernel needs an open extent as a number."""
+    try:
+        yield
+    except SymbolicExtentError as error:
+        raise PlanError(f"the kernel of {', '.join(kernel.origin)} cannot take a range of extents: {error}") from error

@@ -1,0 +1,1 @@
+"""OpenCL C of elementwise kernels, row reductions and scans."""

@@ -1,0 +1,23 @@
+"""The text form of a saturation and of the choice of the cheapest form."""
+
+from __future__ import annotations
+
+from smartmem_rules.egraph.model import Saturation
+from smartmem_rules.extraction.extract import ExtractionReport
+
+
+def saturation_text(saturation: Saturation) -> str:
+    """The size of the e-graph, and how often each rule matched and fired."""
+    lines = [
+        f"{len(saturation.classes)} classes, {saturation.enode_count} e-nodes, {saturation.iterations} iterations, "
+        f"{f'stopped by {saturation.stopped}' if saturation.stopped else 'saturated'}"
+    ]
+    tried = (one for one in saturation.statistics.values() if one.tried)
+    for one in sorted(tried, key=lambda one: one.rule):
+        lines.append(f"{one.rule}: matched {one.tried}, fired {one.fired}, {one.enodes} e-nodes")
+    return "\n".join(lines) + "\n"
+
+
+def report_text(report: ExtractionReport) -> str:
+    """How good the extraction is."""
+    return f"{report.status}, {report.cost / 1000:.3f} us, gap {report.gap:.3g}\n"

@@ -1,0 +1,92 @@
+"""A model with inputs and the way it is planned: what is tried, kept in files and tried again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
+MEMORIES = ("auto", "buffer", "image")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode:
+    """How a model is planned.
+
+    Attributes:
+        level, memory, dtype, device: as `optimize` takes them; the device is a profile, or `auto`.
+        debug: the kernels check each read and write against the bounds of its tensor.
+        dims: least and greatest extents of the model's symbolic dimensions.
+    """
+
+    level: str = "smartmem"
+    memory: str = "auto"
+    dtype: str = "float32"
+    device: str = "auto"
+    debug: bool = False
+    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        extras = [*(["debug"] if self.debug else []), *(f"{n}={a}..{b}" for n, (a, b) in self.dims.items())]
+        return "/".join([self.level, self.memory, self.dtype, self.device, *extras])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to try."""
+
+    name: str
+    model: onnx.ModelProto
+    feeds: Mapping[str, Array]
+    mode: Mode
+
+    def save(self, folder: Path, line: str = "") -> Path:
+        """Write NAME.onnx, NAME.npz (the inputs by number; their names are in the text) and NAME.json.
+
+        Args:
+            line: what is wrong, for the reader.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}.onnx"
+        onnx.save(self.model, str(path))
+        names = list(self.feeds)
+        # as tensors of ONNX: numpy's files do not hold bfloat16 and the like
+        stored = [numpy_helper.from_array(self.feeds[name], name).SerializeToString() for name in names]
+        arrays: dict[str, Any] = {f"i{k}": np.frombuffer(s, np.uint8) for k, s in enumerate(stored)}
+        np.savez_compressed(path.with_suffix(".npz"), **arrays)
+        described = {"line": line, "mode": asdict(self.mode)}
+        path.with_suffix(".json").write_text(json.dumps(described, indent=1) + "\n")
+        return path
+
+
+def load_case(path: Path) -> Case:
+    """A case from a file that `Case.save` wrote, or any model with `.npz` inputs by name beside it."""
+    model = onnx.load(str(path))
+    described: dict[str, Any] = {"mode": {}}
+    if path.with_suffix(".json").exists():
+        described = json.loads(path.with_suffix(".json").read_text())
+    feeds: dict[str, Array] = {}
+    if path.with_suffix(".npz").exists():
+        with np.load(path.with_suffix(".npz")) as stored:
+            for name in stored.files:
+                if path.with_suffix(".json").exists():
+                    tensor = onnx.TensorProto.FromString(stored[name].tobytes())
+                    feeds[tensor.name] = numpy_helper.to_array(tensor)
+                else:
+                    feeds[name] = stored[name]
+    return Case(path.stem, model, feeds, mode_from(described["mode"]))
+
+
+def mode_from(data: Mapping[str, Any]) -> Mode:
+    """A mode from JSON data."""
+    given = dict(data)
+    given["dims"] = {name: (int(pair[0]), int(pair[1])) for name, pair in dict(given.get("dims", {})).items()}
+    return Mode(**given)

@@ -1,0 +1,105 @@
+"""What becomes of a case: planned, run and compared with the reference."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import smartmem_rules as sm
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.fuzzing.case import Array, Case
+from smartmem_rules.fuzzing.node_runner import NoReference
+from smartmem_rules.fuzzing.reference import MORE_RUNS, Reference, differences
+from smartmem_rules.runtime.compiling import BuildError
+from smartmem_rules.runtime.contexts.memory import RunError
+
+RIGHT, REFUSED, NO_REFERENCE = "right", "refused", "no reference"
+WRONG, ERROR, CRASH, HANG = "wrong", "error", "crash", "hang"
+FAILURES = (WRONG, ERROR, CRASH, HANG)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a case.
+
+    Attributes:
+        kind: `right`, `refused` (a clear error of ours), `no reference`, or a failure: `wrong`, `error` (anything else
+            raised), `crash` (the process ended), `hang`.
+        detail: one line for the reader, several for an error.
+        seconds: processor time.
+    """
+
+    kind: str
+    detail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.kind in FAILURES
+
+    def same_failure(self, other: Verdict) -> bool:
+        """Whether two failures look like the same one, for the reduction of a case."""
+        if self.kind != other.kind:
+            return False
+        if self.kind == WRONG:
+            return bool(self._wrongness() & other._wrongness())
+        return self.kind != ERROR or self.detail.splitlines()[-1][:40] == other.detail.splitlines()[-1][:40]
+
+    def _wrongness(self) -> set[str]:
+        """Of which kinds the wrong outputs are: a reduction shall not slip from one fault to another."""
+        kinds = set()
+        for line in re.split(r"; (?=\S+: )", self.detail):
+            if "shape (" in line or "element type" in line:
+                kinds.add("type")
+            else:
+                kinds.add("not finite" if re.search(r"\b(nan|inf)\b", line) else "value")
+        return kinds
+
+
+def judge(case: Case) -> Verdict:
+    """Plan a case, run it and compare."""
+    begin = time.process_time()
+
+    def verdict(kind: str, detail: str = "") -> Verdict:
+        return Verdict(kind, detail, time.process_time() - begin)
+
+    try:
+        results = _run(case)
+    except (BuildError, RunError):  # our kernel is none, or accesses what it may not
+        return verdict(ERROR, traceback.format_exc(limit=-6))
+    except SmartmemError as refusal:
+        return verdict(REFUSED, str(refusal))
+    except Exception:  # whatever is raised but our own errors is what is looked for
+        return verdict(ERROR, traceback.format_exc(limit=-6))
+    try:
+        reference = Reference(case.model, case.feeds, case.mode.dtype)
+        wrong = differences(results, reference.expected())
+        if wrong:  # a closer look at the conditioning, before anyone is accused
+            wrong = differences(results, reference.expected(seed=1, runs=MORE_RUNS))
+    except NoReference as reason:
+        return verdict(NO_REFERENCE, str(reason))
+    if wrong:
+        return verdict(WRONG, "; ".join(f"{name}: {line}" for name, line in wrong.items()))
+    return verdict(RIGHT)
+
+
+def _run(case: Case) -> dict[str, Array]:
+    mode = case.mode
+    options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
+    plan = sm.optimize(
+        case.model,
+        device=mode.device,
+        level=mode.level,
+        memory=mode.memory,
+        dtype=mode.dtype,
+        debug=mode.debug,
+        **options,
+    )
+    plan.prepare().poison()
+    feeds = {name: case.feeds[name] for name in plan.plan.inputs}
+    return {name: np.asarray(value) for name, value in plan.run(feeds).items()}

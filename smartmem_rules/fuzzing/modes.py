@@ -1,0 +1,26 @@
+"""How a drawn model is planned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartmem_rules.fuzzing.case import LEVELS, Mode
+
+_PROFILES = ("auto", "auto", "auto", "auto", "auto", "adreno_740", "nvidia")
+"""Device profiles whose kernels run on a CPU, too, for which most plans are made here."""
+
+
+def draw_mode(random: np.random.Generator) -> Mode:
+    """A level, a memory, an element type and a device; the default plan most often."""
+    level = str(random.choice(LEVELS, p=(0.12, 0.12, 0.12, 0.12, 0.52)))
+    device = str(random.choice(_PROFILES))
+    memory = str(random.choice(("auto", "buffer", "image"), p=(0.4, 0.3, 0.3)))
+    if device == "nvidia":
+        memory = "auto"
+    return Mode(
+        level=level,
+        memory=memory,
+        dtype=str(random.choice(("float32", "float16"), p=(0.8, 0.2))),
+        device=device,
+        debug=bool(random.random() < 0.15),
+    )

@@ -1,0 +1,1 @@
+"""What a drawn model grows by."""

@@ -1,0 +1,1 @@
+"""Nodes that others stand for before definitions are matched: bodies, sequences, old forms, random numbers, trees."""

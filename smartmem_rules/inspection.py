@@ -1,0 +1,196 @@
+"""What the stages of an optimization gave, as texts: to be printed, written to files, and compared."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.graph.model import Graph
+from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.optimized import PlanOptions, plan_only
+from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text
+from smartmem_rules.plan.printer import candidates_lines, grid_text, launches_text, sources_text
+from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
+from smartmem_rules.stages import STAGES, Progress
+from smartmem_rules.whole_files import write_whole
+
+_CONTEXT = 2
+
+
+class InspectionError(SmartmemError):
+    """There is no such kernel, or a file cannot be written; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A plan, and the text of each stage that led to it; of a plan from a file only what the file holds."""
+
+    plan: Plan
+    stages: Mapping[str, str]
+
+
+def inspect_model(source: Any, progress: Progress | None = None, **options: Unpack[PlanOptions]) -> Inspected:
+    """The stages of a model, without building its kernels, or those that a saved plan shows.
+
+    Args:
+        source: what `optimize` takes, or the path of a saved plan.
+        options: arguments of `optimize`, for a model.
+    """
+    if not isinstance(source, Graph) and isinstance(source, (str, Path)) and is_plan_file(source):
+        plan = load_plan(source)
+        return Inspected(plan, {"launch": launches_text(plan.kernels), "memory": str(plan), "emit": sources_text(plan)})
+    texts: dict[str, str] = {}
+    plan = plan_only(source, progress, texts.__setitem__, **options)
+    return Inspected(plan, {stage: texts[stage] for stage in STAGES if stage in texts})
+
+
+# --- one plan ---
+
+
+def launches_data(plan: Plan) -> list[dict[str, Any]]:
+    """The launches in the order of execution, as JSON data."""
+    return [
+        {
+            "number": number,
+            "name": kernel.name,
+            "form": "moves only" if kernel.moves_only else kernel.form,
+            "kernels": [leaf.name for leaf in kernel.leaves],
+            "origin": list(kernel.origin),
+            "reads": list(kernel.reads),
+            "writes": list(kernel.writes),
+            "bytes_moved": kernel.bytes_moved,
+            "operations": kernel.operations,
+            "global_size": list(map(repr, source.global_size)),
+            "local_size": None if source.local_size is None else list(map(repr, source.local_size)),
+        }
+        for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True))
+    ]
+
+
+def kernel_data(inspected: Inspected, name: str) -> dict[str, Any]:
+    """One kernel: its text, its schedule with the figures that chose it, layouts, and the OpenCL C of its launch.
+
+    Args:
+        name: of a launch, of a kernel inside one, or the number of a launch.
+
+    Raises:
+        InspectionError: there is none.
+    """
+    plan = inspected.plan
+    number, kernel = _found(plan, name)
+    launch, source = plan.kernels[number], plan.sources[number]
+    described = plan.statistics.get("tensor_layouts", {})
+    return {
+        "name": kernel.name,
+        "launch": number,
+        "text": kernel_text(kernel, plan.tensors),
+        "schedule": {
+            leaf.name: {
+                "sizes": schedule_text(leaf.schedule),
+                "figures": _section(inspected.stages.get("schedule", ""), leaf.name),
+            }
+            for leaf in kernel.leaves
+        },
+        "layouts": {
+            tensor: {"layout": plan.tensors[tensor].layout.places, "candidates": candidates_lines(described[tensor])}
+            for tensor in (*kernel.reads, *kernel.writes)
+            if tensor in described and tensor in plan.tensors
+        },
+        "launched_as": launch_text(launch) + grid_text(launch),
+        "source": source.text,
+    }
+
+
+def _found(plan: Plan, name: str) -> tuple[int, Kernel]:
+    if name.isdecimal() and int(name) < len(plan.kernels):
+        return int(name), plan.kernels[int(name)]
+    for number, launch in enumerate(plan.kernels):
+        if launch.name == name:
+            return number, launch
+    for number, launch in enumerate(plan.kernels):
+        for leaf in launch.leaves:
+            if leaf.name == name:
+                return number, leaf
+    known = [leaf.name for launch in plan.kernels for leaf in launch.leaves]
+    hint = did_you_mean(name, known) or f"it has {len(plan.kernels)} launches, 0 to {len(plan.kernels) - 1}"
+    raise InspectionError(f"the plan of {plan.model} has no kernel {name!r}; {hint}")
+
+
+def _section(text: str, name: str) -> list[str]:
+    """The indented lines below the one that begins with a name."""
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            inside = line.startswith(f"{name}:")
+        elif inside:
+            found.append(line.strip())
+    return found
+
+
+# --- files ---
+
+
+def write_stages(inspected: Inspected, folder: Path, only: Collection[str] = ()) -> list[Path]:
+    """Write a file for each stage, `05-fuse.txt`, and the OpenCL C of each launch, `kernels/012-NAME.cl`.
+
+    Args:
+        only: stages; all by default. The kernels belong to `emit`.
+
+    Raises:
+        InspectionError: a file cannot be written.
+    """
+    written: list[Path] = []
+    texts = {
+        folder / f"{STAGES.index(stage) + 1:02}-{stage}.txt": text
+        for stage, text in inspected.stages.items()
+        if not only or stage in only
+    }
+    if not only or "emit" in only:
+        for number, (kernel, source) in enumerate(zip(inspected.plan.kernels, inspected.plan.sources, strict=True)):
+            name = re.sub(r"[^\w.-]", "_", kernel.name)
+            texts[folder / "kernels" / f"{number:03}-{name}.cl"] = source.text
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text.encode())
+            written.append(path)
+    except OSError as error:
+        raise InspectionError(f"{folder}: the stages cannot be written ({error.strerror or error})") from error
+    return written
+
+
+# --- two plans ---
+
+
+def stage_differences(first: Inspected, second: Inspected) -> list[dict[str, Any]]:
+    """For each stage that both have what changed, as JSON data: {stage, same, removed, added, lines}.
+
+    Kernels are compared without the numbers in their names, which change with every kernel before them.
+    """
+    found = []
+    for stage in STAGES:
+        if stage not in first.stages or stage not in second.stages:
+            continue
+        old, new = (_unnumbered(one.stages[stage]).splitlines() for one in (first, second))
+        lines = list(difflib.unified_diff(old, new, lineterm="", n=_CONTEXT))[2:]
+        found.append(
+            {
+                "stage": stage,
+                "same": not lines,
+                "removed": sum(line.startswith("-") for line in lines),
+                "added": sum(line.startswith("+") for line in lines),
+                "lines": lines,
+            }
+        )
+    return found
+
+
+def _unnumbered(text: str) -> str:
+    return re.sub(r"^(\s*)\d+ (?=k\d)", r"\1", re.sub(r"\bk\d+(?=_)", "k", text), flags=re.M)

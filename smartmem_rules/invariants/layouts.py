@@ -1,0 +1,89 @@
+"""Every stored tensor has a layout that holds its elements, and each kernel's text knows it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from smartmem_rules.invariants.violation import InvariantError
+from smartmem_rules.plan.kernel.model import Kernel, Source, Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.tensor.extents import is_symbolic
+
+_HEAD = re.compile(r"__kernel\b.*?void\s+(?P<name>\w+)\s*\((?P<parameters>.*?)\)\s*\{", re.S)
+_PLACE = re.compile(r"/\*\s*(.*?)\s*\*/")
+
+
+def check_layouts(tensors: Iterable[Stored]) -> None:
+    """Check that a layout orders all axes of its tensor, and that constants fill theirs.
+
+    Raises:
+        InvariantError: an axis is missing or stands twice, or a constant has another size than its layout.
+    """
+    for stored in tensors:
+        layout, rank = stored.layout, len(stored.type.shape)
+        axes = [a for a in layout.order if a >= 0]
+        if sorted(axes) != list(range(rank)):
+            raise InvariantError("layout", "", stored.name, f"{layout} orders other axes than the tensor's {rank}")
+        if any(a < 0 for a in layout.order[:-1]) or (layout.memory != "image" and len(axes) != len(layout.order)):
+            raise InvariantError("layout", "", stored.name, f"{layout} has lanes where none can be")
+        if layout.memory == "image" and not 0 <= layout.rows + layout.inner < max(1, len(layout.order)):
+            raise InvariantError("layout", "", stored.name, f"{layout} has more rows than axes beside the lanes")
+        if stored.role in ("input", "output") and axes != list(range(rank)):
+            raise InvariantError("layout", "", stored.name, f"{layout}: inputs and outputs are row-major")
+        size = stored_bytes(stored)
+        if stored.packed is not None and not is_symbolic(size) and stored.packed.nbytes != size:
+            raise InvariantError(
+                "layout", "", stored.name, f"{stored.packed.nbytes} bytes of values for {size} in memory"
+            )
+
+
+def check_sources(kernels: Sequence[Kernel], sources: Sequence[Source], tensors: Mapping[str, Stored]) -> None:
+    """Check that each text takes what its kernel reads and writes, in the layouts that all other kernels use too.
+
+    Raises:
+        InvariantError: a parameter is missing, or it is written for another layout than its tensor has now.
+    """
+    for kernel, source in zip(kernels, sources, strict=True):
+        for argument in source.arguments:
+            if (argument.access == "write") != (argument.tensor in kernel.writes):
+                raise InvariantError("emission", kernel.name, argument.tensor, "it is written as a tensor that is read")
+        given = {argument.tensor for argument in source.arguments}
+        for name in (*kernel.reads, *kernel.writes):
+            if name not in given and tensors[name].layout.memory != "scratch":
+                raise InvariantError("emission", kernel.name, name, "the kernel's text does not take it")
+        _check_text(kernel, source, tensors)
+        _check_sizes(kernel, source)
+
+
+def _check_text(kernel: Kernel, source: Source, tensors: Mapping[str, Stored]) -> None:
+    head = next((h for h in _HEAD.finditer(source.text) if h["name"] == source.entry), None)
+    if head is None:
+        raise InvariantError("emission", kernel.name, "", f"its text holds no kernel {source.entry}")
+    places = _PLACE.findall(head["parameters"])
+    if len(places) < len(source.arguments):
+        return  # a template of its own says nothing of layouts
+    for argument, place in zip(source.arguments, places, strict=False):
+        stored = tensors[argument.tensor]
+        wanted = f"{stored.layout} of [{', '.join(map(str, stored.type.shape))}]"
+        if place != wanted:
+            raise InvariantError(
+                "emission", kernel.name, argument.tensor, f"the text accesses it as {place}, others as {wanted}"
+            )
+
+
+def _check_sizes(kernel: Kernel, source: Source) -> None:
+    """Work-groups part the work-items of a launch, and there is one work-item at least where something is written."""
+    sizes = [size for size in source.global_size if not is_symbolic(size)]
+    if any(size < 0 for size in sizes):
+        raise InvariantError("emission", kernel.name, "", f"a launch of {source.global_size} work-items")
+    if source.local_size is None:
+        return
+    if len(source.local_size) != len(source.global_size) or math.prod(source.local_size) < 1:
+        raise InvariantError(
+            "emission", kernel.name, "", f"work-groups of {source.local_size} in a launch of {source.global_size}"
+        )
+    for whole, part in zip(source.global_size, source.local_size, strict=True):
+        if not is_symbolic(whole) and whole % part:
+            raise InvariantError("emission", kernel.name, "", f"{part} work-items a group do not part {whole}")

@@ -1,0 +1,64 @@
+"""All checks of a stage's result together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+
+from smartmem_rules.invariants.bounds import check_bounds
+from smartmem_rules.invariants.layouts import check_layouts, check_sources
+from smartmem_rules.invariants.memory import check_memory
+from smartmem_rules.invariants.order import check_order
+from smartmem_rules.invariants.writes import check_writes
+from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+
+VARIABLE = "SMARTMEM_VERIFY"
+"""The variable of the environment that asks for thorough checks: `full`."""
+
+
+def in_full() -> bool:
+    """Whether the environment asks for thorough checks in every optimization."""
+    return os.environ.get(VARIABLE) == "full"
+
+
+def verify_kernels(
+    kernels: Sequence[Kernel], tensors: Mapping[str, Stored], outputs: Collection[str], thorough: bool = False
+) -> None:
+    """Check the kernels that fusion and the joining of launches give, before they are sized.
+
+    Raises:
+        InvariantError: a read is not behind the writes of what it reads, an element is not written exactly once, or an
+            index leaves its tensor.
+    """
+    made = {name for kernel in kernels for leaf in kernel.leaves for name in leaf.writes}
+    check_order(kernels, tensors, [name for name in outputs if name in made])
+    check_writes(kernels, tensors, thorough)
+    check_bounds(kernels, tensors, thorough)
+
+
+def verify_plan(plan: Plan, thorough: bool = False) -> None:
+    """Check a plan as it will run.
+
+    Args:
+        thorough: also check the kernels again, as they are after sizing, element by element where that decides, and
+            follow the texts of small launches.
+
+    Raises:
+        InvariantError: a layout holds other elements than its tensor, a kernel's text knows another one, launches run
+            before what they read is written, or tensors that are needed at the same time share memory.
+    """
+    used = {name for kernel in plan.kernels for name in (*kernel.reads, *kernel.writes)}
+    check_layouts(stored for name, stored in plan.tensors.items() if name in used)
+    check_sources(plan.kernels, plan.sources, plan.tensors)
+    check_memory(plan.kernels, plan.tensors, plan.slots, plan.placement)
+    made = {name for kernel in plan.kernels for leaf in kernel.leaves for name in leaf.writes}
+    check_order(plan.kernels, plan.tensors, [name for name in plan.outputs if name in made])
+    if thorough:
+        # the parser of kernels' texts takes a while to load
+        from smartmem_rules.invariants.launches import check_launches  # start-up time
+
+        check_launches(plan)
+        # recurrences that keep their last steps only go round in them
+        plain = [leaf for kernel in plan.kernels for leaf in kernel.leaves if leaf.form != "scan"]
+        check_writes(plain, plan.tensors, thorough)
+        check_bounds(plain, plan.tensors, thorough)

@@ -1,0 +1,221 @@
+"""`device` blocks: what is known of a device before a model runs on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from smartmem_rules.language.blocks.keys import (
+    UNLIMITED,
+    BlockRecord,
+    clauses,
+    flag,
+    part,
+    real,
+    texts,
+    whole,
+    wholes,
+    word,
+    words,
+)
+from smartmem_rules.language.blocks.workarounds import EFFECTS, Workaround, workaround_of
+
+DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute:
+    """Arithmetic, and how work-items are run.
+
+    A unit is what runs work-groups by itself: a core of a CPU, a multiprocessor of a GPU.
+    """
+
+    peak_gflops: float = real("arithmetic of the whole device in single precision, GFLOP/s")
+    launch_us: float = real("host time of one enqueue, microseconds")
+    vector_width: int = whole("elements of one vector")
+    units: int = whole("cores or multiprocessors; the device itself is asked at run time", 1)
+    late_unit: float = real(
+        "straggler penalty: the tail of a launch in which units stand idle, as a fraction of one wave of work-items",
+        0.0,
+    )
+    ordered_launches: bool = flag(
+        "`yes` where a work-group keeps its unit from its beginning to its end, so that others may wait for it", False
+    )
+    subgroup: int = whole("work-items that exchange values in registers and share a tile of sums", 32)
+    wave: int = whole("work-items that issue an access together", 64)
+    resident_items: int = whole("work-items that a unit keeps busy; 0: `resident_waves` waves of `wave`", 0)
+    resident_waves: int = whole("waves that a texture unit interleaves", 0)
+    texture_units: int = whole("units with a texture cache of their own; 0: none is known", 0)
+    register_array: int = whole("bytes of an array that a work-item keeps in registers", 0)
+    special_operations: int = whole("scalar operations that an elementary function counts as", 8)
+    poll_ns: float = real("nanoseconds of a look at a counter in memory", 2.0)
+    matrix: str = word("how products use the device's matrix units", "tf32x3", default="")
+    matrix_capability: tuple[int, ...] = wholes("compute capability from which on `matrix` holds", (0, 0), 2, 2)
+    shuffle: str = word("how neighbouring work-items exchange values in registers", "ptx", default="")
+    shuffle_capability: tuple[int, ...] = wholes("compute capability from which on `shuffle` holds", (0, 0), 2, 2)
+
+    @property
+    def peak(self) -> float:
+        """Scalar operations a nanosecond of all units."""
+        return self.peak_gflops
+
+    @property
+    def launch(self) -> float:
+        """Nanoseconds of an enqueue."""
+        return self.launch_us * 1000
+
+    @property
+    def resident(self) -> int:
+        """Work-items that a unit keeps busy, 0 where the block does not say."""
+        return self.resident_items or self.resident_waves * self.wave
+
+
+class ImageLimits(NamedTuple):
+    """The largest image2d_t, in texels."""
+
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """Device memory and what lies between it and the arithmetic; a GB/s is a byte a nanosecond."""
+
+    image2d: tuple[int, ...] = wholes("largest width and height of an image, texels", least=2, most=2)
+    texture_bandwidth: float = real("GB/s through images")
+    global_bandwidth: float = real("GB/s through buffers, of the whole device")
+    unit_bandwidth: float = real("GB/s that one unit reads through buffers; 0: `global_bandwidth`", 0.0)
+    local_bandwidth: float = real("GB/s in and out of local memory; 0: it is not known", 0.0)
+    l2_bandwidth: float = real("GB/s out of the shared cache; 0: `global_bandwidth`", 0.0)
+    local_memory: int = whole("bytes of local memory of one work-group")
+    unit_memory: int = whole("bytes of local memory that the work-groups of a unit share; 0: it is not known", 0)
+    stack_bytes: int = whole("bytes of arrays that one work-item may keep to itself; 0: what the schedules say", 0)
+    step_bytes: int = whole("bytes that a work-item may keep to itself from one step of a scan to the next", 65536)
+    storage: tuple[str, ...] = words("element types in memory, the preferred one first", "float32", "float16")
+
+    @property
+    def limits(self) -> ImageLimits:
+        """The largest image."""
+        return ImageLimits(*self.image2d)
+
+    @property
+    def shared(self) -> float:
+        """Bytes a nanosecond out of the shared cache."""
+        return self.l2_bandwidth or self.global_bandwidth
+
+    @property
+    def of_unit(self) -> float:
+        """Bytes a nanosecond that one unit reads."""
+        return self.unit_bandwidth or self.global_bandwidth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caches:
+    """Caches and the blocks in which images lie; empty pairs are not known."""
+
+    cache_line: int = whole("bytes of a line, in all caches", 64)
+    line_use: float = real("the part of a line that a register tile uses before the line leaves the texture cache", 0.5)
+    texture_l1: tuple[int, ...] = wholes("bytes and ways of a texture unit's cache", (), 2, 2)
+    l2: tuple[int, ...] = wholes("bytes and ways of the cache that all share", (), 2, 2)
+    texture_block: tuple[int, ...] = wholes("bytes and rows of the blocks in which images lie", (), 2, 2)
+
+    @property
+    def texture_lines(self) -> int:
+        """Lines that a texture unit's own cache holds; where it is not known, few."""
+        return self.texture_l1[0] // self.cache_line if self.texture_l1 else 16
+
+    def line_shape(self, texel_bytes: int) -> tuple[int, int]:
+        """Columns and rows of a cache line in texels: as square as powers of two allow, never higher than wide."""
+        texels = max(1, self.cache_line // texel_bytes)
+        rows = 1
+        while rows * rows * 4 <= texels:
+            rows *= 2
+        return texels // rows, rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextChoices:
+    """When it pays to write a kernel's text in one way rather than in another, for the device's compiler."""
+
+    unroll: int = whole("loops of at most so many iterations are unrolled: on GPUs, and in the interior of windows", 7)
+    unroll_vectors: int = whole("loops of at most so many vectors are unrolled on CPUs", 8)
+    border_tests: int = whole("comparisons that splitting a loop at its borders may cost", 6)
+    window_loads: float = real("windows are computed together where they load at most this part of single ones", 0.6)
+    window_steps: int = whole("steps of a window's outer axes that are unrolled", 3)
+    short_sums: int = whole("K steps up to which the epilogues of a register tile's rows are unrolled", 32)
+    term_operations: int = whole("operations from which on a term that two reductions share is kept", 2)
+    term_length: int = whole("longest row of such terms", 16384)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocator:
+    """What a device asks of pieces of its memory."""
+
+    alignment: int = whole(
+        "bytes of which the parts of a buffer begin at multiples; the device itself is asked (no device is known that "
+        "asks for more than the default)",
+        512,
+    )
+    allocation: int = whole("bytes of the largest buffer; the device itself is asked", UNLIMITED)
+    sub_buffers: bool = flag(
+        "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers", True
+    )
+
+    def whole(self, size: int) -> int:
+        """A size filled up to the alignment."""
+        return max(1, -(-size // self.alignment)) * self.alignment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(BlockRecord):
+    """A `device` block."""
+
+    match: tuple[str, ...] = texts("a regular expression that is found in `PLATFORM DEVICE`")
+    fallback: tuple[str, ...] = words("device types that the profile stands in for", "cpu", "gpu", "accelerator")
+    kind: Literal["cpu", "gpu", "texture_gpu"] = word("the class of device, for schedules", *DEVICE_KINDS)
+    prefers: Literal["image", "buffer"] = word("where tensors lie when memory is free to choose", "image", "buffer")
+    solver_seconds: float = real("time that the extraction's solver may take", 5.0)
+    workaround: tuple[Workaround, ...] = clauses(
+        "a fault or habit of a driver and what is done about it: "
+        '`EFFECT "VALUE" on "DRIVER" versions "BOUNDS" because "REASON"`; DRIVER is a regular expression that is '
+        'found in `PLATFORM DEVICE`, BOUNDS are as in ">=3.0 <4" (left out: all versions), and the effects are '
+        + "; ".join(f"`{effect}`: {meaning}" for effect, meaning in EFFECTS.items()),
+        EFFECTS,
+        workaround_of,
+    )
+    compute: Compute = part(Compute)
+    memory: Memory = part(Memory)
+    caches: Caches = part(Caches)
+    allocator: Allocator = part(Allocator)
+    text: TextChoices = part(TextChoices)
+
+    @property
+    def models_textures(self) -> bool:
+        """Whether the block says enough of its texture units for a roofline of contractions on textures."""
+        return bool(self.compute.texture_units and self.memory.local_bandwidth)
+
+    @property
+    def models_occupancy(self) -> bool:
+        """Whether the block says how many work-items a unit keeps busy, and what local memory they share."""
+        return bool(self.group_units and self.compute.resident and self.memory.unit_memory)
+
+    @property
+    def group_units(self) -> int:
+        """The units that run work-groups."""
+        return self.compute.texture_units or self.compute.units
+
+    def resident_groups(self, threads: int, local: int, busy: int) -> int:
+        """Work-groups that a unit holds.
+
+        Args:
+            threads: work-items of one.
+            local: bytes of local memory of one.
+            busy: work-items of the kernel that keep a unit busy.
+        """
+        items = min(self.compute.resident, busy)
+        return max(1, min(items // threads, self.memory.unit_memory // max(1, local)))
+
+    def waves(self, groups: float, resident: int) -> float:
+        """How often all units take so many work-groups each until all work-groups are done."""
+        return math.ceil(groups / (self.group_units * resident))

@@ -1,0 +1,188 @@
+"""`fuse NAME for PASS` blocks: one record for each pass of fusion, with the keys that this pass reads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from smartmem_rules.language.blocks.keys import UNLIMITED, BlockRecord, flag, real, whole, word
+
+TEMPLATES = ("panel", "group", "tile")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FuseBlock(BlockRecord):
+    """What all passes have."""
+
+    template: str = word("only where a schedule of this template is admitted", *TEMPLATES, default="")
+    optional: bool = flag("whether kernels made without the block compete where kernels are chosen by time", False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedBlock(FuseBlock, ABC):
+    """A kernel computes anew, for itself, what another form of kernel would store for it."""
+
+    recompute: int = whole("scalar operations that one saved access of memory may cost", 0)
+    recompute_most: int = whole("the same, for kernels that compete where kernels are chosen by time", 0)
+
+    @property
+    @abstractmethod
+    def first(self) -> str:
+        """The form of kernel that feeds."""
+
+    @property
+    @abstractmethod
+    def second(self) -> str:
+        """The form of kernel that is fed."""
+
+    @property
+    def most(self) -> int:
+        """The limit in the place of `recompute` for kernels that compete."""
+        return max(self.recompute, self.recompute_most)
+
+    @property
+    def columns_together(self) -> int:
+        """Columns of a contraction for which what is fed is computed once."""
+        return UNLIMITED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recompute(FeedBlock):
+    """Elementwise and window kernels are computed inside their readers (prologue fusion, DNNFusion section 4)."""
+
+    producer: str = word("the form of the kernel that feeds", "pointwise", "window")
+    consumer: str = word("the form of the kernel that is fed", "pointwise", "window", "reduction", "contraction")
+    width: int = whole("columns of a contraction for which what is fed is computed once", UNLIMITED)
+
+    @property
+    def first(self) -> str:
+        return self.producer
+
+    @property
+    def second(self) -> str:
+        return self.consumer
+
+    @property
+    def columns_together(self) -> int:
+        return self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics(FeedBlock):
+    """Reductions over the same rows share a kernel: mean, then variance, then the normalised row (Apollo)."""
+
+    @property
+    def first(self) -> str:
+        return "reduction"
+
+    @property
+    def second(self) -> str:
+        return "reduction"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prologue(FeedBlock):
+    """A contraction makes the normalised rows of its left factor itself."""
+
+    row_bytes: int = whole("bytes of one row that are kept on chip")
+    right_bytes: int = whole("bytes of a right factor that are kept beside it", UNLIMITED)
+    keeps: bool = flag("whether the rows may be stored too, for others that read them", False)
+
+    @property
+    def first(self) -> str:
+        return "reduction"
+
+    @property
+    def second(self) -> str:
+        return "contraction"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention(FeedBlock):
+    """Scores, softmax and their product with the values are one kernel: the scores never leave the chip."""
+
+    row_bytes: int = whole("bytes of one row of scores")
+    right_bytes: int = whole("bytes of each right factor that are kept beside it", UNLIMITED)
+
+    @property
+    def first(self) -> str:
+        return "contraction"
+
+    @property
+    def second(self) -> str:
+        return "reduction"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Siblings(FuseBlock):
+    """Products of one left factor with several weights are one kernel: queries, keys and values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epilogue(FuseBlock):
+    """Whole rows of a product are reduced before they leave the chip (epilogue reduction)."""
+
+    row_bytes: int = whole("bytes of one row of the product that are kept on chip")
+    left_row_bytes: int = whole("bytes of one row of the left factor that are kept on chip", UNLIMITED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(FuseBlock):
+    """Kernels over the same rows or batches follow each other in one work-item (vertical fusion)."""
+
+    over: str = word("what the kernels share", "rows", "batches")
+    block_bytes: int = whole("bytes of a block of rows that lie between the kernels", UNLIMITED)
+    right_bytes: int = whole("bytes of all right factors that a block reads", UNLIMITED)
+    loss: float = real("percent of the modelled time that a launch fewer may cost", 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wavefront(FuseBlock):
+    """Recurrences one above the other: a layer follows some steps behind the one below it, in one launch."""
+
+    shares: int = whole("shares into which the steps of a recurrence may be cut", 16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Horizontal(FuseBlock):
+    """Kernels that do not need each other share a launch (horizontal fusion: Rammer, HFUSE)."""
+
+    launches: float = real("modelled time of a small kernel, in launches: on one core of a CPU, on all of a GPU")
+    kernels: int = whole("kernels of one launch at most: each has parameters of its own", 32)
+    group: int = whole("work-items of a work-group where no kernel asks for another number", 64)
+    rereads: int = whole("reads of one tensor that count, in sizes of the result: a table is not read whole", 16)
+    deepest_first: bool = flag(
+        "whether what joins two branches is computed by the kernel with the longer path of dependencies before it, so "
+        "that the shorter branch can share a launch with the longer one's beginning",
+        False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Megakernel(FuseBlock):
+    """Launches that need each other become one persistent kernel with task counters in memory (Souffle)."""
+
+    launches: float = real("modelled time of a small launch, in launches")
+    waits: float = real("the time for which a unit may wait for another one, in launches")
+    groups: int = whole("work-groups at least, to fill devices of more units than the plan was made for too", 16)
+    patience: float = real("how many times longer than modelled a work-group waits (spin limit)", 2.0)
+    loss: float = real("percent of the time of launches that are not small which units may lose by waiting", 0.0)
+
+
+PASSES: Mapping[str, type[FuseBlock]] = MappingProxyType(
+    {
+        "recompute": Recompute,
+        "statistics": Statistics,
+        "prologue": Prologue,
+        "attention": Attention,
+        "siblings": Siblings,
+        "epilogue": Epilogue,
+        "chain": Chain,
+        "wavefront": Wavefront,
+        "horizontal": Horizontal,
+        "megakernel": Megakernel,
+    }
+)
+"""The record of each pass, by the word behind `for`."""

@@ -1,0 +1,47 @@
+"""`level` and `layout` blocks: the steps of an optimization, and what the choice of layouts weighs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smartmem_rules.language.blocks.keys import BlockRecord, real, whole, word, words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level(BlockRecord):
+    """A `level` block."""
+
+    rulesets: tuple[str, ...] = words("rule sets in the order in which they run", least=0, refers="ruleset")
+    table: str = word("the table that decides fusion", default="", refers="table")
+    views: str = word("whether consumers read through index maps", "keep", "read_through", default="keep")
+    fuse: tuple[str, ...] = words("`fuse` blocks that go beyond the table", refers="fuse")
+    layout: str = word(
+        "the `layout` block that chooses layouts; tensors stay row-major where absent",
+        default="",
+        refers="layout",
+    )
+    kernels: str = word("`joint`: chosen with the layouts, by modelled time", "rules", "joint", default="rules")
+    schedules: str = word("which schedules are admitted", "default", "tuned", default="default")
+    memory: str = word(
+        "`preferred`: textures or buffers as the device prefers", "buffer", "preferred", default="buffer"
+    )
+    half_margin: float = real("how much larger than in the calibration run values in float16 may become", 4.0)
+    intermediates: str = word("how they share memory", "shared", "in_place", default="shared")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayoutWeights(BlockRecord):
+    """A `layout` block: what the choice of layouts over the whole graph weighs (SmartMem section 3.2.2)."""
+
+    scattered_read: float = real("a read whose vector is gathered element by element, in contiguous reads", 4.0)
+    strided_read: float = real("a read that is contiguous along another loop", 2.0)
+    scattered_write: float = real("a write that leaves a vector's elements apart", 2.0)
+    buffer_axes: int = whole("axes along which a buffer is addressed directly (SmartMem's k)", 1)
+    image_axes: int = whole("axes along which an image is addressed directly", 2)
+    copies: int = whole("further layouts in which one tensor may be kept, 0 or 1", 0)
+    copy_gain: float = real("how often a kernel that only copies a tensor has to save what it costs", 1.0)
+    sweeps: int = whole("passes of the local search from which the solver starts", 4)
+    solver_seconds: float = real("time that the solver may take for the choice over the whole graph", 10.0)
+    least_gain: float = real("nanoseconds that other kernels than those of the rules have to save", 1.0)
+    configurations: int = whole("ways to compute a part of the graph that compete, at most", 1)
+    further_kernels: int = whole("kernels that one of them may have more than the fusion rules make there", 0)

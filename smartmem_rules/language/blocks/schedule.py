@@ -1,0 +1,175 @@
+"""`schedule NAME for CLASS` blocks: how the templates of codegen/ are sized, one record for each template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.language.blocks.device import DEVICE_KINDS
+from smartmem_rules.language.blocks.keys import (
+    BlockRecord,
+    flag,
+    part,
+    real,
+    rows_of_reals,
+    rows_of_wholes,
+    spaces,
+    whole,
+    wholes,
+    word,
+)
+
+TEMPLATES = ("panel", "winograd", "group", "tile", "pointwise", "reduction", "scan")
+SPACES = ("rows", "columns", "block_rows", "tiles_per_block", "items", "places", "team")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(BlockRecord):
+    """What all schedules have."""
+
+    kind: str = word("the devices that it is for", *DEVICE_KINDS, "any")
+    memory: str = word("where the operands lie", "image", "buffer", "any")
+    template: str = word(
+        "the template of codegen/ that realises it",
+        "panel",
+        "winograd",
+        "group",
+        "tile",
+        "pointwise",
+        "reduction",
+        "scan",
+    )
+    tuned: bool = flag("used from the level on that says `schedules tuned`")
+    search: Mapping[str, tuple[int, ...]] = spaces(
+        "sizes that tuning tries: which size of the template, and its values", *SPACES
+    )
+    extents: str = word("`fixed` for a template that cannot take open extents", "any", "fixed", default="any")
+
+    @property
+    def subject(self) -> str:
+        """What stands behind `for`."""
+        return self.block.subject or ""
+
+    @property
+    def takes_open_extents(self) -> bool:
+        return self.extents != "fixed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisterTiles(Schedule):
+    """Register tiles of a CPU's vectors; times are in products of a vector, of which a core makes some in a cycle."""
+
+    rows: tuple[int, ...] = wholes("rows of the register tile to choose from")
+    columns: tuple[int, ...] = wholes("columns of the register tile to choose from")
+    most_sums: int = whole("sums of a register tile that the device's registers hold", 1 << 20)
+    scratch_bytes: int = whole("bytes that one work-item keeps to itself")
+    step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
+    product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
+    load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
+    request_steps: int = whole("most steps of the reduction for one prefetch of a line of the next tile of weights", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel(RegisterTiles):
+    """Rows staged in cache, packed columns, register tiles (CPU)."""
+
+    row_columns: int = whole("columns of the register tile of a single row; 0: as for others", 0)
+    staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
+    panel_bytes: int = whole("bytes of staged rows")
+    window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)
+    items: int = whole("work-items that balance the device", 1)
+    smallest_block: int = whole("rows below which columns are split instead", 1)
+
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Winograd(RegisterTiles):
+    """Convolutions by Winograd's minimal filtering; the matrices of F(outputs x outputs, taps x taps)."""
+
+    input: Matrix = rows_of_reals("a row of the input's transform B^T")
+    weights: Matrix = rows_of_reals("a row of the weights' transform G")
+    weights_over: float = real("the divisor of the rows of `weights`", 1.0)
+    output: Matrix = rows_of_reals("a row of the output's transform A^T")
+    pays_below: float = real("filtering is taken below this part of the direct convolution's modelled time", 0.9)
+    transform_step: float = real("what an operation of a transform costs, in products of a vector", 0.0)
+    weights_byte: float = real("what a byte of the right factor costs, in the same unit", 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCycles:
+    """Cycles of a GPU's unit; where `sums_per_cycle` is absent, the device's roofline decides."""
+
+    turn_cycles: float = real("cycles of a K step at least, from the request of a tile's elements to their use", 0.0)
+    shared_turn_cycles: float = real("cycles that a K step of a resident work-group takes from the others", 0.0)
+    group_cycles: float = real("cycles of a work-group besides its K steps", 0.0)
+    sums_per_cycle: float = real("products that a unit adds in a cycle", 0.0)
+    loads_per_cycle: float = real("elements that a unit loads in a cycle", 0.0)
+    meetings_per_cycle: float = real("split-K: partial sums added in a cycle through global memory", 0.0)
+    resident_subgroups: float = real("sub-groups that a unit keeps busy", 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Schedule):
+    """Tiles in local memory that a work-group shares (GPU)."""
+
+    splits: tuple[int, ...] = wholes("work-groups that may share one reduction (split-K), to choose from", (1,))
+    tile: tuple[tuple[int, ...], ...] = rows_of_wholes(
+        "sizes of a work-group to choose from: rows, columns, K step, slices of the step (slice-K), rows and columns "
+        "of each sub-group, steps in local memory at once (1 or 2)",
+        7,
+        7,
+    )
+    cycles: GroupCycles = part(GroupCycles)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile(Schedule):
+    """A register tile that every device and both memories take."""
+
+    rows: tuple[int, ...] = wholes("rows of the register tile", (1,))
+    columns: tuple[int, ...] = wholes("columns of the register tile", (4,))
+    group: int = whole("work-items of a work-group on GPUs", 64)
+    takes_below: float = real(
+        "beside tiles in local memory: taken below this part of their modelled time, because registers ask less of "
+        "what all units share",
+        0.8,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elementwise(Schedule):
+    """Elementwise and window kernels: how they share out their elements."""
+
+    items: int = whole(
+        "work-items among which rows of the output are divided; 0 where work-items take vectors of it", 0
+    )
+    group: int = whole("work-items of a work-group that share out vectors of the output", 64)
+    places: int = whole("vectors of the output that a work-item computes", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scans(Elementwise):
+    """Recurrences: on GPUs a work-group shares the elements of each step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Elementwise):
+    """Row reductions: a work-item or a team of them takes a row."""
+
+    team: tuple[int, ...] = wholes("work-items that may share a row, to choose from", (1,))
+    team_group: int = whole("work-items of a work-group whose teams compute rows", 64)
+    vectors: int = whole("vectors of a row for each member of a team", 1)
+    few_rows: int = whole("use one vector for each member when rows < work-items of all units / `few_rows`", 8)
+
+
+CONTRACTIONS: Mapping[str, type[Schedule]] = {"panel": Panel, "winograd": Winograd, "group": Group, "tile": Tile}
+"""The record of a `for contraction` block, by its template."""
+CLASSES: Mapping[str, type[Schedule]] = {
+    "pointwise": Elementwise,
+    "window": Elementwise,
+    "reduction": Rows,
+    "scan": Scans,
+}
+"""The record of the other blocks, by what they are for."""

@@ -1,0 +1,126 @@
+"""What a `workaround` clause of a `device` block says: a fault or habit of a driver, and what the engine does about it.
+
+workaround option "-DSMR_NO_PREFETCH" on "rusticl" versions ">=22 <26" because "what is wrong with the driver";
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.errors import SmartmemError
+
+EFFECTS = {
+    "environment": "sets the variable `NAME=VALUE` before the driver opens its devices, unless the user has set it",
+    "environment_on_all_cores": "the same, where the process may run on all cores of the computer",
+    "option": "an option of the OpenCL compiler for every kernel",
+    "option_of_joined": "an option for launches that join kernels which share local memory",
+    "compile_threads": "how many programs are compiled at once",
+    "driver_keeps_programs": "compiled programs are left to the driver's own cache",
+}
+"""What a workaround may do, by the word that says so."""
+WITHOUT_VALUE = frozenset({"driver_keeps_programs"})
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_BOUND = re.compile(r"(>=|<=|<|>|==)\s*(\d+(?:\.\d+)*)")
+
+
+class ClauseError(SmartmemError):
+    """A clause says something that has no meaning; `place` is the number of the value at fault, None for the whole."""
+
+    def __init__(self, message: str, place: int | None = None, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.fix = fix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workaround:
+    """One clause.
+
+    Attributes:
+        effect: a word of `EFFECTS`.
+        value: what the effect is given, empty where it needs nothing.
+        driver: a regular expression that is found in `PLATFORM DEVICE`.
+        versions: bounds of the driver's version, all versions where empty.
+        reason: what is wrong with the driver.
+    """
+
+    effect: str
+    value: str
+    driver: str
+    versions: str
+    reason: str
+
+    def concerns(self, name: str, version: str) -> bool:
+        """Whether the clause is about a driver; one whose version cannot be told counts as concerned.
+
+        Args:
+            name: `PLATFORM DEVICE`, or the platform alone while devices are not known.
+            version: any text that holds the version's number.
+        """
+        if re.search(self.driver, name, re.IGNORECASE) is None:
+            return False
+        found = _NUMBER.search(version)
+        return found is None or all(_holds(found[0], *bound) for bound in _BOUND.findall(self.versions))
+
+
+def workaround_of(clause: Sequence[int | float | str]) -> Workaround:
+    """The clause of the values of an entry.
+
+    It is written `workaround EFFECT ["VALUE"] on "DRIVER" [versions "BOUNDS"] because "REASON"`.
+
+    Raises:
+        ClauseError: it is none.
+    """
+    values = [str(value) for value in clause]
+    effect = values[0]
+    if effect not in EFFECTS:
+        raise ClauseError(f"there is no workaround `{effect}`; there are {', '.join(EFFECTS)}", 0)
+    wants_value = effect not in WITHOUT_VALUE
+    words = ["on", "because"] if len(values) == 5 + wants_value else ["on", "versions", "because"]
+    start = 1 + wants_value
+    if len(values) != start + 2 * len(words) or values[start::2] != words:
+        form = f'`workaround {effect}{" TEXT" * wants_value} on "DRIVER" versions "BOUNDS" because "REASON"`'
+        raise ClauseError(f"this is no clause of the form {form.replace('TEXT', chr(34) + 'VALUE' + chr(34))}")
+    said = dict(zip(words, values[start + 1 :: 2], strict=True))
+    found = Workaround(
+        effect=effect,
+        value=values[1] if wants_value else "",
+        driver=said["on"],
+        versions=said.get("versions", ""),
+        reason=said["because"],
+    )
+    _check(found, start)
+    return found
+
+
+def _check(clause: Workaround, start: int) -> None:
+    if clause.effect.startswith("environment") and re.fullmatch(r"[A-Za-z_]\w*=.*", clause.value) is None:
+        raise ClauseError(f"`{clause.value}` sets no variable", 1, 'write "NAME=VALUE"')
+    if clause.effect == "compile_threads" and (not clause.value.isdigit() or int(clause.value) < 1):
+        raise ClauseError(f"`{clause.value}` is no number of threads", 1, 'write "1" or more')
+    if clause.effect.startswith("option") and not clause.value.startswith("-"):
+        raise ClauseError(f"`{clause.value}` is no option of the OpenCL compiler", 1, "options begin with `-`")
+    try:
+        re.compile(clause.driver)
+    except re.error as error:
+        raise ClauseError(f"`{clause.driver}` is no regular expression: {error}", start + 1) from error
+    if clause.versions and _BOUND.sub("", clause.versions).strip():
+        raise ClauseError(f"`{clause.versions}` bounds no version", start + 3, 'write bounds as in ">=3.0 <4"')
+    if not clause.reason.strip():
+        raise ClauseError("a workaround gives its reason", start + 1 + 2 * (1 + bool(clause.versions)))
+
+
+def _holds(version: str, sign: str, bound: str) -> bool:
+    ours, theirs = ([int(part) for part in one.split(".")] for one in (version, bound))
+    length = max(len(ours), len(theirs))
+    ours, theirs = (one + [0] * (length - len(one)) for one in (ours, theirs))
+    return {
+        ">=": ours >= theirs,
+        "<=": ours <= theirs,
+        "<": ours < theirs,
+        ">": ours > theirs,
+        "==": ours == theirs,
+    }[sign]

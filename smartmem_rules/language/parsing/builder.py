@@ -1,0 +1,399 @@
+"""From lark's reductions to the syntax tree: one method per rule or alias of `grammar/smr.lark`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.parsing.expression_builder import (
+    Children,
+    ExpressionBuilder,
+    begin_of,
+    end_of,
+    names_of,
+    nodes_of,
+    number_of,
+    tokens_of,
+    unquote,
+)
+from smartmem_rules.language.parsing.tokens import Token
+
+_COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
+_GIVEN_BY_SIGNATURE = "_"
+_MERGED = {
+    **dict.fromkeys(
+        ("internal", "commutative", "override", "class", "mapping", "explores", "unsound"), "remove this one"
+    ),
+    **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
+}
+_SINGLE_CLAUSES = frozenset(_MERGED)
+
+
+def _has(children: Children, word: str) -> bool:
+    return any(isinstance(child, Token) and child == word for child in children)
+
+
+def _group(children: Children, word: str) -> Children:
+    """The children of the sub-rule that begins with the keyword `word`; empty when it is absent."""
+    for child in children:
+        if isinstance(child, list) and child and child[0] == word:
+            return child
+    return []
+
+
+class Builder(ExpressionBuilder):
+    """Builds the items of one file after the other."""
+
+    def _comment(self, children: Children) -> str:
+        match = _COMMENT.match(self._lines[children[1].line - 1])
+        return match[1].strip() if match else ""
+
+    def _name(self, token: Token) -> dict[str, s.Span]:
+        return {"name": self._span([token])}
+
+    def _words(self, field: str, tokens: Iterable[Token]) -> dict[str, s.Span]:
+        return {f"{field}:{token}": self._span([token]) for token in tokens}
+
+    def start(self, children: Children) -> s.Module:
+        lines = self._lines
+        span = s.Span(self._file, 1, 1, len(lines), len(lines[-1]) + 1)
+        return s.Module(span, tuple(children), self._source)
+
+    def import_item(self, children: Children) -> s.Import:
+        return s.Import(self._span(children), unquote(children[1]), places={"path": self._span(children[1:])})
+
+    def ruleset(self, children: Children) -> s.Ruleset:
+        name, *after = tokens_of(children, "NAME")
+        places = self._name(name) | self._words("after", after)
+        return s.Ruleset(
+            self._span(children), str(name), tuple(map(str, after)), self._comment(children), places=places
+        )
+
+    def function(self, children: Children) -> s.Function:
+        name, *parameters = tokens_of(children, "NAME")
+        places = self._name(name) | self._words("parameters", parameters)
+        return s.Function(self._span(children), str(name), tuple(map(str, parameters)), children[-1], places=places)
+
+    def predicate(self, children: Children) -> s.Predicate:
+        name, *parameters = tokens_of(children, "NAME")
+        places = self._name(name) | self._words("parameters", parameters)
+        words = tuple(map(str, parameters))
+        return s.Predicate(self._span(children), str(name), words, children[-1], self._comment(children), places=places)
+
+    def constant(self, children: Children) -> s.Constant:
+        places = self._name(children[1])
+        return s.Constant(self._span(children), str(children[1]), children[-1], self._comment(children), places=places)
+
+    def negative_number(self, children: Children) -> s.Unary:
+        return s.Unary(self._span(children), "-", self.number(children[1:]))
+
+    def member(self, children: Children) -> tuple[s.Expression, ...]:
+        return nodes_of(children, s.Expression)
+
+    def family(self, children: Children) -> s.Family:
+        variables = tokens_of(children, "NAME")
+        members = tuple(child for child in children if isinstance(child, tuple))
+        for member in members:
+            if len(member) != len(variables):
+                self._problem(
+                    self._span(list(member)),
+                    f"this member gives {len(member)} of the family's {len(variables)} names a meaning",
+                    f"write `({', '.join(map(str, variables))})`" if len(variables) > 1 else None,
+                )
+        return s.Family(
+            self._span(children),
+            tuple(map(str, variables)),
+            members,
+            tuple(child for child in children if isinstance(child, s.Item)),
+            places=self._words("variables", variables),
+        )
+
+    # --- operators -----------------------------------------------------------------------------------
+
+    def operator(self, children: Children) -> s.Operator:
+        inputs = [child for group in nodes_of(children, list) for child in nodes_of(group, s.Input)]
+        attributes = [child for group in nodes_of(children, list) for child in nodes_of(group, s.Attribute)]
+        outputs = [child for group in nodes_of(children, list) for child in nodes_of(group, s.Output)]
+        dtypes = [child for group in nodes_of(children, list) for child in nodes_of(group, s.DtypeVariable)]
+        name = str(children[1])
+        self._refuse_repeated_clauses(children)
+        internal = bool(_group(children, "internal"))
+        bindings = nodes_of(children, s.OnnxBinding)
+        if not bindings and not internal:
+            bindings = (s.OnnxBinding(self._span([children[1]]), "ai.onnx", name, 1, None),)
+        return s.Operator(
+            span=self._span(children),
+            name=name,
+            dtypes=tuple(dtypes),
+            inputs=tuple(inputs),
+            attributes=tuple(attributes),
+            outputs=tuple(outputs),
+            commutative=bool(_group(children, "commutative")),
+            internal=internal,
+            override=bool(_group(children, "override")),
+            onnx=bindings[0] if bindings else None,
+            also=bindings[1:],
+            requires=tuple(group[1] for group in nodes_of(children, list) if group and group[0] == "require"),
+            lets=nodes_of(children, s.Let),
+            equations=nodes_of(children, s.EquationSyntax),
+            declared_class=".".join(names_of(_group(children, "class"))) or None,
+            declared_mapping=".".join(names_of(_group(children, "mapping"))) or None,
+            places=self._name(children[1]) | self._clauses(children),
+        )
+
+    def _clauses(self, children: Children) -> dict[str, s.Span]:
+        """The places of the words after `class` and `mapping`, and of the flags."""
+        places = {}
+        for group in nodes_of(children, list):
+            word = str(group[0]) if group else ""
+            if word in ("class", "mapping"):
+                places[word] = self._span(group[1:])
+            elif word in ("internal", "commutative", "override"):
+                places[word] = self._span(group)
+        return places
+
+    def _refuse_repeated_clauses(self, children: Children, owner: str = "an operator") -> None:
+        seen: set[str] = set()
+        for child in children:
+            word = str(child[0] if isinstance(child, list) and child else child if child == "explores" else "")
+            if word not in _SINGLE_CLAUSES:
+                continue
+            if word in seen:
+                self._problem(self._span([child]), f"{owner} has one `{word}` clause at most", _MERGED.get(word))
+            seen.add(word)
+
+    def dtype_variables(self, children: Children) -> Children:
+        return children
+
+    inputs = attributes = outputs = flag = require = class_clause = mapping_clause = dtype_variables
+    where = relaxes = tags = unsound = operands = pattern_attributes = row = index_list = subscript = dtype_variables
+
+    def dtype_variable(self, children: Children) -> s.DtypeVariable:
+        name, *classes = tokens_of(children, "NAME")
+        places = self._name(name) | self._words("classes", classes)
+        return s.DtypeVariable(self._span(children), str(name), tuple(map(str, classes)), places=places)
+
+    def tensor_input(self, children: Children) -> s.Input:
+        kind = nodes_of(children, s.TensorType)[0]
+        optional, places = _has(children, "?"), self._name(children[0])
+        return s.Input(self._span(children), str(children[0]), kind, None, optional, False, None, places=places)
+
+    def variadic_input(self, children: Children) -> s.Input:
+        places = self._name(children[0])
+        return s.Input(self._span(children), str(children[0]), children[-1], None, False, True, None, places=places)
+
+    def constant_input(self, children: Children) -> s.Input:
+        default = next(iter(nodes_of(children, s.Expression)), None)
+        name, kind = str(children[1]), str(children[3])
+        optional, places = _has(children, "?"), self._name(children[1]) | {"kind": self._span(children[3:4])}
+        return s.Input(self._span(children), name, None, kind, optional, False, default, places=places)
+
+    def attribute(self, children: Children) -> s.Attribute:
+        default = next(iter(nodes_of(children, s.Expression)), None)
+        required = default is None
+        if isinstance(default, s.Name) and default.id == "none":
+            default = None
+        places = self._name(children[0]) | {"kind": self._span(children[2:3])}
+        return s.Attribute(self._span(children), str(children[0]), str(children[2]), default, required, places=places)
+
+    def output(self, children: Children) -> s.Output:
+        name, *index = tokens_of(children, "NAME")
+        places = self._name(name) | ({"index": self._span(index)} if index else {})
+        return s.Output(self._span(children), str(name), children[-1], str(index[0]) if index else None, places=places)
+
+    def tensor_type(self, children: Children) -> s.TensorType:
+        return s.TensorType(self._span(children), str(children[0]), nodes_of(children, s.Expression))
+
+    def onnx(self, children: Children) -> s.OnnxBinding:
+        domain, name = children[1].split("::")
+        versions = [int(token) for token in tokens_of(children, "INT")]
+        since = versions[0] if versions else 1
+        return s.OnnxBinding(self._span(children), domain, name, since, versions[1] if len(versions) > 1 else None)
+
+    def let(self, children: Children) -> s.Let:
+        return s.Let(self._span(children), str(children[1]), children[-1], places=self._name(children[1]))
+
+    def equation(self, children: Children) -> s.EquationSyntax:
+        groups = [nodes_of(group, s.Binder) for group in nodes_of(children, list)]
+        member = self._member(children) if len(groups) == 2 else None
+        tensor = tokens_of(children, "NAME")[0]
+        places = self._name(tensor)
+        if member is not None:
+            places["member"] = nodes_of(children, list)[0][1].place("name")
+        view, scan = _has(children[:1], "view"), _has(children[:1], "scan")
+        return s.EquationSyntax(
+            self._span(children), str(tensor), member, groups[-1], children[-1], view, scan, places=places
+        )
+
+    def _member(self, children: Children) -> str:
+        group = nodes_of(children, list)[0]
+        binders = nodes_of(group, s.Binder)
+        plain = len(binders) == 1 and binders[0].kind == "loop" and isinstance(binders[0].bound, s.Name)
+        if not plain or binders[0].bound != s.Name(binders[0].span, _GIVEN_BY_SIGNATURE):
+            self._problem(
+                self._span(group), "the number of a variadic output is one plain name", "write `ys[j][...] = ...`"
+            )
+            return _GIVEN_BY_SIGNATURE
+        return binders[0].name
+
+    def index(self, children: Children) -> s.Binder:
+        return self._index("loop", children)
+
+    def indices(self, children: Children) -> s.Binder:
+        return self._index("loops", children)
+
+    def _index(self, kind: str, children: Children) -> s.Binder:
+        span = self._span(children)
+        bound = next(iter(nodes_of(children, s.Expression)), s.Name(span, _GIVEN_BY_SIGNATURE))
+        name = tokens_of(children, "NAME")[0]
+        return s.Binder(span, str(name), kind, bound, places=self._name(name))
+
+    # --- rules ---------------------------------------------------------------------------------------
+
+    def rewrite(self, children: Children) -> s.Rewrite:
+        self._refuse_repeated_clauses(children, "a rule")
+        name, ruleset = tokens_of(children, "NAME")
+        left, right = nodes_of(children, s.Pattern)
+        unsound = _group(children, "unsound")
+        relaxes = tokens_of(_group(children, "relaxes"), "NAME")
+        tags = tokens_of(_group(children, "tags"), "NAME")
+        places = self._name(name) | {"ruleset": self._span([ruleset])}
+        return s.Rewrite(
+            span=self._span(children),
+            name=str(name),
+            ruleset=str(ruleset),
+            left=left,
+            right=right,
+            bidirectional=_has(children, "<=>"),
+            guards=nodes_of(_group(children, "where"), s.Expression),
+            relaxes=tuple(map(str, relaxes)),
+            unsound=unquote(unsound[1]) if unsound else None,
+            comment=self._comment(children),
+            explores=bool(tokens_of(children, "EXPLORES")),
+            tags=tuple(map(str, tags)),
+            places=places | self._words("relaxes", relaxes) | self._words("tags", tags),
+        )
+
+    def eliminate(self, children: Children) -> s.Eliminate:
+        self._refuse_repeated_clauses(children, "a rule")
+        name, ruleset, operator = tokens_of(children, "NAME")
+        tags = tokens_of(_group(children, "tags"), "NAME")
+        places = {"ruleset": self._span([ruleset]), "operator": self._span([operator])}
+        return s.Eliminate(
+            span=self._span(children),
+            name=str(name),
+            ruleset=str(ruleset),
+            operator=str(operator),
+            guards=nodes_of(_group(children, "where"), s.Expression),
+            comment=self._comment(children),
+            tags=tuple(map(str, tags)),
+            places=places | self._name(name) | self._words("tags", tags),
+        )
+
+    def index_rule(self, children: Children) -> s.IndexRule:
+        self._refuse_repeated_clauses(children, "a rule")
+        left, right = nodes_of(children, s.Expression)
+        guards = nodes_of(_group(children, "where"), s.Expression)
+        tags = tokens_of(_group(children, "tags"), "NAME")
+        places = self._name(children[1]) | self._words("tags", tags)
+        words = tuple(map(str, tags))
+        return s.IndexRule(
+            self._span(children), str(children[1]), left, right, guards, self._comment(children), words, places=places
+        )
+
+    def pattern_variable(self, children: Children) -> s.PatternVariable:
+        return s.PatternVariable(self._span(children), str(children[0]))
+
+    def pattern_number(self, children: Children) -> s.PatternNumber:
+        value = number_of(children[-1])
+        return s.PatternNumber(self._span(children), -value if len(children) == 2 else value)
+
+    def pattern_variadic(self, children: Children) -> Token:
+        return Token.of("VARIADIC", str(children[1]), begin_of(children[0]), end_of(children[1]))
+
+    def pattern_bundle(self, children: Children) -> Token:
+        return Token.of("BUNDLE", str(children[1]), begin_of(children[0]), end_of(children[1]))
+
+    def pattern_attribute(self, children: Children) -> s.PatternAttribute:
+        places = self._name(children[0])
+        return s.PatternAttribute(self._span(children), str(children[0]), children[-1], places=places)
+
+    def pattern_operator(self, children: Children) -> s.PatternOperator:
+        everything = [child for group in nodes_of(children, list) for child in group]
+        output = tokens_of(children, "INT")
+        return s.PatternOperator(
+            span=self._span(children),
+            operator=str(children[0]),
+            arguments=nodes_of(everything, s.Pattern),
+            attributes=nodes_of(everything, s.PatternAttribute),
+            bundle=self._bundle(everything),
+            variadic=self._variadic(everything),
+            output=int(output[0]) if output else None,
+            places=self._name(children[0]) | self._marks(everything),
+        )
+
+    def _marks(self, children: Children) -> dict[str, s.Span]:
+        marks = tokens_of(children, "BUNDLE", "VARIADIC")
+        return {token.type.lower(): self._span([token]) for token in marks}
+
+    def _bundle(self, children: Children) -> str | None:
+        bundles = tokens_of(children, "BUNDLE")
+        for extra in bundles[1:]:
+            self._problem(self._span([extra]), "an operator has one `@` bundle of attributes at most")
+        return str(bundles[0]) if bundles else None
+
+    def _variadic(self, children: Children) -> str | None:
+        stars = {id(token) for token in tokens_of(children, "VARIADIC")}
+        operands = [child for child in children if isinstance(child, s.Pattern) or id(child) in stars]
+        for operand in operands[:-1]:
+            if isinstance(operand, Token):
+                self._problem(
+                    self._span([operand]), f"`*{operand}` stands for all further operands and must be the last"
+                )
+        last = operands[-1] if operands else None
+        return str(last) if isinstance(last, Token) else None
+
+    def table(self, children: Children) -> s.Table:
+        header, *body = nodes_of(children, list)
+        columns = tuple(str(cell) for cell in header)
+        cells: dict[tuple[str, str], tuple[str, ...]] = {}
+        places = self._name(children[1]) | self._words("column", header)
+        for row in body:
+            places.setdefault(f"row:{row[0]}", self._span(row[:1]))
+            for column, cell in zip(columns, row[1:], strict=False):
+                cells.setdefault((str(row[0]), column), tuple(cell.split("/")))
+                places.setdefault(f"cell:{row[0]}:{column}", self._span([cell]))
+            if len(row) - 1 > len(columns):
+                extra = row[len(columns) + 1 :]
+                self._problem(self._span(extra), f"row `{row[0]}` has more cells than the {len(columns)} columns")
+        rows = tuple(str(row[0]) for row in body)
+        for names, kind, lines in ((rows, "row", body), (columns, "column", [[cell] for cell in header])):
+            for number, name in enumerate(names):
+                if name in names[:number]:
+                    places.setdefault(f"second {kind}:{name}", self._span(lines[number][:1]))
+        return s.Table(self._span(children), str(children[1]), rows, columns, cells, places=places)
+
+    def block(self, children: Children) -> s.Block:
+        name, *rest = tokens_of(children, "NAME")
+        places = self._name(name) | ({"subject": self._span(rest)} if rest else {})
+        return s.Block(
+            span=self._span(children),
+            kind=str(children[0]),
+            name=str(name),
+            subject=str(rest[0]) if rest else None,
+            entries=nodes_of(children, s.Entry),
+            comment=self._comment(children),
+            places=places,
+        )
+
+    def entry(self, children: Children) -> s.Entry:
+        values = tuple(self._value(token) for token in children[1:-1])
+        places = {"key": self._span(children[:1])}
+        places |= {f"value:{number}": self._span([token]) for number, token in enumerate(children[1:-1])}
+        return s.Entry(self._span(children), str(children[0]), values, places=places)
+
+    def _value(self, token: Token) -> int | float | str:
+        if token.type == "STRING":
+            return unquote(token)
+        return number_of(token) if token.type == "VALUE" else str(token)

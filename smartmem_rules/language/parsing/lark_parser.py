@@ -1,0 +1,130 @@
+"""What is wrong with a text that does not follow the grammar, by lark: where, and what could have stood there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from threading import Lock
+from typing import Any, cast
+
+from lark import UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.parsing import lalr
+from smartmem_rules.language.parsing.builder import Builder
+from smartmem_rules.language.parsing.expectation import in_words
+from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
+from smartmem_rules.language.parsing.hints import hint
+from smartmem_rules.language.syntax import Module, Span
+from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
+
+_ITEM = re.compile(rf"^(?=(?:{'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+# The builder that lark calls holds the state of one parse.
+_PARSING = Lock()
+
+
+def parse(text: str, file: str) -> tuple[Module, list[Diagnostic]]:
+    """The syntax tree of a text, with what the builder finds wrong.
+
+    Raises LanguageError with all syntax errors.
+    """
+    try:
+        return _by_lark(text, file)
+    except UnexpectedInput as error:
+        raise LanguageError(_all_errors(text, file, error), {file: text}) from None
+
+
+def _by_lark(text: str, file: str) -> tuple[Module, list[Diagnostic]]:
+    lark, builder = grammar(), builder_of_lark()
+    with _PARSING:
+        builder.begin(text, file)
+        resolving().text = text
+        tree = cast("object", lark.parse(text))
+        assert isinstance(tree, Module)
+        return tree, builder.problems
+
+
+def _problems_of(chunk: str, file: str) -> list[Diagnostic]:
+    builder = Builder()
+    builder.begin(chunk, file)
+    try:
+        lalr.parse(chunk, builder)
+    except lalr.Refused:
+        try:
+            return _by_lark(chunk, file)[1]
+        except UnexpectedInput as error:
+            return [_diagnostic(chunk, file, error)]
+    return builder.problems
+
+
+def _all_errors(text: str, file: str, first: UnexpectedInput) -> list[Diagnostic]:
+    """One diagnostic for each top-level item that cannot be parsed, with what the others contradict."""
+    found: list[Diagnostic] = []
+    for chunk in _chunks(text):
+        found += _problems_of(chunk, file)
+    return found or [_diagnostic(text, file, first)]
+
+
+def _chunks(text: str) -> Iterator[str]:
+    """The top-level items, each after as many empty lines as put it on its place in the text."""
+    starts = [match.start() for match in _ITEM.finditer(text)]
+    bounds = sorted({0, *starts, len(text)})
+    for begin, end in pairwise(bounds):
+        yield "\n" * text.count("\n", 0, begin) + text[begin:end]
+
+
+def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
+    span = _error_span(text, file, error)
+    if isinstance(error, UnexpectedCharacters) and error.char == '"':
+        return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span)
+    accepted = _accepted(text)
+    expected = in_words(accepted, grammar().terminals)
+    note = f"expected {expected}" if expected else None
+    found = _found(error)
+    lines = text.split("\n")
+    line = lines[span.line - 1] if span.line <= len(lines) else ""
+    before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
+    fix = hint(found.strip("`"), accepted, line, span.column, before.lstrip())
+    if fix is None and _WORD.fullmatch(found.strip("`")):
+        words = [t.pattern.value for t in grammar().terminals if t.name in accepted and t.pattern.value.isalpha()]
+        fix = did_you_mean(found.strip("`"), words)
+    return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
+
+
+def _found(error: UnexpectedInput) -> str:
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        return "the end of the line" if error.token.type == "_ROW_END" else f"`{error.token}`"
+    return f"the character `{error.char}`" if isinstance(error, UnexpectedCharacters) else "the end of the text"
+
+
+def _error_span(text: str, file: str, error: UnexpectedInput) -> Span:
+    token = error.token if isinstance(error, UnexpectedToken) else None
+    if token is not None and token.type == "$END":
+        body = text.rstrip()
+        line = body.count("\n") + 1
+        column = len(body) - body.rfind("\n")
+        return Span(file, line, column, line, column + 1)
+    line, column = max(error.line, 1), max(error.column, 1)
+    width = len(str(token).split("\n", 1)[0]) if token is not None else 1
+    return Span(file, line, column, line, column + max(width, 1))
+
+
+def _accepted(text: str) -> frozenset[str]:
+    """The terminals that could have stood where the parse of `text` fails."""
+    lark = grammar()
+    resolving().text = text
+    interactive: Any = lark.parse_interactive(text)  # lark leaves its methods without types
+    # A refused token leaves the parser in the middle of its reductions; only the state before it tells all.
+    settled = interactive.copy(deepcopy_values=False)
+    try:
+        for token in interactive.lexer_thread.lex(interactive.parser_state):
+            interactive.feed_token(token)
+            settled = interactive.copy(deepcopy_values=False)
+    except UnexpectedInput:
+        pass
+    return frozenset(settled.accepts())

@@ -1,0 +1,1 @@
+"""From syntax trees, messages and words of the language back to text."""

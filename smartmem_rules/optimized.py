@@ -1,0 +1,318 @@
+"""A plan with the device that runs it, and the way from a model to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+
+from smartmem_rules.graph.run_number import RUN_NUMBER
+from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
+from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
+from smartmem_rules.runtime.executor import Executor, RunError, input_types
+from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
+from smartmem_rules.runtime.forks import refuse_in_child
+from smartmem_rules.runtime.plan_file import save_plan
+from smartmem_rules.runtime.reference import (
+    TOLERANCES,
+    Check,
+    NoReferenceError,
+    worst_check,
+)
+from smartmem_rules.stages import Clock as Clock
+from smartmem_rules.stages import Progress, Show
+
+if TYPE_CHECKING:
+    from smartmem_rules.graph.loading import Dims, ModelSource
+    from smartmem_rules.graph.model import Graph
+    from smartmem_rules.plan.fusion.refusals import Refusals
+    from smartmem_rules.plan.kernel.model import Kernel, Plan
+    from smartmem_rules.runtime.feeds import Array
+    from smartmem_rules.runtime.target import Target
+
+DEFAULT_LEVEL = "smartmem"
+DTYPES = tuple(TOLERANCES)
+MEMORIES = ("auto", "image", "buffer")
+LAYOUTS = ("exact", "local")
+
+
+class PlanOptions(TypedDict, total=False):
+    """What `optimize` takes beside the model; its documentation says what each is."""
+
+    rules: Sequence[str | Path]
+    device: str
+    level: str
+    dtype: str
+    memory: str
+    disable: Collection[str]
+    dims: Dims | None
+    layout: str
+    limits: Limits
+
+
+class OptimizedPlan:
+    """A plan with the device that runs it."""
+
+    def __init__(
+        self, plan: Plan, device: Device | None, model: ModelSource | None = None, debug: bool = False
+    ) -> None:
+        """Args:
+        device: None where the plan is for another computer; it cannot run here then.
+        model: what the plan was made of, for `check`.
+        debug: the kernels check each read and write of device memory; runs raise `BoundsError`.
+        """
+        self._plan = plan
+        self.device = device
+        self.model = model
+        self.debug = debug
+        self.last_check: Check | None = None
+        self._executor: Executor | None = None
+        self._preparing = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<plan of {self.plan.model} for {self.plan.device}: {len(self.kernels)} kernels>"
+
+    @property
+    def plan(self) -> Plan:
+        """The kernels, layouts and memory that were planned."""
+        return self._plan
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The kernels in the order of execution."""
+        return self.plan.kernels
+
+    def prepare(self, progress: Callable[[int, int], None] | None = None) -> Executor:
+        """The plan with its kernels built and its constants on the device; built at the first call.
+
+        Raises:
+            DeviceError: the plan's device is not on this computer.
+            BuildError, RunError: the device refuses a kernel or has too little memory.
+        """
+        refuse_in_child(RunError)  # before the lock, which another thread may have held when the process was forked
+        with self._preparing:
+            if self._executor is None:
+                if self.device is None:
+                    raise DeviceError(f"there is no OpenCL device here to run this plan for {self.plan.device}")
+                self._executor = Executor(self.plan, self.device, progress, self.debug)
+            return self._executor
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        """One inference: an array for each output. Several threads may call this at once.
+
+        Raises:
+            GraphError: an input is missing, unknown, or of a wrong shape or element type.
+            RunError: the device refuses a kernel, or this process is a fork of the one that opened the device.
+            BoundsError: a kernel of a debug build read or wrote outside a tensor.
+        """
+        return self.prepare().run(feeds)
+
+    def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Milliseconds of whole inferences: {median_ms, min_ms, max_ms, runs, kernels, device}."""
+        return self.prepare().benchmark(runs, warmup, self.random_feeds() if feeds is None else feeds)
+
+    def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
+        """Every kernel's name and milliseconds on the device."""
+        return self.prepare().profile(self.random_feeds() if feeds is None else feeds)
+
+    @property
+    def dimensions(self) -> dict[str, tuple[int, int]]:
+        """The open dimensions for which the plan is made, with their least and greatest extents."""
+        return {dimension.name: (dimension.low, dimension.high) for dimension in self.plan.dimensions}
+
+    def random_feeds(
+        self,
+        seed: int = DEFAULT_SEED,
+        dims: Mapping[str, int] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> dict[str, Array]:
+        """Random inputs; integers that index something stay within it.
+
+        Args:
+            dims: extents of the open dimensions; by default those of the given inputs, else the greatest.
+            given: inputs that are not drawn.
+
+        Raises:
+            GraphError: an extent is outside the range for which the plan is made.
+        """
+        types = input_types(self.plan)
+        arrays = {name: np.asarray(array) for name, array in (given or {}).items()}
+        extents = {**given_extents(types, arrays), **(dims or {})}
+        return {**random_feeds(types, seed, self.plan.statistics.get("input_bounds"), extents), **arrays}
+
+    def check(
+        self,
+        model: ModelSource | None = None,
+        seed: int = DEFAULT_SEED,
+        tolerance: float | None = None,
+        dims: Mapping[str, int] | None = None,
+    ) -> Check:
+        """Compare the outputs for random inputs with the model computed in double precision; see `checking`.
+
+        A plan for ranges of extents is compared at several of them, unless `dims` says at which.
+
+        Args:
+            model: the ONNX model; by default what the plan was made of.
+            tolerance: for max|a - b| / max|reference|; by default the bound of each element is what perturbed runs of
+                the model show that rounding can do to it.
+            dims: extents of the open dimensions.
+
+        Raises:
+            NoReferenceError: no reference takes the model.
+            ValueError: the plan comes from a file or a Graph, and no model is given.
+        """
+        source = self.model if model is None else model
+        if source is None:
+            raise ValueError("this plan does not know its ONNX model; give it: check(model)")
+        if RUN_NUMBER in self.plan.inputs:
+            raise NoReferenceError("the model draws random numbers, which no other system draws alike")
+        # start-up time
+        from smartmem_rules.checking.compare import (
+            Comparer,
+            as_check,
+        )  # the rule base and ONNX Runtime are not for runs
+
+        comparer = Comparer(source)
+        checks = []
+        for extents in trial_extents(self.plan.dimensions) if dims is None else [dims]:
+            feeds = self.random_feeds(seed, extents)
+            verdict = comparer.compare(feeds, self.run(feeds), self.plan.dtype, seed)
+            checks.append((extents, as_check(verdict, tolerance)))
+        self.last_check = worst_check(checks) if self.plan.dimensions else checks[0][1]
+        return self.last_check
+
+    def check_or_reason(self, model: ModelSource | None = None, seed: int = DEFAULT_SEED) -> Check:
+        """Like `check`; where no reference takes the model the result says why, and passed is None."""
+        try:
+            return self.check(model, seed)
+        except NoReferenceError as error:
+            self.last_check = Check("none", None, None, None, None, seed, {}, str(error))
+            return self.last_check
+
+    def explain(self, node: str) -> dict[str, Any]:
+        """What became of an ONNX node: {node, operator, outcome, kernels, rules, near_misses}.
+
+        Raises:
+            GraphError: the model has no node of this name.
+        """
+        from smartmem_rules.report import explain  # start-up time
+
+        meant = node if self.model is None else node_of(self.model, node)
+        return explain(self.plan, meant, lambda: file_nodes(self.model))
+
+    def report_data(self) -> dict[str, Any]:
+        """What `smartmem optimize --json` prints."""
+        from smartmem_rules.report import report_data  # start-up time
+
+        return report_data(self.plan, self.device, self.last_check)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file, from which `load` takes it without optimizing again.
+
+        Raises:
+            PlanFileError: the file cannot be written; nothing is left behind then.
+        """
+        save_plan(self.plan, path)
+
+
+def optimize_now(
+    graph: ModelSource | Graph,
+    progress: Progress | None = None,
+    debug: bool = False,
+    show: Show | None = None,
+    **options: Unpack[PlanOptions],
+) -> OptimizedPlan:
+    """Like `optimize`, but a model whose inputs decide shapes by their values is refused.
+
+    Raises:
+        UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
+    """
+    clock = Clock(progress, show)
+    plan, target = planned(graph, clock, **options)
+    optimized = OptimizedPlan(plan, target.device, None if is_graph(graph) else graph, debug)  # type: ignore[arg-type]
+    if debug:
+        from smartmem_rules.invariants.verify import verify_plan  # start-up time
+
+        verify_plan(plan, thorough=True)
+    if target.device is not None:
+        with clock.stage("build"):
+            optimized.prepare(lambda done, total: clock.step("build", done, total))
+        device_name = target.device.name
+        clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
+    plan.statistics["seconds"] = clock.table()
+    return optimized
+
+
+def plan_only(
+    graph: ModelSource | Graph,
+    progress: Progress | None = None,
+    show: Show | None = None,
+    **options: Unpack[PlanOptions],
+) -> Plan:
+    """The plan of a model without building its kernels; the options are arguments of `optimize`."""
+    plan, _ = planned(graph, Clock(progress, show), **options)
+    return plan
+
+
+def planned(
+    graph: ModelSource | Graph,
+    clock: Clock,
+    rules: Sequence[str | Path] = (),
+    device: str = AUTO,
+    level: str = DEFAULT_LEVEL,
+    dtype: str = "float32",
+    memory: str = "auto",
+    disable: Collection[str] = (),
+    dims: Dims | None = None,
+    layout: str = "exact",
+    limits: Limits = DEFAULT_LIMITS,
+    refusals: Refusals | None = None,
+) -> tuple[Plan, Target]:
+    """The plan of a model and what it is for; the arguments are those of `api.optimize`.
+
+    Raises:
+        ValueError: an argument is none of its choices, in addition to what `optimize` raises.
+    """
+    clock.deadline = Deadline(limits)
+    checked = (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES), ("layout", layout, LAYOUTS))
+    for name, value, choices in checked:
+        if value not in choices:
+            raise ValueError(f"{name} {value!r} is none of {', '.join(choices)}")
+    with clock.stage("import"):  # the engine's libraries are part of what a user waits for
+        from smartmem_rules.pipeline import Request, make_plan  # start-up time
+
+    request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits)
+    return make_plan(request, clock, refusals)
+
+
+def file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:
+    """The operators of all nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
+    if model is None or is_graph(model):
+        return {}
+    from smartmem_rules.graph.loading import load_model  # start-up time
+
+    proto, _ = load_model(model)  # type: ignore[arg-type]
+    return {node.name or f"{node.op_type}_{place}": node.op_type for place, node in enumerate(proto.graph.node)}
+
+
+def node_of(model: ModelSource | Graph, asked: str) -> str:
+    """The node that is meant: the one of this name, or the one that computes the tensor of this name."""
+    if is_graph(model):
+        return asked
+    from smartmem_rules.graph.loading import load_model  # start-up time
+
+    proto, _ = load_model(model)  # type: ignore[arg-type]
+    named = [(node.name or f"{node.op_type}_{place}", node) for place, node in enumerate(proto.graph.node)]
+    if any(name == asked for name, _ in named):
+        return asked
+    return next((name for name, node in named if asked in node.output), asked)
+
+
+def is_graph(source: Any) -> bool:
+    """Whether a model was imported already."""
+    from smartmem_rules.graph.model import Graph  # start-up time
+
+    return isinstance(source, Graph)

@@ -1,0 +1,1 @@
+"""From equations to kernels: which equations are computed together."""

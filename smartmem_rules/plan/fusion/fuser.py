@@ -1,0 +1,207 @@
+"""Forms the kernels: which definitions are computed together, and which tensors are never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from smartmem_rules.language.blocks.fuse import (
+    FeedBlock,
+    Horizontal,
+    Siblings,
+)
+from smartmem_rules.plan.fusion.feeding import Feeding
+from smartmem_rules.plan.fusion.grouping import nodes_of
+from smartmem_rules.plan.fusion.groups import Group, join, start
+from smartmem_rules.plan.fusion.policy import Policy
+from smartmem_rules.plan.fusion.program import Definition, Program
+from smartmem_rules.plan.fusion.reads import evaluations, group_moves_only, left_key, reads_of
+from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.fusion.result import Fused, Growth
+from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.tensor.index import variable
+from smartmem_rules.tensor.ranges import largest
+
+
+def fuse(
+    program: Program,
+    policy: Policy,
+    apart: Collection[str] = (),
+    growth: Growth | None = None,
+    refusals: Refusals | None = None,
+) -> Fused:
+    """Partition the program's definitions into groups as the policy allows.
+
+    Args:
+        apart: tensors whose contractions read their rows from memory.
+        growth: of a fusion by a policy that lets the same definitions join.
+        refusals: takes in why definitions and groups stay apart.
+    """
+    return _Fusion(program, policy, apart, refusals).run(growth)
+
+
+class _Fusion(Feeding):
+    """All passes in their order."""
+
+    def run(self, growth: Growth | None) -> Fused:
+        if growth is None:
+            for definition in self.program.definitions:
+                self._place(definition)
+            growth = Growth([group.copy() for group in self.groups])
+        else:
+            for group in growth.groups:
+                self._found(group.copy())
+            self.owner = {member.tensor: group for group in self.groups for member in group.members}
+        self.rows = growth.rows
+        if self.policy.table is not None:
+            self._inline_producers()
+            self._merge_siblings()
+            self._feed_contractions()
+            self._finish_rows()
+        groups = self._ordered()
+        stored = {t for g in groups for t in self._outputs(g)}
+        return Fused(groups, self.inlined, stored, self.decisions, growth)
+
+    # --- growing groups over their consumers ---
+
+    def _place(self, definition: Definition) -> None:
+        if definition.equation.scan:
+            self._place_scan(definition)
+            return
+        for group in self._candidates(definition):
+            if self._makes_cycle(group, definition):
+                self._refuse_definition(group, definition, "another of its operands needs that kernel", 1)
+            elif join(group, definition, self.program.names):
+                self._own(definition, group)
+                return
+            elif definition.reduces and group.form != "reduction":
+                self._refuse_definition(group, definition, f"a {group.form} kernel takes in no further reduction", 1)
+            else:
+                self._refuse_definition(group, definition, "its elements do not line up with that kernel's loops", 2)
+        group = start(definition, self.program.names, self.program.constants.__contains__)
+        self._found(group)
+        self._own(definition, group)
+
+    def _candidates(self, definition: Definition) -> list[Group]:
+        found: dict[Group, None] = {}
+        for tensor in definition.reads:
+            group = self.owner.get(tensor)
+            if group is None or group.form == "scan":
+                continue
+            if self.policy.may(self.definition[tensor], definition, group.form):
+                found.setdefault(group)
+            elif self.refusals is not None:
+                producer = self.definition[tensor]
+                table, reason = self.policy.refusal(producer, definition, group.form)
+                self.refusals.note(table, producer.origin, definition.origin, reason)
+        rank = {"contraction": 0, "window": 1, "reduction": 2, "pointwise": 3}
+        forms = [group.form for group in found]
+        self.decisions.contested |= len(set(forms)) < len(forms)
+        sign = 1 if self.policy.joins_earliest else -1
+        rule = self.policy.rule(Horizontal)
+        deepest_first = rule is not None and rule.deepest_first
+        depth = self.depth if deepest_first else {}
+        return sorted(found, key=lambda g: (rank[g.form], -depth.get(g, 0), sign * self.number[g]))
+
+    def _place_scan(self, definition: Definition) -> None:
+        """All scans of a node are one kernel: each step needs what the others hold one step before."""
+        group = self.scans.get(definition.node)
+        if group is None:
+            group = self.scans[definition.node] = Group("scan", ())
+            self._found(group)
+        group.members.append(definition)
+        group.coordinates[definition.tensor] = tuple(map(variable, definition.equation.variables))
+        self.owner[definition.tensor] = group
+        self._changed(group)
+
+    # --- inlining producers into their readers ---
+
+    def _inline_producers(self) -> None:
+        for group in reversed(list(self.groups)):
+            if group.form == "contraction" or any(group.locals.values()):
+                continue
+            outputs = self._outputs(group)
+            if len(outputs) == 1 and outputs[0] not in self.program.outputs and outputs[0] not in self.indexing:
+                self._try_inline(group, outputs[0])
+
+    def _try_inline(self, group: Group, tensor: str) -> None:
+        first = self.definition[tensor]
+        elements = largest(first.equation.type.elements)
+        readers = self._readers(tensor)
+        computed = 0
+        rules: list[FeedBlock] = []
+        for reader in readers:
+            rule = self.policy.feeding(group.form, reader.form)
+            if rule is None and self.refusals is not None:
+                reason = f"no fuse block feeds a {reader.form} kernel from a {group.form} kernel"
+                self.refusals.note(self.policy.level, nodes_of(group), nodes_of(reader), reason, None, 1)
+            uses = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
+            if rule is None:
+                return
+            if group.form != "pointwise":
+                admitted = self._read_once(tensor, uses, reader)
+            else:
+                admitted = all(self.policy.may(first, use, reader.form) for use in uses)
+            if not admitted:
+                self._refuse(rule, group, reader, "not every reader takes each of its elements once and may join it")
+                return
+            read = max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
+            computed += read * _times(reader, rule)
+            rules.append(rule)
+        cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
+        repeated = cost * max(0, computed - elements)
+        if not readers or repeated > min(rule.recompute for rule in rules) * elements:
+            if readers and repeated <= min(rule.most for rule in rules) * elements:
+                self.decisions.refused.update(rule.name for rule in rules)
+            least = min(rules, key=lambda rule: rule.recompute, default=None)
+            for reader in readers if least is not None else ():
+                assert least is not None
+                figures = (repeated / max(1, elements), least.recompute)
+                self._refuse(least, group, reader, "operations repeated for each element saved", figures, 5)
+            return
+        self.decisions.applied.update(rule.name for rule in rules)
+        if repeated:
+            self.decisions.repeating.update(rule.name for rule in rules)
+        for member in group.members:
+            self.inlined[member.tensor] = member.equation
+            # a member may have come here by being inlined itself
+            self.recomputed[member.tensor] = self.recomputed.get(member.tensor, set()) - {group} | set(readers)
+            self.owner.pop(member.tensor, None)
+        del self.groups[group]
+        for reader in readers:
+            own = reader.tensors
+            reader.members[:0] = [m for m in group.members if m.tensor not in own]
+            self._changed(reader)
+
+    def _read_once(self, tensor: str, uses: list[Definition], reader: Group) -> bool:
+        """Whether a reader takes every element of a window or statistic once, into rows that it keeps."""
+        if reader.form == "contraction":
+            matched = reader.contraction
+            assert matched is not None
+            in_left = sum(r.tensor == tensor for r in reads_of(matched.a))
+            everywhere = sum(r.tensor == tensor for u in uses for r in reads_of(u.equation.body))
+            return in_left == everywhere == 1 and self._is_constant(reader)
+        return all(u.tensor in reader.coordinates for u in uses)
+
+    # --- contractions of one left factor, side by side ---
+
+    def _merge_siblings(self) -> None:
+        rule = self.policy.rule(Siblings)
+        if rule is None:
+            return
+        first: dict[object, list[Group]] = {}
+        for group in list(self.groups):
+            if group.form != "contraction" or not self._is_constant(group):
+                continue
+            for other in first.setdefault(left_key(group), []):
+                if not self._depends(group, other) and not self._depends(other, group):
+                    other.siblings.append(group)
+                    self._absorb(other, group)
+                    self.decisions.applied.add(rule.name)
+                    break
+            else:
+                first[left_key(group)].append(group)
+
+
+def _times(reader: Group, rule: FeedBlock) -> int:
+    """How often a reader computes what it takes in: a contraction once for so many columns."""
+    return 1 if reader.contraction is None else -(-largest(reader.contraction.n.extent) // rule.columns_together)

@@ -1,0 +1,203 @@
+"""The extracted graph as one flat program of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Const,
+    Equation,
+    Expr,
+    FreshNames,
+    Read,
+    Reduce,
+    Select,
+    TensorType,
+    inline,
+    rebuild,
+    rename_reads,
+    select,
+    tensors_read,
+)
+from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.primitives import compute_dtype, reduce
+from smartmem_rules.tensor.ranges import several
+from smartmem_rules.tensor.substitution import map_gathered
+from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One equation of the program, with the node it came from."""
+
+    equation: Equation
+    node: str
+    origin: tuple[str, ...]
+    classes: Classes
+
+    @property
+    def tensor(self) -> str:
+        return self.equation.tensor
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The tensors that the equation reads."""
+        return tuple(tensors_read(self.equation.body))
+
+    @property
+    def reduces(self) -> bool:
+        return reduces(self.equation.body)
+
+    @property
+    def moves_only(self) -> bool:
+        return moves_only(self.equation.body)
+
+
+@dataclass
+class Program:
+    """Definitions in topological order; every name that no definition gives is an input or a constant."""
+
+    definitions: list[Definition]
+    types: dict[str, TensorType]
+    constants: dict[str, np.ndarray]
+    inputs: list[str]
+    outputs: list[str]
+    names: FreshNames
+    shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The shape in which the model gives an output, where it is computed in another one of the same element order."""
+    inner: frozenset[str] = frozenset()
+    """Tensors that operators compute on the way; not those that an output only shows in another shape or order."""
+
+    def users(self) -> dict[str, list[Definition]]:
+        users: dict[str, list[Definition]] = {}
+        for definition in self.definitions:
+            for tensor in definition.reads:
+                users.setdefault(tensor, []).append(definition)
+        return users
+
+
+def flatten(graph: Graph, through_views: bool) -> Program:
+    """All equations of the graph; with `through_views`, consumers read through the views instead of their tensors."""
+    names = FreshNames("v")
+    types = dict(graph.types)
+    definitions: list[Definition] = []
+    scalars = {n: v for n, v in graph.constants.items() if v.size == 1}
+    views: dict[str, tuple[str, IndexMap]] = {}
+    inner: set[str] = set()
+    for node in graph.nodes:
+        inner |= _computed_inside(node)
+        operand_types = {o: types[o] for o in node.operands if o is not None}
+        classes = classify(node.equations, operand_types)
+        for equation in node.equations:
+            types[equation.tensor] = equation.type
+            body = without_trivial_loops(_with_scalars(equation.body, scalars))
+            body = read_through(body, views)
+            fresh = tuple(names.var(v.extent) for v in equation.variables)
+            indices = tuple(_index(v) for v in fresh)
+            body = inline(replace(equation, body=body), indices, names)
+            settled = Equation(equation.tensor, fresh, body, equation.type, equation.scan)
+            source = None if equation.scan else settled.view
+            if source is not None and equation.tensor in node.outputs:
+                inner.discard(source.tensor)
+            if through_views and source is not None and equation.tensor not in graph.outputs:
+                view = map_of_equation(settled, types[source.tensor].shape)
+                assert view is not None
+                views[equation.tensor] = (source.tensor, view)
+                continue
+            definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
+    program = Program(definitions, types, graph.constants, graph.inputs, graph.outputs, names, inner=frozenset(inner))
+    if through_views:
+        _compute_outputs_in_place(program)
+    return program
+
+
+def _computed_inside(node: Node) -> set[str]:
+    """The tensors that a node computes on its way to its outputs; not those that only hold elements of operands."""
+    inside: set[str] = set()
+    for equation in node.equations:
+        holds_operands = moves_only(equation.body) and inside.isdisjoint(tensors_read(equation.body))
+        if equation.tensor not in node.outputs and not holds_operands:
+            inside.add(equation.tensor)
+    return inside
+
+
+def _compute_outputs_in_place(program: Program) -> None:
+    """An output that only reshapes a tensor is that tensor, shown in another shape."""
+    made = {d.tensor: d for d in program.definitions}
+    used = {tensor for d in program.definitions for tensor in tensors_read(d.equation.body)}
+    for output in program.outputs:
+        definition = made.get(output) if output not in used else None
+        read = None if definition is None or definition.equation.scan else definition.equation.view
+        if definition is None or read is None or read.tensor not in made or read.tensor in program.outputs:
+            continue
+        view = map_of_equation(definition.equation, program.types[read.tensor].shape)
+        if view is None or not keeps_order(view):
+            continue
+        program.shown[output] = definition.equation.type.shape
+        program.types[output] = program.types[read.tensor]
+        program.definitions.remove(definition)
+        program.definitions = [_renamed(d, read.tensor, output, definition.origin) for d in program.definitions]
+        made = {d.tensor: d for d in program.definitions}
+
+
+def _renamed(definition: Definition, old: str, new: str, origin: tuple[str, ...]) -> Definition:
+    equation = definition.equation
+    if equation.tensor != old and old not in definition.reads:
+        return definition
+    body = rename_reads(equation.body, {old: new})
+    if equation.tensor != old:
+        return replace(definition, equation=replace(equation, body=body))
+    equation = replace(equation, tensor=new, body=body)
+    return replace(definition, equation=equation, origin=tuple(dict.fromkeys((*definition.origin, *origin))))
+
+
+def _index(var: Var) -> Index:
+    return Index(0) if var.extent == 1 else Index(0, ((var, 1),))
+
+
+def _with_scalars(body: Expr, scalars: Mapping[str, np.ndarray]) -> Expr:
+    def read(node: Read) -> Expr:
+        value = scalars.get(node.tensor)
+        return node if value is None else Const(value.reshape(-1)[0].item(), node.dtype)
+
+    return rebuild(body, lambda index: index, read)
+
+
+def without_trivial_loops(expr: Expr) -> Expr:
+    """The expression without loops over one element; a reduction over none is its neutral value."""
+    match expr:
+        case Reduce(kind=kind, variables=variables, dtype=dtype):
+            if any(v.extent == 0 for v in variables):
+                nothing = np.zeros((0,), compute_dtype(dtype))
+                return Const(reduce(kind, nothing, 0, dtype).item(), dtype)
+            kept = tuple(v for v in variables if several(v.extent))
+            body = without_trivial_loops(expr.body)
+            return replace(expr, variables=kept, body=body) if kept else body
+        case Apply(arguments=arguments):
+            return replace(expr, arguments=tuple(map(without_trivial_loops, arguments)))
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return select(condition, without_trivial_loops(then), without_trivial_loops(otherwise))
+        case _:
+            return expr
+
+
+def read_through(body: Expr, views: Mapping[str, tuple[str, IndexMap]]) -> Expr:
+    """The body with every read of a view replaced by a read of what lies under it."""
+    if not views:
+        return body
+
+    def through(tensor: str, indices: tuple[Index, ...]) -> tuple[str, tuple[Index, ...]]:
+        found = views.get(tensor)
+        return (tensor, indices) if found is None else (found[0], found[1].apply(indices))
+
+    def read(node: Read) -> Expr:
+        return Read(*through(node.tensor, node.indices), node.dtype)
+
+    return rebuild(body, lambda index: map_gathered(index, through), read)

@@ -1,0 +1,55 @@
+"""What fusion gives: groups in an order of execution, and where its rules decided something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.tensor.expr import Equation
+
+
+@dataclass
+class Decisions:
+    """Which rules decided something, by name: what plans that compete with this one would leave out or do more of.
+
+    Attributes:
+        applied: rules by which a kernel took in another.
+        repeating: rules by which something is computed more than once.
+        refused: rules whose limit of repeated operations alone stood against taking something in.
+        contested: whether several kernels of one form could have taken in the same definition.
+    """
+
+    applied: set[str] = field(default_factory=set)
+    repeating: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    contested: bool = False
+
+
+@dataclass
+class Growth:
+    """What several fusions of a program share, whose policies differ in what is taken in after the groups have grown.
+
+    Attributes:
+        groups: definitions that joined the groups that compute what they read; not to be changed.
+        rows: for reductions, by the definitions that they compute, bytes and operations of a row (`_rows_of`).
+    """
+
+    groups: list[Group]
+    rows: dict[object, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass
+class Fused:
+    """The kernels-to-be in an order that can be executed.
+
+    Attributes:
+        inlined: tensors that are recomputed inside their readers.
+        stored: tensors that lie in memory between kernels.
+        decisions: where the policy could have decided otherwise.
+    """
+
+    groups: list[Group]
+    inlined: dict[str, Equation] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)
+    decisions: Decisions = field(default_factory=Decisions)
+    growth: Growth | None = None

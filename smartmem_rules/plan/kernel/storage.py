@@ -1,0 +1,25 @@
+"""How many bytes tensors take in device memory."""
+
+from __future__ import annotations
+
+import math
+
+from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
+
+TEXEL_LANES = 4
+
+
+def item_bytes(storage: str) -> int:
+    """The size of an element in memory."""
+    return int(storage_dtype(storage).itemsize)
+
+
+def stored_bytes(tensor: Stored) -> int:
+    """The bytes that a tensor takes at most, the lanes that an image leaves unused included."""
+    if tensor.layout.memory == "image":
+        return (
+            largest(math.prod(tensor.layout.image_size(tensor.type.shape))) * TEXEL_LANES * item_bytes(tensor.storage)
+        )
+    return largest(tensor.type.elements) * item_bytes(tensor.storage)

@@ -1,0 +1,68 @@
+"""What a kernel reads, writes and computes."""
+
+from __future__ import annotations
+
+from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Kernel
+from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.tensor.expr import Expr, tensors_read
+from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.ranges import largest
+
+
+def expressions(kernel: Kernel) -> list[Expr]:
+    """All expressions that a kernel computes."""
+    found = [stage.body for stage in kernel.stages] + [store.value for store in kernel.stores]
+    if kernel.contraction is not None:
+        found += [stage.body for stage in kernel.contraction.stages]
+        found += [kernel.contraction.a, kernel.contraction.b]
+        found += [part.b for part in kernel.parts]
+        if kernel.contraction.scores is not None:
+            found += [kernel.contraction.scores.a, kernel.contraction.scores.b]
+    return found
+
+
+def account(kernel: Kernel) -> None:
+    """Fill in what the kernel reads, writes and computes."""
+    account_reads(kernel)
+    kernel.writes = tuple(s.tensor for s in kernel.stores)
+    elements = 1
+    for var in kernel.axes:
+        elements *= largest(var.extent)
+    total = 0
+    for stage in kernel.stages:
+        total += elements * _extent(stage.axes) * operations(stage.body)
+    for store in kernel.stores:
+        total += elements * _extent(store.local) * operations(store.value)
+    if kernel.contraction is not None:
+        c = kernel.contraction
+        rows = _extent((*c.batch, *c.m))
+        # a kernel that finishes rows has all of their columns, which are none of its axes
+        columns = 1 if c.n in kernel.axes else largest(c.n.extent)
+        total += elements * columns * 2 * _extent(c.k)
+        total += sum(rows * largest(part.n.extent) * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
+        scores = kernel.contraction.scores
+        if scores is not None:
+            total += rows * 2 * largest(scores.n.extent) * _extent(scores.k)
+    kernel.operations = total
+
+
+def account_reads(kernel: Kernel, skip_right: bool = False) -> None:
+    """Note which stored tensors the kernel reads; `skip_right` leaves out a contraction's right factor."""
+    internal = {ACCUMULATOR, INNER} | {s.name for s in kernel.stages}
+    if kernel.contraction is not None:
+        internal |= {s.name for s in kernel.contraction.stages}
+    skipped: list[Expr] = []
+    if skip_right and kernel.contraction is not None:
+        skipped = [kernel.contraction.b, *(part.b for part in kernel.parts)]
+    reads: dict[str, None] = {}
+    for expr in expressions(kernel):
+        if not any(expr is one for one in skipped):
+            reads.update(dict.fromkeys(t for t in tensors_read(expr) if t not in internal))
+    kernel.reads = tuple(reads)
+
+
+def _extent(variables: tuple[Var, ...]) -> int:
+    count = 1
+    for var in variables:
+        count *= largest(var.extent)
+    return count

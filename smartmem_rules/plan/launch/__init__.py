@@ -1,0 +1,1 @@
+"""Which kernels one enqueue runs: chains, horizontal fusion, megakernels, wavefronts."""

@@ -1,0 +1,139 @@
+"""The ways in which a sized kernel may be run on a GPU: its work-groups, its local memory and its modelled time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.schedule import Group
+from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.launch.launches import copied
+from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group
+from smartmem_rules.plan.schedule.group import GroupChoice
+from smartmem_rules.plan.schedule.occupancy import Share
+from smartmem_rules.plan.schedule.records import (
+    GroupSchedule,
+    TeamSchedule,
+    TileSchedule,
+    VectorSchedule,
+    schedule_of,
+)
+from smartmem_rules.plan.schedule.scheduler import Scheduler
+from smartmem_rules.plan.schedule.sizing import count
+from smartmem_rules.tensor.extents import is_symbolic
+
+LANES = 4
+"""Elements of a work-item's vector."""
+SPARE = 1024
+"""Bytes of local memory that launches of several kernels leave between them."""
+ANY = 1 << 20
+"""Work-items that no multiprocessor holds: only its own limits count."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Finds the ways of kernels.
+
+    Attributes:
+        unsized: the kernels by name, as they were before they were sized.
+        rereads: reads of one tensor that count, in sizes of the kernel's result.
+    """
+
+    scheduler: Scheduler
+    tensors: Mapping[str, Stored]
+    device: Device
+    unsized: Mapping[str, Kernel]
+    rereads: int
+
+    def of(self, kernel: Kernel) -> tuple[Share, ...]:
+        """The way that the kernel is sized for, then others; none where it has to have its launch for itself."""
+        if kernel.steps or kernel.form == "scan" or self._is_open(kernel):
+            return ()
+        if kernel.contraction is None:
+            return (self._elementwise(kernel),)
+        if isinstance(kernel.schedule, GroupSchedule):
+            return self._tiles(kernel)
+        return (self._registers(kernel),)
+
+    def again(self, kernel: Kernel, share: Share, threads: int) -> Kernel:
+        """The kernel for work-groups of so many work-items, with the tile of one of its ways."""
+        if kernel.contraction is None:
+            return replace(
+                kernel,
+                schedule=in_group(kernel.schedule, array_bytes(kernel), threads, self.device.memory.local_memory),
+            )
+        if share.choice is None or schedule_of(kernel, GroupSchedule).sizes() == dict(share.choice):
+            return kernel
+        made = copied(self.unsized[kernel.name])
+        self.scheduler.schedule(made, share.choice)
+        return made
+
+    def _is_open(self, kernel: Kernel) -> bool:
+        stored = (self.tensors[name] for name in (*kernel.reads, *kernel.writes))
+        return any(is_symbolic(extent) for one in stored for extent in one.type.shape)
+
+    # --- contractions ---
+
+    def _tiles(self, kernel: Kernel) -> tuple[Share, ...]:
+        ways = self.scheduler.tiles_of(kernel)
+        own = next((way for way in ways if self._is_own(way[0], kernel)), None)
+        if own is None:
+            return ()
+        best: dict[int, tuple[GroupChoice, float]] = {}
+        for way in (own, *ways):
+            # what a split reduction gains, work-groups of other kernels give as well
+            if way[0].splits == 1:
+                best.setdefault(way[0].tile.threads, way)
+        others = [way for way in best.values() if way is not own]
+        return tuple(self._tile(kernel, choice, cost) for choice, cost in (own, *others))
+
+    @staticmethod
+    def _is_own(choice: GroupChoice, kernel: Kernel) -> bool:
+        return schedule_of(kernel, GroupSchedule).sizes() == choice.sizes()
+
+    def _tile(self, kernel: Kernel, choice: GroupChoice, cost: float) -> Share:
+        c, tile = kernel.contraction, choice.tile
+        assert c is not None
+        demand = self.scheduler.demand(kernel, c)
+        groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        local = 4 * (tile.memory + (tile.threads if c.stages else 0)) + tile.rows * demand.row_bytes
+        schedule = next(s for s in self.scheduler.schedules if s.name == schedule_of(kernel, GroupSchedule).name)
+        busy, nanoseconds = ANY, cost
+        if isinstance(schedule, Group) and schedule.cycles.sums_per_cycle:
+            # cycles of a multiprocessor that adds so many products in each of them at the peak
+            nanoseconds = (
+                cost * 2 * schedule.cycles.sums_per_cycle * self.device.compute.units / self.device.compute.peak
+            )
+            busy = int(schedule.cycles.resident_subgroups) * 32
+        items = groups * choice.splits * tile.threads
+        alone = choice.splits > 1 or local + SPARE > self.device.memory.local_memory
+        return Share(tile.threads, items, local, nanoseconds, busy, choice.sizes(), alone)
+
+    def _registers(self, kernel: Kernel) -> Share:
+        c, schedule = kernel.contraction, schedule_of(kernel, TileSchedule)
+        assert c is not None
+        blocks = -(-count(c.m) // schedule.rows) * -(-c.n.extent // schedule.columns)
+        return Share(0, count(c.batch) * blocks, 0, self._roofline(kernel), ANY)
+
+    # --- elements and rows ---
+
+    def _elementwise(self, kernel: Kernel) -> Share:
+        rows = math.prod(v.extent for v in kernel.axes)
+        if kernel.form == "pointwise":
+            items = -(-rows // (LANES * schedule_of(kernel, VectorSchedule).places))
+            return Share(0, items, 0, self._roofline(kernel), ANY)
+        rows_of = schedule_of(kernel, TeamSchedule)
+        team, teams = rows_of.team, rows_of.teams
+        local = 0 if team == 1 else teams * array_bytes(kernel) + 4 * team * teams
+        return Share(0, rows * team, local, self._roofline(kernel), ANY)
+
+    def _roofline(self, kernel: Kernel) -> float:
+        """Nanoseconds of a kernel that fills the device: its arithmetic, or its traffic."""
+        written = sum(stored_bytes(self.tensors[name]) for name in kernel.writes)
+        # a table that is looked up is not read whole
+        most = self.rereads * max(written, 1) if kernel.form == "pointwise" else ANY**2
+        read = sum(min(most, stored_bytes(self.tensors[name])) for name in kernel.reads)
+        return max(kernel.operations / self.device.compute.peak, (written + read) / self.device.memory.global_bandwidth)

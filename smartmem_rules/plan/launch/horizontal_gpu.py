@@ -1,0 +1,127 @@
+"""Kernels side by side in one launch of a GPU: those that leave it partly idle, or take no longer than a launch.
+
+The number of the work-group says whose it is (Rammer; HFUSE; Souffle's horizontal step). Work-groups of one launch have
+one size, which a contraction takes by another choice of its tile; local memory is as large as the most that one of the
+kernels needs. `plan.occupancy` says what that costs.
+
+Kernels are dealt out forwards, each to the first launch behind all that it needs, and backwards, each to the last
+launch before all that need it: branches that begin together meet in the one way, those that end together in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.fuse import Horizontal
+from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.launch.chains import compose
+from smartmem_rules.plan.schedule.occupancy import Share, apart, beside, fills
+
+Again = Callable[[Kernel, Share, int], Kernel]
+"""A kernel with the sizes of a way to run it, in work-groups of so many work-items."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel and the ways in which it may be run; none if it has to have a launch of its own.
+
+    Attributes:
+        shares: the one that it has comes first.
+    """
+
+    kernel: Kernel
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """Kernels of one launch with the work-group that is best for them."""
+
+    members: tuple[Candidate, ...]
+    threads: int
+    chosen: tuple[Share, ...]
+
+
+def side_by_side_in_groups(
+    candidates: Sequence[Candidate], rule: Horizontal, device: Device, again: Again
+) -> list[Kernel]:
+    """Join kernels that do not need each other where one launch takes no longer than several.
+
+    Args:
+        candidates: in an order in which each finds what it reads.
+        rule: `launches` says how many launches' time a kernel takes at most that fills the device by itself.
+        again: sizes a kernel anew for the work-group of its launch.
+    """
+    forwards = _dealt(candidates, rule, device, lambda kernel: (kernel.reads, kernel.writes))
+    backwards = _dealt(candidates[::-1], rule, device, lambda kernel: (kernel.writes, kernel.reads))[::-1]
+    best = min((forwards, backwards), key=len)
+    return [_joined(launch, again) for launch in best]
+
+
+def _dealt(
+    candidates: Sequence[Candidate],
+    rule: Horizontal,
+    device: Device,
+    ends: Callable[[Kernel], tuple[tuple[str, ...], tuple[str, ...]]],
+) -> list[_Launch]:
+    """Each kernel in the first launch that takes it, behind all to which it is tied.
+
+    Args:
+        ends: what ties a kernel to those before it, and what to those behind it.
+    """
+    launches: list[_Launch] = []
+    last: dict[str, int] = {}
+    for candidate in candidates:
+        before, behind = ends(candidate.kernel)
+        after = max((last[name] for name in before if name in last), default=-1) + 1
+        found = next(
+            ((n, one) for n in range(after, len(launches)) if (one := _with(launches[n], candidate, rule, device))),
+            None,
+        )
+        if found is None:
+            found = len(launches), _Launch((candidate,), 0, candidate.shares[:1])
+            launches.append(found[1])
+        place, launches[place] = found[0], found[1]
+        for name in behind:
+            last[name] = max(last.get(name, -1), place)
+    return launches
+
+
+def _with(launch: _Launch, candidate: Candidate, rule: Horizontal, device: Device) -> _Launch | None:
+    """The launch with one kernel more, None where that takes longer than apart."""
+    members = (*launch.members, candidate)
+    if len(members) > rule.kernels or not all(member.shares for member in members):
+        return None
+    own = [member.shares[0] for member in members]
+    limit = apart(own, device)
+    best: tuple[float, _Launch] | None = None
+    sizes = {share.threads for member in members for share in member.shares if not share.alone} - {0}
+    for threads in sorted(sizes or {rule.group}):
+        ways = [[s for s in member.shares if s.threads in (0, threads) and not s.alone] for member in members]
+        if not all(ways):
+            continue
+        chosen = tuple(min(way, key=lambda share: share.time) for way in ways)
+        if not all(_is_small(share, threads, rule, device) for share in chosen):
+            continue
+        time = beside(chosen, threads, device)
+        if time <= limit and (best is None or time < best[0]):
+            best = time, _Launch(members, threads, chosen)
+    return None if best is None else best[1]
+
+
+def _is_small(share: Share, threads: int, rule: Horizontal, device: Device) -> bool:
+    return not fills(share, threads, device) or share.time <= rule.launches * device.compute.launch
+
+
+def _joined(launch: _Launch, again: Again) -> Kernel:
+    kernels = [member.kernel for member in launch.members]
+    if len(kernels) == 1:
+        return kernels[0]
+    # the longest begins first
+    order = sorted(zip(kernels, launch.chosen, strict=True), key=lambda one: -one[1].time)
+    steps = [again(kernel, share, launch.threads) for kernel, share in order]
+    made = compose("beside", tuple(steps))
+    made.group_items = launch.threads
+    return made

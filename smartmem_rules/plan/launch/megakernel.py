@@ -1,0 +1,237 @@
+"""Kernels that need each other in one launch, on devices whose work-groups, once begun, run to their end by themselves.
+
+Work-groups go through the kernels in their order and take work-items from counters, each when all that it needs is
+done (codegen/ordered.cl). None holds a work-item that it has not begun; so what one waits for is being computed by
+another one. If that takes long, because the other one's thread is kept from running by other programs, the one that
+waits leaves, and the thread that it ran on may sleep, as it would between two launches. The last one never leaves: all
+that it needs it finds done or can do itself, however the device runs the work-groups.
+
+Launches that follow each other are joined when all else is decided: which memory a tensor has, also which one had it
+before. A kernel waits for those that write what it reads or writes, or read what it writes, by the places in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.fuse import Megakernel
+from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.kernel.model import Kernel, Order, Place, Stored, Wait, row_major
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.launch.chains import compose
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.extents import is_symbolic
+
+LINE = 16
+"""Elements of int32 from one counter to the next: each lies in a line of the cache of its own."""
+FIRST_STEP = 3
+"""Counters of the whole launch, before the two of each step."""
+
+
+def in_order(
+    name: str,
+    steps: tuple[Kernel, ...],
+    waits: tuple[tuple[Wait, ...], ...],
+    patience: int,
+    in_turn: tuple[int, ...] = (),
+) -> Kernel:
+    """A launch of kernels of which some wait for others (see `Order`).
+
+    Args:
+        patience: how often a waiting work-group looks at a counter before it leaves its work to others.
+    """
+    found = compose("ordered", steps)
+    found.name = name
+    found.order = Order(f"{name}@order", waits, patience, in_turn)
+    found.note_borders()
+    return found
+
+
+def spin_limit(longest: float, device: Device, rule: Megakernel | None) -> int:
+    """How often a waiting work-group looks at a counter at most.
+
+    Args:
+        longest: modelled nanoseconds of the work that it waits for.
+        rule: says how many times longer it waits; as long as modelled where None.
+    """
+    patience = 1.0 if rule is None else rule.patience
+    return max(1, round(patience * longest / device.compute.poll_ns))
+
+
+def places(order: Order) -> int:
+    """How many counters an ordered launch has."""
+    return FIRST_STEP + 2 * len(order.waits)
+
+
+def counters(kernels: Iterable[Kernel]) -> dict[str, Stored]:
+    """The memory of the counters of those kernels that are ordered launches: zeros, as each run leaves them."""
+    return {order.state: _counters(order) for kernel in kernels if (order := kernel.order) is not None}
+
+
+def _counters(order: Order) -> Stored:
+    zeros = np.zeros(LINE * places(order), np.int32)
+    return Stored(order.state, TensorType("int32", zeros.shape), row_major(1), "constant", "int32", zeros)
+
+
+# --- launches that follow each other ---
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """A kernel and its times on the device.
+
+    Attributes:
+        known: whether the number of its work-items is known before it runs.
+        time: nanoseconds on one unit.
+        idle: nanoseconds for which units wait for its last work-items.
+        longest: nanoseconds of a work-item.
+    """
+
+    kernel: Kernel
+    known: bool
+    time: float = 0.0
+    idle: float = 0.0
+    longest: float = 0.0
+
+
+@dataclass
+class _Group:
+    """Launches that become one."""
+
+    members: list[_Launch] = field(default_factory=list)
+    waits: list[tuple[Wait, ...]] = field(default_factory=list)
+
+
+def join_launches(
+    kernels: Sequence[Kernel],
+    memory: tuple[Mapping[str, Stored], Mapping[str, Place]],
+    rule: Megakernel,
+    device: Device,
+    refusals: Refusals | None = None,
+) -> list[Kernel]:
+    """The launches, those of them joined that do not have to wait longer for each other than the rule admits.
+
+    Args:
+        kernels: with their grids.
+        memory: all tensors, and the places of intermediates.
+        refusals: takes in why launches stay apart.
+    """
+    touched = _Touched(*memory)
+    groups: list[_Group] = []
+    for kernel in kernels:
+        launch = _launch(kernel, device)
+        waits = _waits(groups[-1], kernel, touched) if groups else ()
+        if groups and _joins(groups[-1], launch, waits, rule, device):
+            groups[-1].members.append(launch)
+            groups[-1].waits.append(waits)
+        else:
+            if groups and refusals is not None:
+                reason, figures = _refusal(groups[-1], launch, waits, rule, device)
+                before = [node for member in groups[-1].members for node in member.kernel.origin]
+                refusals.note(rule.name, before, kernel.origin, reason, figures, 9)
+            groups.append(_Group([launch], [()]))
+    return [_joined(group, rule, device) for group in groups]
+
+
+def _launch(kernel: Kernel, device: Device) -> _Launch:
+    assert kernel.grid is not None
+    size = kernel.grid.items
+    if is_symbolic(size) or size == 0 or kernel.order is not None:
+        return _Launch(kernel, False)
+    time = max(
+        kernel.operations * device.compute.units / device.compute.peak, kernel.bytes_moved / device.memory.of_unit
+    )
+    # units without a work-item in the last round, and those that wait for a late one
+    late = -size % device.compute.units + device.compute.late_unit
+    return _Launch(kernel, True, time, time / size * late, time / size)
+
+
+def _waits(group: _Group, kernel: Kernel, touched: _Touched) -> tuple[Wait, ...]:
+    """The members that a kernel has to wait for; not those that these have waited for themselves."""
+    found: list[int] = []
+    behind: set[int] = set()
+    for number in range(len(group.members) - 1, -1, -1):
+        if number not in behind and touched.meet(group.members[number].kernel, kernel):
+            found.append(number)
+            behind |= _before(group, number)
+    return tuple(Wait(number) for number in sorted(found))
+
+
+def _before(group: _Group, number: int) -> set[int]:
+    """All members that are done when this one is."""
+    found: set[int] = set()
+    for wait in group.waits[number]:
+        found |= {wait.step, *_before(group, wait.step)}
+    return found
+
+
+def _joins(group: _Group, launch: _Launch, waits: tuple[Wait, ...], rule: Megakernel, device: Device) -> bool:
+    """Whether what units lose while they wait, where between launches they would sleep, is little.
+
+    Small kernels may wait for small ones. Others lose the time of some launches with each wait, because programs beside
+    them keep one of the units busy, and that has to be a small part of their own time.
+    """
+    if not (launch.known and group.members[0].known):
+        return False
+    needed = [group.members[wait.step] for wait in waits]
+    if not needed:
+        return True
+    idle, few = max(one.idle for one in needed), rule.waits * device.compute.launch
+    if all(one.time <= rule.launches * device.compute.launch for one in (*needed, launch)):
+        return idle <= few
+    return idle + few <= sum(one.time for one in (*needed, launch)) * rule.loss / 100
+
+
+def _refusal(
+    group: _Group, launch: _Launch, waits: tuple[Wait, ...], rule: Megakernel, device: Device
+) -> tuple[str, tuple[float, float] | None]:
+    """Why a launch that `_joins` refuses stays apart, with what is lost and what the rule admits."""
+    if not (launch.known and group.members[0].known):
+        return "how long it takes is not known before it runs", None
+    needed = [group.members[wait.step] for wait in waits]
+    idle, few = max(one.idle for one in needed), rule.waits * device.compute.launch
+    if all(one.time <= rule.launches * device.compute.launch for one in (*needed, launch)):
+        return "modelled ns for which units are idle while they wait", (idle, few)
+    own = sum(one.time for one in (*needed, launch))
+    return f"modelled ns that waiting costs, of {own:.6g} ns", (idle + few, own * rule.loss / 100)
+
+
+def _joined(group: _Group, rule: Megakernel, device: Device) -> Kernel:
+    steps = tuple(member.kernel for member in group.members)
+    if len(steps) == 1:
+        return steps[0]
+    awaited = [group.members[wait.step].longest for waits in group.waits for wait in waits]
+    patience = spin_limit(max(awaited, default=0.0), device, rule)
+    found = in_order(steps[0].name, steps, tuple(group.waits), patience)
+    found.bytes_moved = sum(step.bytes_moved for step in steps)
+    for step in steps:
+        found.in_place |= step.in_place
+    return found
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """Which memory kernels read and write."""
+
+    tensors: Mapping[str, Stored]
+    placement: Mapping[str, Place]
+
+    def meet(self, earlier: Kernel, later: Kernel) -> bool:
+        """Whether a kernel needs another one to be over: one of them writes where the other reads or writes."""
+        return self._overlap(earlier.writes, (*later.reads, *later.writes)) or self._overlap(
+            earlier.reads, later.writes
+        )
+
+    def _overlap(self, those: Iterable[str], others: Iterable[str]) -> bool:
+        mine = [self._range(name) for name in those]
+        return any(a == b and x < d and c < y for a, x, y in mine for b, c, d in map(self._range, others))
+
+    def _range(self, name: str) -> tuple[object, int, int]:
+        """The piece of memory of a tensor, and its first and last byte there."""
+        size = stored_bytes(self.tensors[name])
+        place = self.placement.get(name)
+        return (name, 0, size) if place is None else (place.slot, place.offset, place.offset + size)

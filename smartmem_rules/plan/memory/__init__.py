@@ -1,0 +1,1 @@
+"""Where intermediates lie in device memory."""

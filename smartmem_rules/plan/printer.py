@@ -1,0 +1,97 @@
+"""The text form of what each stage of planning gives: fused kernels, layouts, schedules, launches, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text, sizes_text, tensor_text
+from smartmem_rules.plan.schedule.figures import figures
+
+if TYPE_CHECKING:
+    from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+    from smartmem_rules.plan.layout.choose import LayoutChoice
+    from smartmem_rules.plan.memory.planning import MemoryPlan
+    from smartmem_rules.plan.schedule.scheduler import Scheduler
+
+SHOWN = 4
+"""Candidates of a tensor or a kernel that are listed, the cheapest first."""
+
+
+def fused_text(kernels: Iterable[Kernel]) -> str:
+    """The kernels that fusion made, with their equations."""
+    return "\n".join(kernel_text(kernel) for kernel in kernels)
+
+
+def layouts_text(tensors: Mapping[str, Stored], choice: LayoutChoice | None) -> str:
+    """Each tensor's layout, and what the others that it could have would cost."""
+    lines = ["every tensor in the order of its axes" if choice is None else f"{choice.status}, {choice.cost:.3f} us"]
+    for name, stored in tensors.items():
+        lines.append(tensor_text(stored))
+        lines += candidates_lines({} if choice is None else choice.described.get(name, {}))
+    return "\n".join(lines) + "\n"
+
+
+def candidates_lines(described: Mapping[str, Any]) -> list[str]:
+    """The layouts that a tensor could have, by the modelled time of the kernels that write and read it."""
+    possible = [one for one in described.get("candidates", ()) if one["microseconds"] is not None]
+    if len(possible) < 2:
+        return []
+    cheapest = sorted(possible, key=lambda one: float(one["microseconds"]))[:SHOWN]
+    return [f"    {one['microseconds']:.3f} us as {one['layout']}" for one in cheapest]
+
+
+def schedules_text(kernels: Iterable[Kernel], scheduler: Scheduler) -> str:
+    """The sizes of each kernel, and the modelled figures of the sizes that it could have."""
+    lines = []
+    for kernel in (leaf for launch in kernels for leaf in launch.leaves):
+        lines.append(f"{kernel.name}: {schedule_text(kernel.schedule) or 'no sizes to choose'}")
+        lines += [f"    {line}" for line in figures_lines(kernel, scheduler)]
+    return "\n".join(lines) + "\n"
+
+
+def figures_lines(kernel: Kernel, scheduler: Scheduler) -> list[str]:
+    """The modelled figures of a kernel's cheapest sizes."""
+    found = figures(scheduler, kernel)
+    return [
+        f"{cost:.6g} {found.unit} with {sizes_text(sizes)}{' (chosen)' if one else ''}"
+        for sizes, cost, one in found.shown({} if kernel.schedule is None else kernel.schedule.sizes(), SHOWN)
+    ]
+
+
+def launches_text(kernels: Sequence[Kernel]) -> str:
+    """The launches in the order of execution, with their grids."""
+    return "".join(f"{number} {launch_text(kernel)}{grid_text(kernel)}\n" for number, kernel in enumerate(kernels))
+
+
+def grid_text(kernel: Kernel) -> str:
+    """`; 64 work-items in groups of 8`."""
+    if kernel.grid is None:
+        return ""
+    group = "" if kernel.grid.local_size is None else f" in groups of {' x '.join(map(repr, kernel.grid.local_size))}"
+    return f"; {' x '.join(map(repr, kernel.grid.global_size))} work-items{group}"
+
+
+def memory_text(memory: MemoryPlan, tensors: Mapping[str, Stored]) -> str:
+    """The pieces of device memory, and which tensors lie where in them."""
+    lines = []
+    for number, slot in enumerate(memory.slots):
+        size = f"{slot.bytes} bytes" if slot.memory == "buffer" else f"{slot.size[0]} x {slot.size[1]} texels"
+        lines.append(f"slot {number}: {slot.memory}, {size}")
+        inside = sorted((p.offset, name) for name, p in memory.placement.items() if p.slot == number)
+        for offset, name in inside:
+            place = f", written over {memory.in_place[name]}" if name in memory.in_place else ""
+            lines.append(f"    {offset} {tensor_text(tensors[name])}{place}")
+    return "\n".join(lines) + "\n"
+
+
+def sources_text(plan: Plan) -> str:
+    """The entry, arguments and size of each launch's OpenCL C."""
+    lines = []
+    for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True)):
+        size = " x ".join(map(repr, source.global_size))
+        lines.append(
+            f"{number} {kernel.name}: {source.entry}, {len(source.text.splitlines())} lines, {size} work-items"
+        )
+        lines += [f"    {argument.access} {argument.tensor}" for argument in source.arguments]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,183 @@
+"""Launch geometry: how many work-items an enqueue has, and how many of them make a work-group.
+
+The grid follows from a kernel's schedule and the layouts of what it stores; emission writes text for exactly this grid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.plan.kernel.model import Grid, Kernel, Stored
+from smartmem_rules.plan.schedule.loops import ElementLoops, packed_rows, row_count, row_form
+from smartmem_rules.plan.schedule.records import (
+    GroupSchedule,
+    ItemSchedule,
+    PanelSchedule,
+    TeamSchedule,
+    TileSchedule,
+    VectorSchedule,
+    schedule_of,
+)
+from smartmem_rules.tensor.expr import Expr
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.ranges import largest, maximum, several, surely_at_most
+
+TILE_LANES = 4
+OPEN_GROUP = 16
+"""Work-items of a group on CPUs where their number is not known: the rest of the last group has nothing to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grids:
+    """Computes grids.
+
+    Attributes:
+        width: elements of a vector in buffers.
+        ordered_groups: work-groups of a persistent kernel at least.
+    """
+
+    device: Device
+    tensors: Mapping[str, Stored]
+    width: int
+    ordered_groups: int
+
+    def set(self, kernel: Kernel, group_items: int = 0) -> None:
+        """Give a kernel and its steps their grids.
+
+        Args:
+            group_items: work-items of the work-groups of the launch that a GPU's kernel shares, 0 where it has its own.
+
+        Raises:
+            ValueError: the steps of a chain do not have one work-item for each block of rows.
+        """
+        for step in kernel.steps:
+            self.set(step, kernel.group_items)
+        kernel.grid = self._of_steps(kernel) if kernel.steps else self._of(kernel, group_items)
+
+    @property
+    def _is_cpu(self) -> bool:
+        return self.device.kind == "cpu"
+
+    def _of(self, kernel: Kernel, group_items: int) -> Grid:
+        if kernel.contraction is not None and kernel.form == "contraction":
+            return self._contraction(kernel, group_items)
+        if kernel.form == "scan":
+            return self._scan(kernel)
+        if kernel.form == "reduction":
+            form = row_form(kernel, self.tensors, self.width)
+            if form == "texels":
+                return self._texel_rows(kernel, group_items)
+            if form == "teams":
+                return self._rows(kernel)
+        return self._elements(kernel, group_items)
+
+    # --- elements and rows ---
+
+    def _elements(self, kernel: Kernel, group_items: int) -> Grid:
+        if self._is_cpu:
+            count = ElementLoops.of(kernel, self.tensors, self.width).outer_count
+            return Grid.of(chunks(count, schedule_of(kernel, ItemSchedule).items), 1)
+        schedule = schedule_of(kernel, VectorSchedule)
+        loops = ElementLoops.of(kernel, self.tensors, self.width, schedule.places)
+        return Grid.covering(loops.outer_count * loops.vectors, group_items or schedule.group)
+
+    def _rows(self, kernel: Kernel) -> Grid:
+        count = row_count(kernel)
+        if self._is_cpu:
+            block = kernel.block_rows
+            return Grid.of(-(-count // block) if block else chunks(count, schedule_of(kernel, ItemSchedule).items), 1)
+        s = schedule_of(kernel, TeamSchedule)
+        return Grid.covering(-(-count // s.teams) * s.teams * s.team, s.teams * s.team)
+
+    def _texel_rows(self, kernel: Kernel, group_items: int) -> Grid:
+        packed = packed_rows(kernel, self.tensors)
+        assert packed is not None
+        others = tuple(v for v in kernel.axes if several(v.extent) and v is not packed)
+        texels = _count(others) * -(-packed.extent // TILE_LANES)
+        if group_items:
+            return Grid.covering(texels, group_items)
+        return Grid((texels,), (1,) if self._is_cpu else None)
+
+    def _scan(self, kernel: Kernel) -> Grid:
+        steps, *independent = kernel.axes
+        items = _count(tuple(independent))
+        if not self._is_cpu:
+            group = schedule_of(kernel, VectorSchedule).group
+            return Grid.of(items * group, group)
+        share = kernel.steps_each
+        return Grid.of(items if share is None else -(-steps.extent // share), 1)
+
+    # --- contractions ---
+
+    def _contraction(self, kernel: Kernel, group_items: int) -> Grid:
+        c = kernel.contraction
+        assert c is not None
+        s, m, batch = kernel.schedule, _count(c.m), _count(c.batch)
+        if isinstance(s, TileSchedule):
+            total = batch * -(-m // s.rows) * -(-c.n.extent // (TILE_LANES * tile_vectors(kernel)))
+            if not self._is_cpu:
+                return Grid.covering(total, group_items or s.group)
+            return Grid.covering(total, _dividing(total))
+        right: list[tuple[Var, Expr]] = [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+        if isinstance(s, GroupSchedule):
+            tiles = sum(-(-n.extent // s.tile.columns) for n, _ in right)
+            groups = -(-m // s.tile.rows) * tiles * batch * s.splits
+            return Grid.of(groups * s.tile.threads, s.tile.threads)
+        panel = schedule_of(kernel, PanelSchedule)
+        tiles = sum(-(-n.extent // panel.columns) for n, _ in right)
+        row_blocks = -(-m // panel.block_rows)
+        if panel.template == "rows":
+            return Grid.of(row_blocks * batch, 1)
+        return Grid.of(row_blocks * -(-tiles // panel.tiles_per_block) * batch, 1)
+
+    # --- launches of several kernels ---
+
+    def _of_steps(self, kernel: Kernel) -> Grid:
+        grids = [step.grid for step in kernel.steps if step.grid is not None]
+        if kernel.form == "chain":
+            if len({grid.global_size for grid in grids}) != 1:
+                raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
+            return Grid.of(grids[0].items, 1)
+        if kernel.order is not None:
+            in_turn = kernel.order.in_turn
+            most = max(len(in_turn) if n in in_turn else grid.items for n, grid in enumerate(grids))
+            return Grid.of(min(most, max(self.device.compute.units, self.ordered_groups)), 1)
+        # a launch may be for one of a step's work-items only
+        each = zip(kernel.steps, grids, strict=True)
+        items = sum(grid.items if step.share is None else 1 for step, grid in each)
+        return Grid.of(items, kernel.group_items or 1)
+
+
+def chunks(count: int, items: int) -> int:
+    """Work-items that share `count` rows, at most `items` of them, each as many rows."""
+    return -(-count // chunk_of(count, items))
+
+
+def chunk_of(count: int, items: int) -> int:
+    """The rows of each of at most `items` work-items."""
+    return maximum(1, -(-count // items))
+
+
+def tile_vectors(kernel: Kernel) -> int:
+    """Vectors of columns of a register tile's work-item: as many as the schedule says, if there are so many."""
+    c = kernel.contraction
+    assert c is not None
+    blocks = -(-c.n.extent // TILE_LANES)
+    wanted = schedule_of(kernel, TileSchedule).columns // TILE_LANES
+    # with fewer blocks than that at some extent, a work-item takes one of them
+    return next((n for n in (wanted, largest(blocks)) if surely_at_most(n, blocks)), 1)
+
+
+def _dividing(total: int) -> int:
+    """Work-items of a group on CPUs: as many as divide their number."""
+    if is_symbolic(total):
+        return OPEN_GROUP
+    return next(size for size in (16, 8, 4, 2, 1) if total % size == 0)
+
+
+def _count(variables: tuple[Var, ...]) -> int:
+    return math.prod(v.extent for v in variables)

@@ -1,0 +1,156 @@
+"""The time of launches whose work-items own rows: one kernel alone, or several in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.schedule import Panel
+from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Sizes, rows_as_at_peak
+
+
+@dataclass(frozen=True)
+class LaunchCosts:
+    """Times of launches on a device.
+
+    Attributes:
+        schedule: of the panel template, whose best register tile reaches the device's peak.
+    """
+
+    schedule: Panel
+    device: Device
+
+    def together(self, sizes: Sequence[Sizes], block: int, whole: bool) -> float:
+        """Nanoseconds of a launch of kernels one after the other.
+
+        Args:
+            block: rows of a work-item.
+            whole: a work-item owns all rows of a batch instead.
+        """
+        return Steps(self, whole, sizes).time(block)
+
+    def demand(self, sizes: Sizes, block: int, rows: float, items: int) -> float:
+        """Nanoseconds of one of the work-items with so many rows, by the cheapest way there is."""
+        direct = (sizes.operations / (sizes.batch_count * sizes.m_count) * rows, sizes.right_bytes)
+        ways = [direct] if block <= sizes.most else []
+        ways += [(f.blocks[block] / items, f.right_bytes) for f in sizes.filters if block in f.blocks]
+        compute, bandwidth = self.device.compute, self.device.memory.of_unit
+        return min(operations * compute.units / compute.peak + right / bandwidth for operations, right in ways)
+
+    def alone(self, sizes: Sizes) -> float:
+        """Nanoseconds of a kernel by itself, its work balanced over the device."""
+        filtered = (
+            self.device.compute.launch + self.rounds(items) * self.demand(sizes, block, block, items)
+            for block in {b for f in sizes.filters for b in f.blocks}
+            if (items := sizes.batch_count * -(-sizes.m_count // block))
+        )
+        return min([self._directly(sizes), *filtered])
+
+    def _directly(self, sizes: Sizes) -> float:
+        block = max(1, min(sizes.most, sizes.m_count, self.schedule.smallest_block))
+        blocks = -(-sizes.m_count // block) * sizes.batch_count
+        items = max(blocks, self.schedule.items)
+        work = sizes.operations / items * self.device.compute.units / self.device.compute.peak
+        weights = blocks / items * sizes.right_bytes / self.device.memory.of_unit
+        return self.device.compute.launch + self.rounds(items) * (work + weights)
+
+    def rounds(self, items: int) -> float:
+        """How often the device takes new work-items, and how long it waits for the last of them."""
+        return -(-items // self.device.compute.units) + self.device.compute.late_unit
+
+
+@dataclass
+class _Block:
+    """What a number of rows demands of a work-item for the first `count` steps.
+
+    Attributes:
+        items: work-items with so many rows.
+        rows: as many of the best register block's rows take as long.
+        taken: whether the steps can all run with so many rows; the time is only summed where they can.
+        time: nanoseconds of a work-item.
+    """
+
+    items: int
+    rows: float
+    count: int = 0
+    taken: bool = True
+    time: float = 0.0
+
+
+class Steps:
+    """Kernels that run one after the other in one launch, with sums that go on when another one joins.
+
+    Without these sums the planning of a chain of n kernels takes time in the order of n squared.
+
+    Attributes:
+        whole: whether a work-item owns all rows of a batch.
+        right_bytes: of the right factors of all steps.
+        most: rows for which a work-item has scratch memory in every step.
+        whole_fits: whether that are all rows of a batch.
+        filtered: the blocks of rows for which a step can be filtered.
+    """
+
+    def __init__(self, costs: LaunchCosts, whole: bool, sizes: Sequence[Sizes] = ()) -> None:
+        self.costs = costs
+        self.whole = whole
+        self.sizes: list[Sizes] = []
+        self.right_bytes = 0
+        self.most = UNBOUNDED
+        self.whole_fits = True
+        self.filtered: set[int] = set()
+        self._work = 0.0
+        self._blocks: dict[int, _Block] = {}
+        for one in sizes:
+            self.add(one)
+
+    def add(self, sizes: Sizes) -> None:
+        """Let another kernel run after the others."""
+        self.sizes.append(sizes)
+        self.right_bytes += sizes.right_bytes
+        self.most = min(self.most, sizes.most)
+        self.whole_fits &= sizes.most >= sizes.m_count
+        self.filtered.update(b for f in sizes.filters for b in f.blocks)
+        if self.whole:
+            self._work += sizes.operations / sizes.batch_count
+
+    def takes(self, block: int) -> bool:
+        """Whether every step can run in blocks of so many rows."""
+        return self._block(block).taken
+
+    def time(self, block: int) -> float:
+        """Nanoseconds of the launch with so many rows a work-item; they count for nothing where it owns a batch."""
+        if len(self.sizes) == 1:
+            return self.costs.alone(self.sizes[0])
+        return self._launch(block, None)
+
+    def time_with(self, another: Sizes, block: int) -> float:
+        """Nanoseconds of the launch with another kernel after the steps."""
+        return self._launch(block, another)
+
+    def _launch(self, block: int, another: Sizes | None) -> float:
+        costs, compute = self.costs, self.costs.device.compute
+        if self.whole:
+            work, right = self._work, self.right_bytes
+            if another is not None:
+                work, right = work + another.operations / another.batch_count, right + another.right_bytes
+            item = work * compute.units / compute.peak + right / costs.device.memory.of_unit
+            return compute.launch + costs.rounds(self.sizes[0].batch_count) * item
+        here = self._block(block)
+        time = here.time if another is None else here.time + costs.demand(another, block, here.rows, here.items)
+        return compute.launch + costs.rounds(here.items) * time
+
+    def _block(self, block: int) -> _Block:
+        """What so many rows demand for all steps so far."""
+        here = self._blocks.get(block)
+        if here is None:
+            first = self.sizes[0]
+            items = first.batch_count * -(-first.m_count // block)
+            # the peak was measured with the best register block
+            here = self._blocks[block] = _Block(items, rows_as_at_peak(self.costs.schedule, block))
+        for sizes in self.sizes[here.count :]:
+            here.taken = here.taken and sizes.takes(block)
+            if here.taken:
+                here.time += self.costs.demand(sizes, block, here.rows, here.items)
+        here.count = len(self.sizes)
+        return here

@@ -1,0 +1,64 @@
+"""What a kernel takes of a GPU: work-groups, local memory and time, alone and beside others in one launch.
+
+A multiprocessor holds so many work-groups at a time as its work-items and its local memory allow. A launch of several
+kernels asks the most of them for each of its work-groups, whatever a kernel needs itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from smartmem_rules.language.blocks.device import Device
+
+
+@dataclass(frozen=True)
+class Share:
+    """One way to run a kernel.
+
+    Attributes:
+        threads: work-items of its work-groups, 0 if any number does.
+        items: all its work-items.
+        local: bytes of local memory of a work-group.
+        time: nanoseconds without the launch.
+        busy: work-items of it that keep a multiprocessor busy.
+        choice: the sizes that this takes, None for those that the kernel has.
+        alone: whether this takes a launch of its own.
+    """
+
+    threads: int
+    items: int
+    local: int
+    time: float
+    busy: int
+    choice: Mapping[str, int] | None = None
+    alone: bool = False
+
+    def groups(self, threads: int) -> int:
+        """Its work-groups of so many work-items."""
+        return -(-self.items // threads)
+
+
+def fills(share: Share, threads: int, device: Device) -> bool:
+    """Whether a kernel alone has a work-group for each place of the device."""
+    return share.groups(threads) >= device.group_units * device.resident_groups(threads, share.local, share.busy)
+
+
+def beside(shares: Sequence[Share], threads: int, device: Device) -> float:
+    """Nanoseconds of a launch of kernels side by side: the longest round of work-groups, or all rounds together."""
+    local = max(share.local for share in shares)
+    resident = min(device.resident_groups(threads, local, share.busy) for share in shares)
+    longest = total = 0.0
+    for share in shares:
+        alone = device.group_units * device.resident_groups(threads, share.local, share.busy)
+        groups = share.groups(threads)
+        each = share.time / math.ceil(groups / alone)
+        longest = max(longest, each)
+        total += groups * each / (device.group_units * resident)
+    return device.compute.launch + max(longest, total)
+
+
+def apart(shares: Sequence[Share], device: Device) -> float:
+    """Nanoseconds of one launch after the other."""
+    return sum(device.compute.launch + share.time for share in shares)

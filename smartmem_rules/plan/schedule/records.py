@@ -1,0 +1,131 @@
+"""How a kernel runs: one record for each template, with its sizes and what was packed for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError
+from smartmem_rules.plan.schedule.factors import PackedPanel
+from smartmem_rules.plan.schedule.group import GroupTile
+from smartmem_rules.plan.schedule.winograd import Transform, Windows
+
+S = TypeVar("S", bound=KernelSchedule)
+
+
+def schedule_of(kernel: Kernel, kind: type[S]) -> S:
+    """The schedule of a kernel, of the kind that its template takes.
+
+    Raises:
+        PlanError: the kernel was not scheduled, or for another template.
+    """
+    schedule = kernel.schedule
+    if not isinstance(schedule, kind):
+        found = "has no schedule" if schedule is None else f"is scheduled for the template {schedule.template}"
+        raise PlanError(f"the kernel {kernel.name} {found}, but its text is that of {kind.__name__}")
+    return schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemSchedule(KernelSchedule):
+    """Rows of the output dealt out to work-items (CPU)."""
+
+    items: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorSchedule(KernelSchedule):
+    """Vectors of the output dealt out to work-items (GPU).
+
+    Attributes:
+        group: work-items of a work-group.
+        places: vectors that a work-item computes, one after the other.
+    """
+
+    group: int
+    places: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamSchedule(VectorSchedule):
+    """Rows dealt out to teams of work-items (GPU).
+
+    Attributes:
+        team: work-items that share a row.
+        teams: rows of a work-group.
+    """
+
+    team: int
+    teams: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileSchedule(KernelSchedule):
+    """Register tiles of a contraction, without anything shared.
+
+    Attributes:
+        group: work-items of a work-group on GPUs.
+    """
+
+    rows: int
+    columns: int
+    group: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelSchedule(KernelSchedule):
+    """Register tiles over rows staged in cache and packed columns.
+
+    Attributes:
+        rows, columns: of the register tile.
+        block_rows: rows of a work-item.
+        tiles_per_block: tiles of columns of a work-item.
+        tail: rows of a full block that a register tile of their own takes.
+        ahead: steps of the reduction for one prefetch of a line of the next tile of a packed right factor; 0 for none.
+        window_rows: neighbouring rows whose windows are computed together.
+        packed: the right factors that were packed before, None for one that the kernel packs.
+    """
+
+    rows: int
+    columns: int
+    block_rows: int
+    tiles_per_block: int
+    tail: int
+    ahead: int
+    window_rows: int
+    packed: tuple[PackedPanel | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinogradSchedule(PanelSchedule):
+    """The same over tiles of a convolution transformed by Winograd's filtering.
+
+    Attributes:
+        outputs: of a tile along each axis.
+    """
+
+    outputs: int
+    windows: Windows
+    transform: Transform
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSchedule(KernelSchedule):
+    """Tiles in local memory.
+
+    Attributes:
+        splits: work-groups that share one reduction (split-K).
+        packed: the right factor that was packed before, None where the kernel reads it as it lies.
+        partials, arrivals: of split-K, the tensors of partial sums and of arrival counters.
+    """
+
+    tile: GroupTile
+    splits: int
+    packed: PackedPanel | None
+    partials: str = ""
+    arrivals: str = ""
+
+    def sizes(self) -> dict[str, int]:
+        """As the database of tuned sizes holds them."""
+        numbers = {f.name: getattr(self.tile, f.name) for f in fields(self.tile)}
+        return {name: n for name, n in numbers.items() if isinstance(n, int)} | {"splits": self.splits}

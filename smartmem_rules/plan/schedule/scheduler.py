@@ -1,0 +1,394 @@
+"""Sizes the kernels: which template realises a contraction, its register block, and the packing of constant factors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from smartmem_rules.language.blocks.device import Device, ImageLimits
+from smartmem_rules.language.blocks.schedule import (
+    CONTRACTIONS,
+    Elementwise,
+    Group,
+    Panel,
+    RegisterTiles,
+    Schedule,
+    Tile,
+    Winograd,
+)
+from smartmem_rules.plan.fusion.contraction import is_constant
+from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored, row_major
+from smartmem_rules.plan.kernel.row_arrays import row_bytes
+from smartmem_rules.plan.kernel.traffic import account_reads
+from smartmem_rules.plan.schedule.elementwise import Choice, class_of, search_space, sizes_of_elements
+from smartmem_rules.plan.schedule.factors import Packer
+from smartmem_rules.plan.schedule.group import Demand, GroupChoice, fitting, group_cost, rank_groups, tiles_of
+from smartmem_rules.plan.schedule.group_texture import TextureTiles
+from smartmem_rules.plan.schedule.panel import PanelProblem, ranked
+from smartmem_rules.plan.schedule.records import (
+    GroupSchedule,
+    PanelSchedule,
+    TileSchedule,
+    WinogradSchedule,
+    schedule_of,
+)
+from smartmem_rules.plan.schedule.roofline_texture import group_time
+from smartmem_rules.plan.schedule.sizing import count, most, panel_of, right_factors
+from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
+from smartmem_rules.tensor.expr import (
+    Read,
+    Reduce,
+    TensorType,
+    free_variables,
+    tensors_read,
+    walk,
+)
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
+
+MOST_BLOCKS = 48
+"""Of the blocks that a chain may have, the best by modelled time are tried."""
+
+
+def candidates(
+    schedules: Mapping[str, Schedule], kind: str, memory: str, tuned: bool, open_extents: bool = False
+) -> tuple[Schedule, ...]:
+    """The contraction schedules that the device and level admit, tuned ones first.
+
+    Args:
+        open_extents: whether the plan is made for ranges of extents, which not all templates can take.
+    """
+    found = [s for s in schedules.values() if isinstance(s, tuple(CONTRACTIONS.values()))]
+    admitted = [s for s in found if s.kind in (kind, "any") and s.memory in (memory, "any") and (tuned or not s.tuned)]
+    admitted = [s for s in admitted if s.takes_open_extents or not open_extents]
+    if not admitted:
+        raise PlanError(f"no contraction schedule for a {kind} device with {memory} memory: add one to schedule.smr")
+    return tuple(sorted(admitted, key=lambda s: not s.tuned))
+
+
+def within_stack(schedules: tuple[Schedule, ...], stack_bytes: int) -> tuple[Schedule, ...]:
+    """The schedules, none of which has a work-item keep more bytes to itself than the device has room for (0: any)."""
+    return tuple(
+        replace(s, scratch_bytes=min(s.scratch_bytes, stack_bytes))
+        if stack_bytes and isinstance(s, RegisterTiles)
+        else s
+        for s in schedules
+    )
+
+
+class Scheduler:
+    """Gives every contraction its schedule and packs the constant factors.
+
+    Args:
+        constants: values of the constant tensors.
+        tensors: the stored tensors; packed factors are added.
+        choices: tuned sizes by `kernel_key`, which take the place of the cost model's.
+        elementwise: the schedules of pointwise, window and reduction kernels by class.
+        width: elements of a vector in buffers.
+        wide: tensors that halves cannot hold.
+    """
+
+    def __init__(
+        self,
+        *,
+        device: Device,
+        schedules: tuple[Schedule, ...],
+        constants: Mapping[str, np.ndarray],
+        tensors: dict[str, Stored],
+        storage: str,
+        limits: ImageLimits | None = None,
+        choices: Mapping[str, Choice] | None = None,
+        elementwise: Mapping[str, Elementwise] | None = None,
+        wide: Collection[str] = (),
+        width: int = 1,
+    ) -> None:
+        self.device = device
+        self.schedules = schedules
+        self.constants = constants
+        self.tensors = tensors
+        self.storage = storage
+        self.units = device.compute.units
+        self.choices = choices or {}
+        self.elementwise = elementwise or {}
+        self.width = width
+        self.texture = TextureTiles(device, storage, constants, frozenset(wide)) if device.models_textures else None
+        self.packer = Packer(constants, tensors, storage, limits)
+
+    def schedule_launch(self, kernel: Kernel) -> None:
+        """Size a launch: its steps, and the blocks of rows that they share."""
+        if not kernel.steps:
+            self.schedule(kernel)
+            return
+        rows = kernel.rows
+        if self.choices and rows is not None:
+            choice = self.choices.get(kernel_key(kernel, self.tensors), {})
+            if choice.get("block_rows") in rows.candidates:
+                kernel.rows = replace(rows, block_rows=choice["block_rows"])
+                for step in kernel.steps:
+                    step.block_rows = choice["block_rows"]
+        for step in kernel.steps:
+            self.schedule_launch(step)
+
+    def schedule(self, kernel: Kernel, wanted: Choice | None = None) -> None:
+        """Size a kernel that is no launch of several.
+
+        Args:
+            wanted: sizes that take the place of tuned ones and of the cost model's.
+        """
+        c = kernel.contraction
+        choice = wanted
+        if choice is None and self.choices:
+            choice = self.choices.get(kernel_key(kernel, self.tensors))
+        if c is None:
+            own = self._elements_schedule(kernel)
+            if own is not None:
+                sizes = sizes_of_elements(own, kernel, self.tensors, self.device, self.width, choice or {})
+                kernel.schedule = sizes
+            return
+        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(count((c.n, *c.k)))
+        c = replace(c, k=self._ordered_k(c))
+        kernel.contraction = c
+        for schedule in self.schedules:
+            if isinstance(schedule, Winograd):
+                continue
+            if isinstance(schedule, Panel):
+                if self._winograd(kernel, c, schedule, constant, choice):
+                    return
+                if self._panel(kernel, c, schedule, constant, choice):
+                    return
+            elif isinstance(schedule, Group):
+                if self._group(kernel, c, schedule, constant, choice):
+                    return
+            elif isinstance(schedule, Tile) and not (c.stages or kernel.parts or kernel.stages):
+                self._tile(kernel, c, schedule, constant)
+                return
+        raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+
+    def space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
+        """The choices that tuning has for a kernel: the cost model's own first, then the others by their estimate.
+
+        Args:
+            units: cores or multiprocessors of the device.
+        """
+        if kernel.steps:
+            candidates = () if kernel.rows is None else kernel.rows.candidates
+            return [{"block_rows": rows} for rows in candidates[:MOST_BLOCKS]]
+        own = replace(kernel)
+        self.schedule(own)
+        c = own.contraction
+        schedule = next((s for s in self.schedules if s.name == (own.schedule and own.schedule.name)), None)
+        elements = self._elements_schedule(kernel)
+        sizes = {} if own.schedule is None else own.schedule.sizes()
+        if elements is not None:
+            return search_space(elements, sizes)
+        if c is None or schedule is None:
+            return []
+        panel = panel_of(self.schedules)
+        if isinstance(schedule, Panel | Winograd) and panel is not None:
+            constant = schedule_of(own, PanelSchedule).packed != (None,)
+            problem = PanelProblem(replace(own, block_rows=None), c, panel, constant)
+            found = [one.choice() for one in ranked(problem, units)]
+            found += self._filtered_space(kernel, c, units)
+        elif isinstance(schedule, Group):
+            found = [choice.sizes() for choice in self._groups(own, schedule, self.demand(own, c), units)]
+        else:
+            return []
+        first = {name: sizes.get(name, 1) for name in found[0]} if found else {}
+        return [first, *(choice for choice in found if choice != first)] if found else []
+
+    def tiles_of(self, kernel: Kernel) -> list[tuple[GroupChoice, float]]:
+        """The tiles that a contraction of work-groups may have, and the model's nanoseconds or cycles of each."""
+        schedule = next(s for s in self.schedules if s.name == schedule_of(kernel, GroupSchedule).name)
+        assert kernel.contraction is not None
+        assert isinstance(schedule, Group)
+        demand = self.demand(kernel, kernel.contraction)
+        choices = self._groups(kernel, schedule, demand, self.units)
+        if self.texture is not None:
+            return [(choice, group_time(self.device, choice.tile, demand)) for choice in choices]
+        return [(choice, group_cost(choice, schedule.cycles, demand, self.units)) for choice in choices]
+
+    def _filtered_space(self, kernel: Kernel, c: Contraction, units: int) -> list[dict[str, int]]:
+        constant = is_constant(c.b, self.constants)
+        problems = self._transforms(kernel, c, constant)
+        found = [(problem.estimate(z, units), z.choice()) for problem in problems for z in problem.space()]
+        return [choice for _, choice in sorted(found, key=lambda one: one[0])]
+
+    def _elements_schedule(self, kernel: Kernel) -> Elementwise | None:
+        own = None if kernel.contraction is not None else class_of(kernel)
+        return None if own is None else self.elementwise.get(own)
+
+    # --- order of the reduction ---
+
+    def _ordered_k(self, c: Contraction) -> tuple[Var, ...]:
+        """The reduction variables, the one along which the left factor is contiguous last."""
+        strides: dict[Var, int] = {}
+        for node in walk(c.a):
+            if isinstance(node, Read) and node.tensor in self.tensors:
+                stored = self.tensors[node.tensor]
+                for index, stride in zip(node.indices, stored.layout.strides(stored.type.shape), strict=True):
+                    for atom, coefficient in index.terms:
+                        if isinstance(atom, Var) and atom in c.k:
+                            strides[atom] = max(strides.get(atom, 0), largest(abs(coefficient * stride)))
+        return tuple(sorted(c.k, key=lambda v: -strides.get(v, 1 << 60)))
+
+    # --- the panel template ---
+
+    def _panel(self, kernel: Kernel, c: Contraction, s: Panel, constant: bool, choice: Choice | None) -> bool:
+        problem = PanelProblem(kernel, c, s, constant)
+        sizes = problem.default()
+        if sizes is None:
+            return False
+        if choice is not None and choice.get("outputs", 1) == 1:
+            sizes = problem.legal(choice) or sizes
+        factors, columns = right_factors(kernel), sizes.columns
+        packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
+        kernel.schedule = PanelSchedule(
+            name=s.name,
+            template="rows" if kernel.stages else "panel",
+            rows=sizes.rows,
+            columns=sizes.columns,
+            block_rows=sizes.block_rows,
+            tiles_per_block=sizes.tiles_per_block,
+            tail=problem.tail(sizes),
+            ahead=problem.ahead(sizes),
+            window_rows=s.window_rows,
+            packed=tuple(packed),
+        )
+        if constant:
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
+        return True
+
+    def _winograd(self, kernel: Kernel, c: Contraction, panel: Panel, constant: bool, choice: Choice | None) -> bool:
+        """A convolution by Winograd's filtering where that is cheaper than by the panel template, or was tuned so."""
+        problems = self._transforms(kernel, c, constant)
+        if choice is not None:
+            found = tuned(problems, choice)
+        else:
+            found = paying(problems, PanelProblem(kernel, c, panel, constant), self.units)
+        if found is None:
+            return False
+        self._transformed(kernel, *found)
+        return True
+
+    def _transforms(self, kernel: Kernel, c: Contraction, constant: bool) -> list[WinogradProblem]:
+        found = (WinogradProblem.of(kernel, c, s, constant) for s in self.schedules if isinstance(s, Winograd))
+        return [problem for problem in found if problem is not None]
+
+    def _transformed(self, kernel: Kernel, problem: WinogradProblem, sizes: WinogradSizes) -> None:
+        factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
+        packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
+        kernel.schedule = WinogradSchedule(
+            name=problem.s.name,
+            template="winograd",
+            rows=sizes.rows,
+            columns=sizes.columns,
+            block_rows=sizes.block_rows,
+            tiles_per_block=sizes.tiles_per_block,
+            tail=problem.tail(sizes),
+            ahead=problem.ahead(sizes),
+            window_rows=1,
+            packed=tuple(packed),
+            outputs=sizes.outputs,
+            windows=windows,
+            transform=transform,
+        )
+        account_reads(kernel, skip_right=True)
+        kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))
+
+    # --- the template of work-groups ---
+
+    def _group(self, kernel: Kernel, c: Contraction, s: Group, constant: bool, wanted: Choice | None) -> bool:
+        """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
+        small = most(c.k) < min(t.step for t in tiles_of(s)) // 2 and not (c.stages or kernel.parts)
+        if kernel.stages or (kernel.parts and not constant) or small:
+            return False
+        demand = self.demand(kernel, c)
+        choices = self._groups(kernel, s, demand, self.units)
+        if not choices:
+            return False
+        if self.texture is not None and self.texture.faster_in_registers(self.schedules, kernel, choices[0], demand):
+            return False
+        choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
+        packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
+        if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
+            choice = replace(choice, tile=replace(choice.tile, right_type="float"))
+        schedule = GroupSchedule(name=s.name, template="group", tile=choice.tile, splits=choice.splits, packed=packed)
+        kernel.schedule = schedule
+        if packed is not None:
+            account_reads(kernel, skip_right=True)
+            kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
+        if choice.splits > 1:
+            self._split(kernel, schedule, demand)
+        return True
+
+    def _groups(self, kernel: Kernel, s: Group, demand: Demand, units: int) -> list[GroupChoice]:
+        if self.texture is not None:
+            return self.texture.ranked(s, kernel, self.tensors, demand)
+        if not s.cycles.sums_per_cycle:
+            raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
+        # how many work-groups meet in memory has to be known
+        reduced = () if kernel.contraction is None else kernel.contraction.k
+        splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
+        return rank_groups(tiles_of(s), splits, s.cycles, demand, self.device)
+
+    def demand(self, kernel: Kernel, c: Contraction) -> Demand:
+        """What a contraction asks of a work-group."""
+        return demand_of(kernel, c, storage_dtype(self.storage).itemsize)
+
+    def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: Demand) -> None:
+        """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
+        tile = schedule.tile
+        tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
+        sums = TensorType("float32", (tiles * schedule.splits * tile.rows * tile.columns,))
+        partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
+        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        zeros = np.zeros(tiles, np.int32)
+        arrived = TensorType("int32", zeros.shape)
+        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        kernel.schedule = replace(schedule, partials=partials, arrivals=arrivals)
+        kernel.writes = (*kernel.writes, partials, arrivals)
+
+    # --- the tile template ---
+
+    def _tile(self, kernel: Kernel, c: Contraction, s: Tile, constant: bool) -> None:
+        rows = min(s.rows[0], most(c.m))
+        kernel.schedule = TileSchedule(name=s.name, template="tile", rows=rows, columns=s.columns[0], group=s.group)
+        if not constant:
+            return
+        batch = tuple(v for v in c.batch if v in free_variables(c.b))
+        axes = (*batch, *c.k, c.n)
+        name = self.packer.matrix(c.b, axes)
+        position = Index(0)
+        for var in axes[:-1]:
+            position = add(scale(position, var.extent), variable(var))
+        kernel.contraction = replace(c, b=Read(name, (position, variable(c.n)), "float32"))
+        account_reads(kernel)
+
+
+def too_large(kernels: Sequence[Kernel], schedules: Sequence[Schedule], local_memory: int) -> set[str]:
+    """What kernels write whose rows no tile of a work-group leaves room for in local memory."""
+    tiles = [t for s in schedules if isinstance(s, Group) for t in tiles_of(s)]
+    found: set[str] = set()
+    for kernel in kernels:
+        c = kernel.contraction
+        if tiles and c is not None and c.stages and not fitting(tiles, demand_of(kernel, c), local_memory):
+            found.update(kernel.writes)
+    return found
+
+
+def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
+    """What a contraction asks of a work-group, at the greatest extents of open dimensions.
+
+    Args:
+        element: bytes of a stored element.
+    """
+    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+    taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most

@@ -1,0 +1,199 @@
+"""Sizes of a convolution by Winograd's filtering, and what it would cost beside the panel template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from smartmem_rules.language.blocks.schedule import Panel, Schedule, Winograd
+from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.plan.schedule.panel import PanelProblem
+from smartmem_rules.plan.schedule.sizing import (
+    Filter,
+    least_step,
+    most,
+    register_rows,
+    register_step,
+    right_factors,
+    steps_ahead,
+)
+from smartmem_rules.plan.schedule.winograd import Transform, Windows, match_windows, transform_of
+from smartmem_rules.tensor.ranges import largest
+
+LANES = 8
+
+
+@dataclass(frozen=True)
+class WinogradSizes:
+    """Register block over tiles, rows of the contraction and tiles of columns of a work-item; outputs of a tile."""
+
+    rows: int
+    columns: int
+    block_rows: int
+    tiles_per_block: int
+    outputs: int
+
+    def choice(self) -> dict[str, int]:
+        """As the database of tuned sizes holds them."""
+        return asdict(self)
+
+
+class WinogradProblem:
+    """A contraction that the Winograd template is to realise; `of` finds out whether it can.
+
+    Args:
+        kernel: in a chain, its schedule says how many rows a work-item has (`block_rows`).
+    """
+
+    def __init__(self, kernel: Kernel, c: Contraction, s: Winograd, t: Transform, w: Windows) -> None:
+        self.kernel, self.c, self.s = kernel, c, s
+        self.transform, self.windows = t, w
+        self.m, self.batch, self.k = most(c.m), most(c.batch), w.channel.extent
+        self.grain, self.strips, self.across = w.grain(t), w.strips(t), w.across_tiles(t)
+        self.extents = [largest(n.extent) for n, _ in right_factors(kernel)]
+        self.given: int | None = kernel.block_rows
+
+    @staticmethod
+    def of(kernel: Kernel, c: Contraction, s: Winograd, constant: bool) -> WinogradProblem | None:
+        """None where the contraction is no such convolution, or its weights are not known before the model runs."""
+        if not constant or kernel.stages:
+            return None
+        transform = transform_of(s)
+        windows = match_windows(c, transform, LANES)
+        return None if windows is None else WinogradProblem(kernel, c, s, transform, windows)
+
+    def sizes(self, strips: int, columns: int, tiles_per_block: int) -> WinogradSizes | None:
+        """Blocks of so many rows of tiles; None where their transforms exceed the scratch memory."""
+        block = min(strips * self.grain, self.m)
+        if self.given is not None:
+            if self.given % self.grain and self.given < self.m:
+                return None
+            block = min(self.given, self.m)
+        tiles = self.tiles_of(block)
+        if 4 * self.transform.points**2 * tiles * (self.k + columns) > self.s.scratch_bytes:
+            return None
+        total = self.column_tiles(columns)
+        held = total if self.given is not None else max(1, min(tiles_per_block, total))
+        rows = register_rows(self.s, tiles, columns)[0]
+        return WinogradSizes(rows, columns, block, held, self.transform.outputs)
+
+    def legal(self, choice: Mapping[str, int]) -> WinogradSizes | None:
+        """The sizes of a choice, rounded to what the template takes."""
+        if choice["columns"] not in self.s.columns or choice.get("outputs") != self.transform.outputs:
+            return None
+        return self.sizes(max(1, choice["block_rows"] // self.grain), choice["columns"], choice["tiles_per_block"])
+
+    def space(self) -> list[WinogradSizes]:
+        """All different sizes that the template can realise."""
+        found: dict[WinogradSizes, None] = {}
+        for columns in self.s.columns:
+            total = self.column_tiles(columns)
+            # a block of rows transforms its input once for each share of the columns
+            shares = dict.fromkeys(-(-total // share) for share in (1, 2, 4, 8, 16))
+            # the smallest blocks of each number of blocks
+            for strips in dict.fromkeys(-(-self.strips // blocks) for blocks in range(1, self.strips + 1)):
+                for tiles in shares:
+                    sizes = self.sizes(strips, columns, tiles)
+                    if sizes is not None:
+                        found.setdefault(sizes)
+        return list(found)
+
+    def tiles_of(self, block_rows: int) -> int:
+        """Tiles of a block of rows."""
+        return -(-block_rows // self.grain) * self.across
+
+    def column_tiles(self, columns: int) -> int:
+        """Tiles of columns of all right factors."""
+        return sum(-(-extent // columns) for extent in self.extents)
+
+    def tail(self, sizes: WinogradSizes) -> int:
+        """Tiles of a block that a register block of their own takes."""
+        return self.tiles_of(sizes.block_rows) % sizes.rows
+
+    def ahead(self, sizes: WinogradSizes) -> int:
+        """Steps of the reduction for each request of a line of the weights of the next point."""
+        return steps_ahead(self.s, self.k, sizes.columns, self.tiles_of(sizes.block_rows) // sizes.rows)
+
+    @property
+    def right_bytes(self) -> int:
+        """Bytes of the transformed weights, without what fills up tiles of columns."""
+        return 4 * self.transform.points**2 * self.k * sum(self.extents) * self.batch
+
+    def best(self, units: int) -> WinogradSizes | None:
+        """The cheapest sizes."""
+        return min(self.space(), key=lambda sizes: self.estimate(sizes, units), default=None)
+
+    def estimate(self, sizes: WinogradSizes, units: int) -> float:
+        """Relative time as `PanelProblem.estimate` counts it, arithmetic only."""
+        s, t, vectors = self.s, self.transform, sizes.columns / LANES
+        tiles = self.tiles_of(sizes.block_rows)
+        full, tail = divmod(tiles, sizes.rows)
+
+        def block(rows: int) -> float:
+            return self.k * register_step(s, rows, sizes.columns) + 1.7 * rows * vectors
+
+        sums = full * block(sizes.rows) + (block(tail) if tail else 0.0)
+        forth = _terms(t.input) * 2 * t.points / 2 + 2 * t.points**2
+        back = _terms(t.output) * (t.points + t.outputs) + 2 * t.points**2 + 6 * t.outputs**2
+        item = t.points**2 * sizes.tiles_per_block * sums
+        item += s.transform_step * tiles * (self.k / LANES * forth + sizes.tiles_per_block * vectors * back)
+        column_items = -(-self.column_tiles(sizes.columns) // sizes.tiles_per_block)
+        items = -(-self.m // sizes.block_rows) * self.batch * column_items
+        return (item + 300) * max(-(-items // units), items / units)
+
+
+def tuned(
+    problems: Sequence[WinogradProblem], choice: Mapping[str, int]
+) -> tuple[WinogradProblem, WinogradSizes] | None:
+    """The problem and sizes that a tuned choice means; None where it means another template."""
+    legal = ((problem, problem.legal(choice)) for problem in problems)
+    return next(((problem, sizes) for problem, sizes in legal if sizes is not None), None)
+
+
+def paying(
+    problems: Sequence[WinogradProblem], panel: PanelProblem, units: int
+) -> tuple[WinogradProblem, WinogradSizes] | None:
+    """The cheapest filtering where it is clearly cheaper than the panel: it rounds more, and its weights are larger."""
+    default = panel.default()
+    best: tuple[float, WinogradProblem, WinogradSizes] | None = None
+    for problem in problems:
+        sizes = problem.best(units)
+        if sizes is None:
+            continue
+        byte = problem.s.weights_byte
+        direct = float("inf") if default is None else panel.estimate(default, units) + byte * panel.right_bytes
+        time = problem.estimate(sizes, units) + byte * problem.right_bytes
+        if time < problem.s.pays_below * direct and (best is None or time < best[0]):
+            best = (time, problem, sizes)
+    return best and best[1:]
+
+
+def filters_of(
+    kernel: Kernel,
+    schedules: Sequence[Schedule],
+    panel: Panel,
+    constant: bool,
+    units: int,
+) -> tuple[Filter, ...]:
+    """How the kernel's convolution could be filtered in blocks of rows; nothing where that would not pay.
+
+    Args:
+        schedules: those of the level; only Winograd's matter.
+        panel: the schedule whose best register block reaches the device's peak.
+    """
+    c = kernel.contraction
+    if c is None:
+        return ()
+    peak = 2 / least_step(panel)
+    found = []
+    for s in (s for s in schedules if isinstance(s, Winograd)):
+        problem = WinogradProblem.of(kernel, c, s, constant)
+        if problem is not None and paying([problem], PanelProblem(kernel, c, panel, constant), units):
+            every = (problem.sizes(strips, max(s.columns), 1 << 30) for strips in range(1, problem.strips + 1))
+            blocks = {z.block_rows: problem.estimate(z, 1) * peak for z in every if z is not None}
+            found.append(Filter(blocks, problem.right_bytes))
+    return tuple(found)
+
+
+def _terms(matrix: tuple[tuple[float, ...], ...]) -> int:
+    return sum(factor != 0 for row in matrix for factor in row)

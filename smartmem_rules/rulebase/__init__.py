@@ -1,0 +1,1 @@
+"""The rules that an optimization works with, checked."""

@@ -1,0 +1,238 @@
+"""The rules that an optimization works with: the built-in ones and the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.fuse import FuseBlock
+from smartmem_rules.language.blocks.keys import BlockRecord
+from smartmem_rules.language.blocks.level import LayoutWeights, Level
+from smartmem_rules.language.blocks.schedule import Schedule
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.expansion import MEMBER_SEPARATOR, Names, expanded, with_rulesets
+from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.language.schema import typed
+from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.checks.checker import check
+from smartmem_rules.rulebase.identity import Identities
+
+TAG = "tag:"
+"""Begins the name that stands for all rules with a tag."""
+
+
+@dataclass(slots=True)
+class RuleBase:
+    """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried."""
+
+    operators: dict[str, list[s.Operator]] = field(default_factory=dict)
+    functions: dict[str, s.Function] = field(default_factory=dict)
+    predicates: dict[str, s.Predicate] = field(default_factory=dict)
+    constants: dict[str, s.Constant] = field(default_factory=dict)
+    rulesets: dict[str, s.Ruleset] = field(default_factory=dict)
+    rewrites: list[s.Rewrite] = field(default_factory=list)
+    eliminates: list[s.Eliminate] = field(default_factory=list)
+    index_rules: list[s.IndexRule] = field(default_factory=list)
+    tables: dict[str, s.Table] = field(default_factory=dict)
+    devices: dict[str, Device] = field(default_factory=dict)
+    schedules: dict[str, Schedule] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
+    layouts: dict[str, LayoutWeights] = field(default_factory=dict)
+    fuses: dict[str, FuseBlock] = field(default_factory=dict)
+
+    def rule_names(self) -> set[str]:
+        """The names that can be switched off one by one."""
+        return {rule.name for rule in self.rules()}
+
+    def rules(self) -> list[s.Rule]:
+        """All rules."""
+        return [*self.rewrites, *self.eliminates, *self.index_rules]
+
+
+def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
+    """The built-in rules with the user's files and their imports, without what is named in `disable`.
+
+    Overloads of the user's files are tried before the built-in ones.  A name in `disable` is that of a rule, of a
+    family (all its rules), `tag:WORD` (all rules with this tag), a schedule, or a `fuse` block.
+    Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
+    """
+    built_in = load_modules(sorted(rules_path().rglob("*.smr")))
+    known = {Path(module.span.file).resolve() for module in built_in}
+    user = load_modules([path for path in map(Path, extra_paths) if path.resolve() not in known], known)
+    own = {module.span.file for module in user}
+    errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
+    if errors:
+        raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
+    base = collect(user, built_in)
+    _switch_off(base, disable)
+    return base
+
+
+def load_modules(paths: Iterable[Path], known: Collection[Path] = ()) -> list[s.Module]:
+    """The files and all that they import, each once, an imported file before the one that imports it.
+
+    Files in `known` count as loaded.  Raises LanguageError with the errors of all files.
+    """
+    loader = _Loader(set(known))
+    for path in paths:
+        loader.load(path)
+    if loader.errors:
+        raise LanguageError(loader.errors, loader.sources)
+    return loader.modules
+
+
+def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
+    """The rule base of checked modules: overloads of `first` are tried first, all other items of `then` come first.
+
+    Families, predicates and constants are written out.
+    """
+    own, other = ([item for module in modules for item in expanded(module.items)] for modules in (first, then))
+    identities = Identities.of([*other, *own])
+    own, other = ([identities.identified(item) for item in items] for items in (own, other))
+    names = Names.of([*own, *other])
+    base = RuleBase(predicates=dict(names.predicates), constants=dict(names.constants))
+    for item in (*own, *other):
+        if isinstance(item, s.Operator):
+            _add_operator(base, names.resolved(item))
+    for item in (*other, *own):
+        _add(base, names.resolved(item))
+    named = frozenset(name for level in base.levels.values() for name in level.rulesets)
+    rulesets = list(base.rulesets.values())
+    for name, level in base.levels.items():
+        base.levels[name] = replace(level, rulesets=with_rulesets(level.rulesets, rulesets, named))
+    return base
+
+
+def _add_operator(base: RuleBase, operator: s.Item) -> None:
+    """One overload for each ONNX operator that the definition stands for."""
+    assert isinstance(operator, s.Operator)
+    overloads = base.operators.setdefault(operator.name, [])
+    overloads.append(replace(operator, also=()) if operator.also else operator)
+    overloads += [replace(operator, onnx=binding, also=()) for binding in operator.also]
+
+
+def _add(base: RuleBase, item: s.Item) -> None:
+    if isinstance(item, s.Function):
+        base.functions[item.name] = item
+    elif isinstance(item, s.Ruleset):
+        base.rulesets[item.name] = item
+    elif isinstance(item, s.Rewrite):
+        base.rewrites.append(item)
+    elif isinstance(item, s.Eliminate):
+        base.eliminates.append(item)
+    elif isinstance(item, s.IndexRule):
+        base.index_rules.append(item)
+    elif isinstance(item, s.Table):
+        base.tables[item.name] = item
+    elif isinstance(item, s.Block):
+        _add_block(base, typed(item))
+
+
+def _add_block(base: RuleBase, record: BlockRecord) -> None:
+    match record:
+        case Device():
+            base.devices[record.name] = record
+        case Schedule():
+            base.schedules[record.name] = record
+        case Level():
+            base.levels[record.name] = record
+        case LayoutWeights():
+            base.layouts[record.name] = record
+        case FuseBlock():
+            base.fuses[record.name] = record
+
+
+def _switch_off(base: RuleBase, names: Collection[str]) -> None:
+    known = {part for name in base.rule_names() for part in _with_families(name)}
+    known |= {*base.schedules, *base.fuses}
+    known |= {f"{TAG}{tag}" for rule in base.rules() for tag in rule.tags}
+    unknown = [
+        Diagnostic(
+            Code.UNKNOWN_RULE,
+            "error",
+            f"there is no rule, schedule or fuse block `{name}` to switch off",
+            s.NOWHERE,
+            fix=did_you_mean(name, known),
+        )
+        for name in names
+        if name not in known
+    ]
+    if unknown:
+        raise LanguageError(unknown, {})
+    base.rewrites = [rule for rule in base.rewrites if not _is_off(rule, names)]
+    base.eliminates = [rule for rule in base.eliminates if not _is_off(rule, names)]
+    base.index_rules = [rule for rule in base.index_rules if not _is_off(rule, names)]
+    base.schedules = {name: block for name, block in base.schedules.items() if name not in names}
+    base.fuses = {name: block for name, block in base.fuses.items() if name not in names}
+    for name, level in base.levels.items():
+        base.levels[name] = replace(level, fuse=tuple(fuse for fuse in level.fuse if fuse not in names))
+
+
+def _is_off(rule: s.Rule, names: Collection[str]) -> bool:
+    tags = (f"{TAG}{tag}" for tag in rule.tags)
+    return any(name in names for name in (*_with_families(rule.name), *tags))
+
+
+def _with_families(rule: str) -> Iterator[str]:
+    """The name of a rule and those of the families around it: `a.Add.Relu`, `a.Add`, `a`."""
+    parts = rule.split(MEMBER_SEPARATOR)
+    for length in range(len(parts), 0, -1):
+        yield MEMBER_SEPARATOR.join(parts[:length])
+
+
+class _Loader:
+    """Loads files once each and gathers their errors."""
+
+    def __init__(self, loaded: set[Path]) -> None:
+        self.modules: list[s.Module] = []
+        self.errors: list[Diagnostic] = []
+        self.sources: dict[str, str] = {}
+        self._loaded = loaded
+
+    def load(self, path: Path) -> None:
+        """Load a file after its imports; what is wrong goes into `errors`."""
+        resolved = path.resolve()
+        if resolved in self._loaded:
+            return
+        self._loaded.add(resolved)
+        try:
+            module = _parse_once(path)
+        except LanguageError as error:
+            self.errors += error.diagnostics
+            self.sources.update(error.sources)
+            return
+        self.sources[module.span.file] = module.text
+        for item in module.items:
+            if isinstance(item, s.Import):
+                self._load_import(path, item)
+        self.modules.append(module)
+
+    def _load_import(self, importer: Path, item: s.Import) -> None:
+        target = importer.parent / item.path
+        if target.is_file():
+            self.load(target)
+            return
+        siblings = [sibling.name for sibling in target.parent.glob("*.smr")] if target.parent.is_dir() else []
+        message = f"the imported file `{item.path}` does not exist"
+        fix = did_you_mean(target.name, siblings)
+        self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
+
+
+def _parse_once(path: Path) -> s.Module:
+    """The module of a file, parsed again only when the file has changed."""
+    try:
+        state = path.stat()
+    except OSError:
+        return parse_file(path)
+    return _parse_version(str(path), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=256)
+def _parse_version(path: str, changed: int, size: int) -> s.Module:
+    del changed, size  # they are the key of the cache
+    return parse_file(path)

@@ -1,0 +1,222 @@
+"""What is wrong with blocks, tables and the order of rule sets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.keys import Key, value_place, values_of
+from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_of
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
+from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
+
+Known = Mapping[str, Collection[str]]
+"""The names of items by kind: `ruleset`, `table`, `fuse`."""
+
+
+def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
+    """The problems of one block against the schema of its kind."""
+    keys = {key.name: key for key in keys_of_block(block)}
+    yield from _check_subject(block)
+    first: dict[str, s.Entry] = {}
+    for entry in block.entries:
+        key = keys.get(entry.key)
+        if key is None:
+            fix = did_you_mean(entry.key, keys)
+            note = None if fix else f"its keys are {', '.join(keys)}"
+            message = f"{_called(block)} has no key `{entry.key}`"
+            yield Diagnostic(Code.UNKNOWN_KEY, "error", message, entry.place("key"), note=note, fix=fix)
+            continue
+        if entry.key in first and not key.repeats:
+            message = f"`{entry.key}` is given twice"
+            earlier = (first[entry.key].place("key"), "the first is here")
+            yield Diagnostic(Code.REPEATED_KEY, "error", message, entry.place("key"), secondary=earlier)
+        first.setdefault(entry.key, entry)
+        yield from _check_values(entry, key, known)
+    missing = [key for key in keys.values() if key.required and key.name not in first]
+    if missing:
+        names = ", ".join(f"`{key.name}`" for key in missing)
+        meanings = "; ".join(f"`{key.name}`: {key.meaning}" for key in missing)
+        message = f"`{block.name}` lacks {names}"
+        yield Diagnostic(Code.MISSING_KEY, "error", message, block.place("name"), note=meanings)
+
+
+def _called(block: s.Block) -> str:
+    """What kind of block it is, in words: keys depend on the subject, and for contractions on the template."""
+    subject = f" for {block.subject}" if block.subject else ""
+    template = next(map(str, values_of(block, "template")), "") if block.subject == "contraction" else ""
+    return f"a `{block.kind}` block{subject}{f' with template {template}' if template else ''}"
+
+
+def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
+    subjects = SUBJECTS.get(block.kind, ())
+    if block.subject is None and subjects:
+        message = f"a `{block.kind}` block says what it is for"
+        example = f"write `{block.kind} {block.name} for {subjects[0]}`"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("name"), fix=example)
+    elif block.subject is not None and block.subject not in subjects:
+        fix = did_you_mean(block.subject, subjects)
+        message = f"a `{block.kind}` block is not for `{block.subject}`"
+        note = f"it can be for {', '.join(subjects)}" if subjects else "it is for nothing: leave `for` out"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("subject"), note=note, fix=fix)
+
+
+def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic]:
+    count = len(entry.values)
+    if count < key.least or (key.most is not None and count > key.most):
+        wanted = (
+            f"{key.least}"
+            if key.least == key.most
+            else f"{key.least} or more"
+            if key.most is None
+            else f"{key.least} to {key.most}"
+        )
+        message = f"`{key.name}` takes {wanted} value{'' if wanted == '1' else 's'}, not {count}"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}")
+        return
+    if key.kind == "clause" and entry.values[0] in key.choices:
+        yield from _check_clause(entry)
+        return
+    for number, value in enumerate(entry.values[:1] if key.kind == "clause" else entry.values):
+        place = entry.place(f"value:{number}")
+        is_number = isinstance(value, int | float)
+        wants_number = key.kind == "number" or (key.kind == "space" and number > 0)
+        if is_number != wants_number:
+            message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
+            yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}")
+        elif key.choices and not wants_number and value not in key.choices:
+            fix = did_you_mean(str(value), key.choices)
+            message = f"`{key.name}` is never `{value}`"
+            yield Diagnostic(
+                Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix
+            )
+        elif key.refers and str(value) not in known[key.refers]:
+            fix = did_you_mean(str(value), known[key.refers])
+            message = f"there is no {_KINDS[key.refers]} `{value}`"
+            yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
+
+
+def _check_clause(entry: s.Entry) -> Iterator[Diagnostic]:
+    try:
+        workaround_of(entry.values)
+    except ClauseError as error:
+        place = entry.span if error.place is None else entry.place(f"value:{error.place}")
+        yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=error.fix)
+
+
+_KINDS = {"ruleset": "rule set", "table": "table", "fuse": "fuse block", "layout": "layout block"}
+
+
+# --- tables ------------------------------------------------------------------------------------------
+
+
+def check_table(table: s.Table) -> Iterator[Diagnostic]:
+    """The problems of one table: it is complete, and every line and cell means something."""
+    yield from _check_repeated_lines(table)
+    axis, words = _axis(table)
+    for what, names in (("row", table.rows), ("column", table.columns)):
+        for name in dict.fromkeys(names):
+            if name not in words:
+                message = f"no operator is `{name}`, so this {what} is never reached"
+                fix = did_you_mean(name, words)
+                note = None if fix else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
+                yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
+        missing = [word for word in sorted(words) if word not in names]
+        if missing and len(missing) < len(words):
+            message = f"table `{table.name}` has no {what} for {', '.join(f'`{word}`' for word in missing)}"
+            yield Diagnostic(Code.MISSING_LINE, "error", message, table.place("name"))
+    for row in dict.fromkeys(table.rows):
+        for column in dict.fromkeys(table.columns):
+            if (row, column) not in table.cells:
+                message = f"table `{table.name}` has no cell for row `{row}` and column `{column}`"
+                secondary = (table.place(f"column:{column}"), "the column is here")
+                yield Diagnostic(Code.MISSING_CELL, "error", message, table.place(f"row:{row}"), secondary=secondary)
+    yield from _check_cells(table, axis, words)
+
+
+_AXES = {"class": "classes", "mapping": "mapping types"}
+
+
+def _axis(table: s.Table) -> tuple[str, frozenset[str]]:
+    """Whether the lines are classes or mapping types: what most of them are."""
+    lines = [*table.rows, *table.columns]
+    by_class = sum(line in CLASSES or "." in line for line in lines)
+    return ("class", CLASSES) if 2 * by_class >= len(lines) else ("mapping", MAPPINGS)
+
+
+def _check_repeated_lines(table: s.Table) -> Iterator[Diagnostic]:
+    for what, names in (("row", table.rows), ("column", table.columns)):
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            message = f"table `{table.name}` has two {what}s `{name}`"
+            place = table.places.get(f"second {what}:{name}", table.place("name"))
+            secondary = (table.place(f"{what}:{name}"), "the first is here")
+            yield Diagnostic(Code.REPEATED_LINE, "error", message, place, secondary=secondary)
+
+
+def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[Diagnostic]:
+    actions, results = ACTIONS[axis], {*words, *RESULTS[axis]}
+    for (row, column), cell in table.cells.items():
+        place = table.place(f"cell:{row}:{column}")
+        if cell[0] not in actions:
+            note = f"the actions are {', '.join(actions)}"
+            fix = did_you_mean(cell[0], actions)
+            message = f"there is no action `{cell[0]}`"
+            yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
+        elif len(cell) > 2 or (len(cell) == 2 and cell[1] not in results):
+            message = f"`{'/'.join(cell[1:])}` is no result of two operators"
+            fix = did_you_mean(cell[1], results)
+            note = f"behind `/` stands what they become together: {', '.join(sorted(results))}"
+            yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
+
+
+# --- rule sets ---------------------------------------------------------------------------------------
+
+
+def check_rulesets(
+    rulesets: Sequence[s.Ruleset], levels: Sequence[s.Block], known: Collection[str]
+) -> Iterator[Diagnostic]:
+    """Sets that run after unknown ones or after themselves, and levels that run them in another order."""
+    after = {one.name: one.after for one in rulesets}
+    for one in rulesets:
+        for name in one.after:
+            if name not in known:
+                fix = did_you_mean(name, known)
+                message = f"there is no rule set `{name}`"
+                yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, one.place(f"after:{name}"), fix=fix)
+        if one.name in _before(one.name, after):
+            message = f"`{one.name}` runs after itself"
+            yield Diagnostic(Code.RULESET_CYCLE, "error", message, one.place("name"))
+    for level in levels:
+        yield from _check_order(level, rulesets)
+
+
+def _before(name: str, after: Mapping[str, Sequence[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(after.get(name, ()))
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += after.get(current, ())
+    return found
+
+
+def _check_order(level: s.Block, rulesets: Sequence[s.Ruleset]) -> Iterator[Diagnostic]:
+    order = list(map(str, values_of(level, "rulesets")))
+    for one in rulesets:
+        for earlier in one.after:
+            if one.name in order and earlier in order and order.index(one.name) < order.index(earlier):
+                message = f"level `{level.name}` runs `{one.name}` before `{earlier}`"
+                place = value_place(level, "rulesets", order.index(one.name))
+                secondary = (one.place(f"after:{earlier}"), "it is said to run after it here")
+                yield Diagnostic(Code.RULESET_ORDER, "error", message, place, secondary=secondary)
+
+
+def check_ruleset_of(rule: s.Rewrite | s.Eliminate, known: Collection[str]) -> Iterator[Diagnostic]:
+    """A rule set that nothing runs: its rules would never fire, and nobody would notice."""
+    if rule.ruleset not in known:
+        message = f"no level runs the rule set `{rule.ruleset}`, and no `ruleset` declares it"
+        fix = did_you_mean(rule.ruleset, known) or f"declare it: `ruleset {rule.ruleset} after algebra`"
+        yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, rule.place("ruleset"), fix=fix)

@@ -1,0 +1,239 @@
+"""All that can be known to be wrong with rule files before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.keys import values_of
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expansion import Names, expanded
+from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
+from smartmem_rules.rulebase.checks.deep_checks import DeepChecker
+from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
+from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
+from smartmem_rules.rulebase.checks.operator_checks import (
+    check_constant,
+    check_function,
+    check_operator,
+    check_recursion,
+)
+from smartmem_rules.rulebase.checks.relation_checks import check_overloads, check_relations, check_termination
+from smartmem_rules.rulebase.checks.rule_checks import (
+    check_dtypes,
+    check_duplicate_rewrites,
+    check_eliminate,
+    check_index_rule,
+    check_rewrite,
+)
+from smartmem_rules.rulebase.checks.slip_checks import (
+    check_division,
+    check_dtype_guards,
+    check_dtype_words,
+    check_is_view,
+    check_same_sides,
+)
+from smartmem_rules.rulebase.identity import Identities
+
+_Kind = TypeVar("_Kind", bound=s.Syntax)
+Named = s.Function | s.Predicate | s.Constant | s.Ruleset | s.Rewrite | s.Eliminate | s.IndexRule | s.Table | s.Block
+
+
+def check(
+    modules: Sequence[s.Module], deep: Collection[str] | None = None, only: Collection[str] | None = None
+) -> list[Diagnostic]:
+    """The problems of modules that are used together, in the order of their text.
+
+    Args:
+        deep: files whose items are also tried at operand types and compared with one another; all where None.
+        only: files whose messages are wanted; the others take part as far as these need them.
+    """
+    written = [item for module in modules for item in expanded(module.items)]
+    identities = Identities.of(written)
+    checker = _Checker([identities.identified(item) for item in written])
+    found = [*check_domains(written, identities), *checker.problems(only)]
+    found = [one for one in found if only is None or one.span.file in only]
+    found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
+    return _in_order_of_text(found, modules)
+
+
+@dataclass
+class _Checker:
+    items: list[s.Item]
+    functions: dict[str, s.Function] = field(default_factory=dict)
+    operators: dict[str, list[s.Operator]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for function in _of(self.items, s.Function):
+            self.functions.setdefault(function.name, function)
+        for operator in _of(self.items, s.Operator):
+            self.operators.setdefault(operator.name, []).append(operator)
+        self.names = Names.of(self.items)
+        self.blocks = _of(self.items, s.Block)
+        self.rulesets = _of(self.items, s.Ruleset)
+        levels = [block for block in self.blocks if block.kind == "level"]
+        named = {str(value) for level in levels for value in values_of(level, "rulesets")}
+        rules: list[s.Rewrite | s.Eliminate] = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
+        self.declared_rulesets = {one.name for one in self.rulesets} | named
+        self.known = {
+            "ruleset": {one.name for one in self.rulesets} | {rule.ruleset for rule in rules},
+            "table": {table.name for table in _of(self.items, s.Table)},
+            "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
+            "layout": {block.name for block in self.blocks if block.kind == "layout"},
+        }
+
+    def problems(self, only: Collection[str] | None) -> Iterator[Diagnostic]:
+        """What each item shows by itself, and names that clash."""
+        yield from _check_names(self.items)
+        yield from check_recursion(self.functions, self.names)
+        yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
+        levels = [block for block in self.blocks if block.kind == "level"]
+        yield from check_rulesets(self.rulesets, levels, self.known["ruleset"] | self.declared_rulesets)
+        for item in self.items:
+            if only is None or item.span.file in only:
+                yield from self._item(item)
+        for overloads in self.operators.values():
+            yield from check_overloads(overloads)
+
+    def _item(self, item: s.Item) -> Iterator[Diagnostic]:
+        yield from check_division(item)
+        functions, operators, names = self.functions, self.operators, self.names
+        match item:
+            case s.Function() | s.Predicate():
+                yield from check_function(item, functions, names)
+            case s.Constant():
+                yield from check_constant(item, functions, names)
+            case s.Operator():
+                yield from check_operator(item, functions, names)
+            case s.Rewrite():
+                yield from check_rewrite(item, operators, functions, names)
+                yield from check_same_sides(item, operators)
+                yield from check_dtype_words(item)
+                yield from self._ruleset(item)
+            case s.Eliminate():
+                yield from check_eliminate(item, operators, functions, names)
+                yield from check_dtype_words(item)
+                yield from self._ruleset(item)
+            case s.IndexRule():
+                yield from check_index_rule(item, functions, names)
+                yield from check_index_form(names.resolved(item))  # type: ignore[arg-type]
+            case s.Table():
+                yield from check_table(item)
+            case s.Block():
+                yield from check_block(item, self.known)
+
+    def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+        if self.declared_rulesets:
+            yield from check_ruleset_of(rule, self.declared_rulesets)
+
+    def deep_problems(self, wrong: Collection[s.Span], files: Collection[str] | None) -> Iterator[Diagnostic]:
+        """What trying and comparing shows, of items that are right by themselves."""
+        meant = [item for item in self.items if files is None or item.span.file in files]
+        shared = _of(self.items, s.Function) + _of(self.items, s.Predicate) + _of(self.items, s.Constant)
+        if not meant or any(_holds(item.span, span) for item in shared for span in wrong):
+            return
+        resolved = {id(item): self.names.resolved(item) for item in self.items}
+        operators: dict[str, list[s.Operator]] = {}
+        for item in self.items:
+            made = resolved[id(item)]
+            if isinstance(made, s.Operator):
+                operators.setdefault(made.name, []).append(made)
+        functions = {name: resolved[id(item)] for name, item in self.functions.items()}
+        deep = DeepChecker(operators, functions)  # type: ignore[arg-type]
+        bad = {o.name for o in _of(self.items, s.Operator) if any(_holds(o.span, span) for span in wrong)}
+        right: list[s.Rewrite] = []
+        for item in self.items:
+            made = resolved[id(item)]
+            if any(_holds(item.span, span) for span in wrong):
+                continue
+            if isinstance(made, s.Rewrite) and not bad & _operators_of(made):
+                right.append(made)
+            if files is not None and item.span.file not in files:
+                continue
+            if isinstance(item, s.Operator) and isinstance(made, s.Operator):
+                yield from deep.operator(made, item)
+                yield from check_override(deep, made, item)
+            elif isinstance(item, s.Eliminate):
+                yield from check_is_view(item, deep)
+            elif isinstance(item, s.IndexRule) and isinstance(made, s.IndexRule):
+                yield from check_index_guards(made)
+            elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
+                yield from self._rewrite(item, made, deep, operators)
+        for one in check_relations(right, operators, files):
+            if files is None or one.span.file in files:
+                yield one
+        deep.save()
+
+    def _rewrite(
+        self, written: s.Rewrite, rule: s.Rewrite, deep: DeepChecker, operators: dict[str, list[s.Operator]]
+    ) -> Iterator[Diagnostic]:
+        if rule.unsound is not None:
+            return
+        wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators)]
+        yield from wrong
+        yield from check_termination(rule, operators)
+        if not wrong:
+            yield from deep.rewrite(rule, written)
+
+
+def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:
+    return [item for item in items if isinstance(item, kind)]
+
+
+def _operators_of(rule: s.Rewrite) -> set[str]:
+    found: set[str] = set()
+    stack: list[s.Pattern] = [rule.left, rule.right]
+    while stack:
+        pattern = stack.pop()
+        if isinstance(pattern, s.PatternOperator):
+            found.add(pattern.operator)
+            stack.extend(pattern.arguments)
+    return found
+
+
+def _holds(outer: s.Span, inner: s.Span) -> bool:
+    """Whether a span lies in another one."""
+    begins = (outer.line, outer.column) <= (inner.line, inner.column)
+    return outer.file == inner.file and begins and (inner.line, inner.column) <= (outer.end_line, outer.end_column)
+
+
+def _in_order_of_text(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[Diagnostic]:
+    """Each message once: the members of a family stand at one place."""
+    place = {module.span.file: number for number, module in reversed(list(enumerate(modules)))}
+    once = {(one.code, one.span, one.message if one.severity == "error" else ""): one for one in reversed(list(found))}
+    return sorted(
+        reversed(once.values()), key=lambda one: (place.get(one.span.file, 0), one.span.line, one.span.column)
+    )
+
+
+def _check_names(items: Iterable[s.Item]) -> Iterator[Diagnostic]:
+    first: dict[tuple[str, str], s.Span] = {}
+    for item in items:
+        if not isinstance(item, Named):
+            continue
+        kind = _namespace(item)
+        if (kind, item.name) in first:
+            message = f"there is a {kind} `{item.name}` already"
+            secondary = (first[kind, item.name], "the first is here")
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary)
+        first.setdefault((kind, item.name), item.place("name"))
+
+
+def _namespace(item: Named) -> str:
+    """Rules of all sorts share one namespace, because they are switched off by name; so do functions and predicates."""
+    match item:
+        case s.Block():
+            return item.kind
+        case s.Function() | s.Predicate():
+            return "function"
+        case s.Constant():
+            return "constant"
+        case s.Ruleset():
+            return "rule set"
+        case s.Table():
+            return "table"
+        case _:
+            return "rule"

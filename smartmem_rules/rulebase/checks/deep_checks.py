@@ -1,0 +1,244 @@
+"""What only trying shows: definitions and rewrites at operand types, guards that nothing satisfies.
+
+Findings hold no places, so that they are kept by the content of what they are about, in memory and on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.cache import Findings, digest_of
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+
+_IN_MEMORY: dict[object, Any] = {}
+_MOST_IN_MEMORY = 4096
+
+
+@dataclass
+class DeepChecker:
+    """Tries items of one set of modules, whose predicates and constants are written out."""
+
+    operators: Mapping[str, Sequence[s.Operator]]
+    functions: Mapping[str, s.Function]
+    _disk: Findings | None = None
+    _texts: dict[int, str] = field(default_factory=dict)
+
+    def save(self) -> None:
+        """Keep what was found out."""
+        if self._disk is not None:
+            self._disk.save()
+
+    def operator(self, operator: s.Operator, written: s.Operator) -> Iterator[Diagnostic]:
+        """The problems of a definition; `written` is the operator as its author wrote it."""
+        found = self._known(("operator", operator), [], lambda: _operator_finding(self, operator))
+        if "failure" in found:
+            note = "found by trying operand types that its signature admits"
+            message = f"`{operator.name}` cannot be computed: {found['failure']}"
+            yield Diagnostic(
+                Code.IMPOSSIBLE_DEFINITION, "error", message, _place_of(found.get("at"), written), note=note
+            )
+            return
+        if "outside" in found:
+            yield _reads_outside(written, found)
+        for equation in written.equations:
+            if equation.tensor in found.get("no_views", ()):
+                message = f"`{equation.tensor}` is no view: it computes with elements or reads several"
+                fix = "leave `view` out, or write one plain read"
+                yield Diagnostic(Code.NOT_A_VIEW, "error", message, equation.place("name"), fix=fix)
+        yield from _declared(written, found)
+
+    def rewrite(self, rule: s.Rewrite, written: s.Rewrite) -> Iterator[Diagnostic]:
+        """The problems of a rewrite whose parts are right one by one."""
+        names = sorted(_operators_in(rule.left) | _operators_in(rule.right))
+        found = self._known(
+            ("rewrite", rule.left, rule.right, rule.bidirectional, rule.guards),
+            names,
+            lambda: _rewrite_finding(self, rule),
+        )
+        if found.get("vacuous"):
+            message = "no values satisfy these guards, so the rule never fires"
+            yield Diagnostic(
+                Code.VACUOUS_GUARD, "error", message, _where(written), note="an SMT solver found the contradiction"
+            )
+        elif "differs" in found:
+            yield _sides_differ(written, found)
+
+    def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
+        definitions = tuple(tuple(self.operators.get(name, ())) for name in operators)
+        used = self._functions_key()
+        whole = (key, definitions, used)
+        try:
+            if whole in _IN_MEMORY:
+                return _IN_MEMORY[whole]  # type: ignore[no-any-return]
+        except RecursionError:
+            return {}
+        if self._disk is None:
+            self._disk = Findings("findings")
+        parts = [repr(part) for part in key] + [self._text(o) for overloads in definitions for o in overloads] + [used]
+        digest = digest_of(*parts)
+        found = self._disk.get(digest)
+        if found is None:
+            found = find()
+            self._disk.put(digest, found)
+        if len(_IN_MEMORY) > _MOST_IN_MEMORY:
+            _IN_MEMORY.clear()
+        _IN_MEMORY[whole] = found
+        return found  # type: ignore[no-any-return]
+
+    def _text(self, node: s.Syntax) -> str:
+        return self._texts.setdefault(id(node), repr(node))
+
+    def _functions_key(self) -> str:
+        known = self._texts.get(0)
+        if known is None:
+            known = self._texts[0] = digest_of(*(repr(self.functions[name]) for name in sorted(self.functions)))
+        return known
+
+
+def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]:
+    from smartmem_rules.analysis.tries import tried  # start-up time
+
+    found: dict[str, Any] = {}
+    trial = tried(base, operator, 1)
+    if trial.failure is not None:
+        place, _, reason = (
+            str(trial.failure).rpartition(": ") if ".smr:" in str(trial.failure) else ("", "", trial.reason)
+        )
+        line = place.split(": ")[0].rsplit(":", 2)
+        own = len(line) == 3 and line[0] == operator.span.file
+        return {"failure": reason, "at": [int(line[1]) - operator.span.line, int(line[2])] if own else None}
+    if trial.probes:
+        instance = trial.probes[0].instance
+        views = {e.tensor for e in instance.equations if e.view is not None}
+        names = {f"%{n}": output.name for n, output in enumerate(operator.outputs)}
+        computed = {names.get(e.tensor, e.tensor) for e in instance.equations} - {names.get(v, v) for v in views}
+        found["no_views"] = sorted(e.tensor for e in operator.equations if e.view and e.tensor in computed)
+    outside = _outside_finding(base, operator)
+    if outside is not None:
+        found["outside"] = outside
+    if operator.declared_class is not None or operator.declared_mapping is not None:
+        from smartmem_rules.analysis.derivation import derive  # start-up time
+
+        derived = derive(base, operator)
+        if derived is not None:
+            found["class"] = [derived.layout, derived.layout_reason, derived.example]
+            found["mapping"] = [derived.mapping, derived.mapping_reason, derived.example]
+    return found
+
+
+def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] | None:
+    """What is read outside of a tensor, at the smallest operands at which that was seen."""
+    from smartmem_rules.analysis.violations import smallest_violation  # start-up time
+
+    violation = smallest_violation(base, operator)
+    if violation is None:
+        return None
+    place, _, reason = violation.message.rpartition(": ")
+    line = place.rsplit(":", 2)
+    own = len(line) == 3 and line[0] == operator.span.file
+    at = [int(line[1]) - operator.span.line, int(line[2])] if own else None
+    return {"reason": reason, "at": at, "example": str(violation)}
+
+
+def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
+    outside = found["outside"]
+    later = "step" in outside["reason"]
+    return Diagnostic(
+        Code.READS_OUTSIDE,
+        "error",
+        f"`{written.name}` reads what is not there: {outside['reason']}",
+        _place_of(outside["at"], written),
+        note=f"for example at {written.name}{outside['example']}",
+        fix="a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
+        if later
+        else "add a `require` that excludes such operands, a condition around the read, or `else` and a value",
+    )
+
+
+def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for kind, declared, code in (
+        ("class", written.declared_class, Code.CLASS_DIFFERS),
+        ("mapping", written.declared_mapping, Code.MAPPING_DIFFERS),
+    ):
+        derived = found.get(kind)
+        if declared is None or derived is None or derived[0] == declared:
+            continue
+        word, reason, example = derived
+        message = f"`{written.name}` is {word}, not {declared}"
+        note = f"derived from the definition: {reason}; for example at {example}"
+        fix = f"write `{kind} {word}`, or leave the clause out"
+        yield Diagnostic(code, "error", message, written.place(kind), label=f"{word} follows", note=note, fix=fix)
+
+
+def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
+    sometimes = bool(found["agreed"])
+    right = found["right"].removeprefix("none: ")
+    made = f"the right side is {right}"
+    if right != found["right"]:
+        made = f"the right side cannot be made ({right})"
+    note = f"with {found['differs']} the left side is {found['left']}, {made}"
+    if "symbolic" in found:
+        left, right = found["symbolic"]
+        note = f"for all operands the left side is {left}, the right side {right}; {note}"
+    return Diagnostic(
+        Code.SIDES_SOMETIMES_DIFFER if sometimes else Code.SIDES_DIFFER,
+        "warning" if sometimes else "error",
+        "the sides have different types",
+        written.right.span,
+        note=note,
+        fix="add a guard that excludes this" if sometimes else None,
+    )
+
+
+def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
+    """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
+    from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
+    from smartmem_rules.analysis.symbolic import prove_types  # start-up time
+    from smartmem_rules.analysis.typing import ATTEMPTS, WANTED, check_types  # start-up time
+
+    proof = prove_types(base, rule.left, rule.right, rule.guards)
+    if proof is not None and proof.holds:
+        vacuous = satisfiable(rule.guards) is False
+        return {"agreed": 0, "proved": True} | ({"vacuous": True} if vacuous else {})
+    # types that read differently do differ somewhere, unless a guard without a symbolic form excludes it
+    wanted = ATTEMPTS if proof is not None else WANTED
+    result = check_types(base, rule.left, rule.right, rule.guards, wanted)
+    found: dict[str, Any] = {"agreed": result.agreed}
+    if result.differing is not None:
+        found |= {"differs": result.differing, "left": result.left, "right": result.right}
+        if proof is not None and proof.shown:
+            found["symbolic"] = [proof.left, proof.right]
+    elif not result.agreed and rule.guards and satisfiable(rule.guards) is False:
+        found["vacuous"] = True
+    return found
+
+
+def _operators_in(pattern: s.Pattern) -> set[str]:
+    if not isinstance(pattern, s.PatternOperator):
+        return set()
+    return {pattern.operator}.union(*(_operators_in(argument) for argument in pattern.arguments))
+
+
+def _where(rule: s.Rewrite) -> s.Span:
+    """From the first guard to the last."""
+    first, last = rule.guards[0].span, rule.guards[-1].span
+    return first._replace(end_line=last.end_line, end_column=last.end_column)
+
+
+def _place_of(at: Any, operator: s.Operator) -> s.Span:
+    """The part of the operator at a line (from its first) and column; its name where that is unknown."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    if at is not None:
+        line, column = operator.span.line + at[0], at[1]
+        for node in nodes(operator):
+            if isinstance(node, s.Expression | s.EquationSyntax) and (node.span.line, node.span.column) == (
+                line,
+                column,
+            ):
+                return node.span
+    return operator.place("name")

@@ -1,0 +1,95 @@
+"""Whether a definition is of the operator that its author means: names in several domains, built-in ones replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.rulebase.identity import Identities, bindings, domains, is_shipped, replaced_by
+from smartmem_rules.tensor.instantiate import Definitions
+
+_PROBES = 6
+
+
+def check_domains(items: Sequence[s.Item], identities: Identities) -> Iterator[Diagnostic]:
+    """Operators that have the name of another domain's operator."""
+    operators = [item for item in items if isinstance(item, s.Operator)]
+    for operator in operators:
+        if not identities.is_other(operator):
+            continue
+        owner = next(o for o in operators if o.name == operator.name and domains(o) and not identities.is_other(o))
+        own, others = (" and ".join(sorted(domains(one))) for one in (operator, owner))
+        yield Diagnostic(
+            Code.NAME_OF_OTHER_DOMAIN,
+            "warning",
+            f"`{operator.name}` of {own} is not the `{operator.name}` that rules speak of, which belongs to {others}",
+            operator.place("name"),
+            secondary=(owner.place("name"), "rules mean this one"),
+            fix=f"to use it in rules, call the definition otherwise; `onnx {_binding(operator)} ;` stays",
+        )
+
+
+def check_override(base: Definitions, operator: s.Operator, written: s.Operator) -> Iterator[Diagnostic]:
+    """Definitions of a user's file that take the place of a built-in one, said or not."""
+    replaced = _replaced(base, operator)
+    if replaced is None:
+        if written.override:
+            message = f"`{written.name}` takes the place of no built-in definition"
+            yield Diagnostic(Code.OVERRIDE, "warning", message, written.place("override"), fix="leave `override` out")
+        return
+    secondary = (replaced.place("name"), "this definition is built in")
+    if written.override:
+        message = f"`{written.name}` takes the place of the built-in definition for all that both accept"
+        yield Diagnostic(Code.OVERRIDE, "warning", message, written.place("override"), secondary=secondary)
+        return
+    yield Diagnostic(
+        Code.OVERRIDE,
+        "error",
+        f"`{written.name}` would take the place of a built-in definition, which accepts the same operands",
+        written.place("name"),
+        secondary=secondary,
+        fix="write the clause `override` if that is meant; else bind it to an operator of your own domain",
+    )
+
+
+def _replaced(base: Definitions, operator: s.Operator) -> s.Operator | None:
+    """The built-in definition that accepts something that this one accepts, None where there is none."""
+    from smartmem_rules.analysis.tries import tried  # start-up time
+    from smartmem_rules.tensor.builtins import DefinitionError, Unsupported  # start-up time
+    from smartmem_rules.tensor.instantiate import instantiate_overload  # start-up time
+
+    if is_shipped(operator.span.file):
+        return None
+    candidates = [one for one in replaced_by(operator, base.operators) if _meet(one, operator)]
+    if not candidates:
+        return None
+    for probe in tried(base, operator, _PROBES).probes:
+        for candidate in candidates:
+            known = {a.name for a in candidate.attributes} | {i.name for i in candidate.inputs if i.constant}
+            given = {name: value for name, value in probe.attributes.items() if name in known}
+            try:
+                instantiate_overload(base, candidate, probe.operands, given, types_only=True)
+            except (Unsupported, DefinitionError, ArithmeticError, LookupError, TypeError, ValueError):
+                continue
+            return candidate
+    return None
+
+
+def _meet(one: s.Operator, other: s.Operator) -> bool:
+    """Whether some opset knows both definitions."""
+    pairs = [(a, b) for a in bindings(one) for b in bindings(other) if (a.domain, a.name) == (b.domain, b.name)]
+    if not pairs:
+        return True
+    return any(a.since <= (b.until or a.since) and b.since <= (a.until or b.since) for a, b in pairs)
+
+
+def _binding(operator: s.Operator) -> str:
+    first = bindings(operator)[0]
+    return f"{first.domain}::{first.name}"
+
+
+def overridden(operators: Mapping[str, Sequence[s.Operator]]) -> list[s.Operator]:
+    """The definitions that say that they take the place of built-in ones, in the order of the rule base."""
+    return [one for overloads in operators.values() for one in overloads if one.override]

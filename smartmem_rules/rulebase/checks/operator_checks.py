@@ -1,0 +1,269 @@
+"""What is wrong with the definition of an operator or of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.vocabulary import (
+    ALL_FUNCTIONS,
+    ATTRIBUTE_KINDS,
+    CLASSES,
+    CONSTANT_KINDS,
+    DEFINITION_FUNCTIONS,
+    DTYPE_WORDS,
+    IMPLICIT_DTYPE_VARIABLE,
+    LIST_FUNCTIONS,
+    MAPPINGS,
+)
+from smartmem_rules.rulebase.checks.scope import Scope, children, index_count
+
+Functions = Mapping[str, s.Function]
+
+
+def check_function(function: s.Function | s.Predicate, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one function or predicate; only a predicate may ask about tensors."""
+    scope = Scope(frozenset(function.parameters) | names.constants.keys(), LIST_FUNCTIONS, functions)
+    if isinstance(function, s.Predicate):
+        scope = replace(scope, functions=ALL_FUNCTIONS, user_functions={**functions, **names.predicates})
+    yield from scope.problems(function.body)
+
+
+def check_constant(constant: s.Constant, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one named constant."""
+    if not constant.name[0].isupper():
+        message = f"the constant `{constant.name}` begins with a lower-case letter, like a tensor"
+        fix = f"call it `{constant.name.upper()}`"
+        yield Diagnostic(Code.LOWER_CASE_CONSTANT, "error", message, constant.place("name"), fix=fix)
+    yield from Scope(frozenset(names.constants), LIST_FUNCTIONS, functions).problems(constant.value)
+
+
+def check_recursion(functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """One message for each cycle of functions, predicates or constants that use one another."""
+    named: dict[str, s.Function | s.Predicate | s.Constant] = {**functions, **names.predicates, **names.constants}
+    bodies = {name: one.value if isinstance(one, s.Constant) else one.body for name, one in named.items()}
+    uses = {name: frozenset(_used(body, names)) & named.keys() for name, body in bodies.items()}
+    reported: set[str] = set()
+    for name, one in named.items():
+        cycle = _cycle(name, uses)
+        if not cycle or reported.intersection(cycle):
+            continue
+        reported.update(cycle)
+        path = " -> ".join(f"`{step}`" for step in (*cycle, name))
+        what = "constants may not use" if isinstance(one, s.Constant) else "functions may not call"
+        yield Diagnostic(Code.RECURSIVE_FUNCTION, "error", f"{what} themselves: {path}", one.place("name"))
+
+
+def check_operator(operator: s.Operator, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one operator; overloads are judged one by one."""
+    yield from _check_signature(operator)
+    yield from _check_declarations(operator)
+    scope = _signature_scope(operator, functions).with_names(names.constants)
+    # A variadic output can be counted before it is written.
+    scope = scope.with_names(output.name for output in operator.outputs if output.index)
+    for default in (*(item.default for item in operator.inputs), *(item.default for item in operator.attributes)):
+        if default is not None:
+            yield from scope.problems(default)
+    for let in operator.lets:
+        yield from scope.problems(let.value)
+        scope = scope.with_names([let.name])
+    for condition in operator.requires:
+        yield from scope.problems(condition)
+    for output in operator.outputs:
+        inner = scope.with_names([output.index] if output.index else [])
+        for extent in output.type.shape:
+            yield from _check_extent(extent, inner, operator)
+    yield from _check_equations(operator, scope)
+
+
+def _check_extent(extent: s.Expression, scope: Scope, operator: s.Operator) -> Iterator[Diagnostic]:
+    """An extent of an output: an expression, or `count <= BOUND` with the name of a local scalar tensor."""
+    if isinstance(extent, s.Binary) and extent.operator == "<=" and isinstance(extent.left, s.Name):
+        locals_ = {e.tensor for e in operator.equations if not e.indices} - {o.name for o in operator.outputs}
+        yield from replace(scope, names=frozenset(locals_), place="a scalar tensor of this operator").problems(
+            extent.left
+        )
+        extent = extent.right
+    yield from scope.problems(extent)
+
+
+def parameters(operator: s.Operator) -> list[s.Input | s.Attribute | s.Let]:
+    """What is known by name when the operator is instantiated, without the extents."""
+    return [*operator.inputs, *operator.attributes, *operator.lets]
+
+
+def shape_names(operator: s.Operator) -> list[str]:
+    """The extents and lists of extents that the shapes of the inputs bind."""
+    names: list[str] = []
+    for item in operator.inputs:
+        for extent in item.type.shape if item.type is not None else ():
+            bound = extent.operand if isinstance(extent, s.Splat) else extent
+            if isinstance(bound, s.Name):
+                names.append(bound.id)
+    return names
+
+
+def _signature_scope(operator: s.Operator, functions: Functions) -> Scope:
+    names = {item.name for item in operator.inputs} | {item.name for item in operator.attributes}
+    names |= {variable.name for variable in operator.dtypes}
+    names.update(shape_names(operator))
+    names.add(IMPLICIT_DTYPE_VARIABLE)
+    scope = Scope(frozenset(names), DEFINITION_FUNCTIONS, functions)
+    for item in operator.inputs:
+        if item.type is not None and not item.variadic:
+            scope = scope.with_tensor(item.name, index_count(item.type.shape), item.span)
+    return scope
+
+
+def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
+    yield from _check_repeated_names(operator)
+    variables = {variable.name for variable in operator.dtypes} | {IMPLICIT_DTYPE_VARIABLE}
+    for variable in operator.dtypes:
+        for word in variable.classes:
+            yield from _known(word, DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype class", variable.place(f"classes:{word}"))
+    types = [*(item.type for item in operator.inputs), *(output.type for output in operator.outputs)]
+    for kind in types:
+        if kind is not None:
+            yield from _known(kind.dtype, variables | DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype", kind.span)
+    for item in operator.inputs:
+        if item.constant is not None:
+            yield from _known(
+                item.constant, CONSTANT_KINDS, Code.UNKNOWN_KIND, "kind of `const` input", item.place("kind")
+            )
+    for attribute in operator.attributes:
+        yield from _known(
+            attribute.kind, ATTRIBUTE_KINDS, Code.UNKNOWN_KIND, "kind of attribute", attribute.place("kind")
+        )
+    for item in operator.inputs[:-1]:
+        if item.variadic:
+            message = f"the variadic input `{item.name}` must be the last"
+            yield Diagnostic(Code.VARIADIC_NOT_LAST, "error", message, item.span)
+
+
+def _check_repeated_names(operator: s.Operator) -> Iterator[Diagnostic]:
+    first: dict[str, s.Span] = {}
+    declared: list[s.Input | s.Attribute | s.Let | s.Output] = [*parameters(operator), *operator.outputs]
+    for item in declared:
+        if item.name in first:
+            message = f"`{item.name}` has a meaning in this operator already"
+            secondary = (first[item.name], "the first is here")
+            yield Diagnostic(Code.DUPLICATE_NAME, "error", message, item.place("name"), secondary=secondary)
+        first.setdefault(item.name, item.place("name"))
+
+
+def _check_declarations(operator: s.Operator) -> Iterator[Diagnostic]:
+    if operator.declared_class is not None:
+        yield from _known(operator.declared_class, CLASSES, Code.UNKNOWN_CLASS, "class", operator.place("class"))
+    if operator.declared_mapping is not None:
+        yield from _known(
+            operator.declared_mapping, MAPPINGS, Code.UNKNOWN_MAPPING, "mapping type", operator.place("mapping")
+        )
+    for onnx in (operator.onnx, *operator.also):
+        if onnx is not None and onnx.until is not None and onnx.until < onnx.since:
+            message = f"no opset lies in {onnx.since}..{onnx.until}"
+            yield Diagnostic(Code.EMPTY_OPSET_RANGE, "error", message, onnx.span)
+
+
+def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]:
+    outputs = {output.name: output for output in operator.outputs}
+    written: dict[str, s.Span] = {}
+    # A variadic output can be counted before it is written.
+    scope = scope.with_names(outputs)
+    for equation in operator.equations:
+        if equation.scan:
+            indices = [s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices]
+            scope = scope.with_tensor(equation.tensor, index_count(indices), equation.span)
+    for equation in operator.equations:
+        yield from _check_left_side(equation, operator, written)
+        inner = scope.with_names([equation.member] if equation.member else [])
+        inner, found = inner.after(equation.indices)
+        yield from found
+        yield from inner.problems(equation.body)
+        written.setdefault(equation.tensor, equation.place("name"))
+        if equation.member is None:
+            indices = [s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices]
+            scope = scope.with_tensor(equation.tensor, index_count(indices), equation.span)
+    for name, output in outputs.items():
+        if name not in written:
+            message = f"no equation computes the output `{name}` of `{operator.name}`"
+            yield Diagnostic(Code.NO_EQUATION, "error", message, output.place("name"))
+
+
+def _check_left_side(
+    equation: s.EquationSyntax, operator: s.Operator, written: Mapping[str, s.Span]
+) -> Iterator[Diagnostic]:
+    tensor = equation.tensor
+    output = next((output for output in operator.outputs if output.name == tensor), None)
+    taken = {item.name: item.place("name") for item in parameters(operator)} | dict(written)
+    if tensor in taken:
+        message = f"`{tensor}` has a meaning in this operator already"
+        secondary = (taken[tensor], "the first is here")
+        yield Diagnostic(Code.DUPLICATE_NAME, "error", message, equation.place("name"), secondary=secondary)
+    elif output is None:
+        yield from _check_local_extents(equation, operator)
+    else:
+        yield from _check_output_indices(equation, output)
+
+
+def _check_local_extents(equation: s.EquationSyntax, operator: s.Operator) -> Iterator[Diagnostic]:
+    for binder in equation.indices:
+        if binder.bound == s.Name(binder.span, "_"):
+            message = f"index `{binder.name}` of the local tensor `{equation.tensor}` has no extent"
+            fix = did_you_mean(equation.tensor, [output.name for output in operator.outputs])
+            yield Diagnostic(
+                Code.NO_EXTENT, "error", message, binder.span, fix=fix or f"write `{binder.name} < EXTENT`"
+            )
+
+
+def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Iterator[Diagnostic]:
+    rank = index_count(output.type.shape)
+    given = index_count([s.Splat(b.span, b.bound) if b.kind == "loops" else b.bound for b in equation.indices])
+    if given.contradicts(rank):
+        message = f"`{equation.tensor}` has {rank}, but is written with {given}"
+        yield Diagnostic(
+            Code.INDEX_COUNT, "error", message, equation.span, secondary=(output.span, "its shape is given here")
+        )
+    if (equation.member is None) != (output.index is None):
+        example = f"{output.name}[{output.index or 'j'}][...]" if output.index else f"{output.name}[...]"
+        message = f"`{output.name}` is {'a variadic' if output.index else 'not a variadic'} output: write `{example}`"
+        yield Diagnostic(
+            Code.INDEX_COUNT, "error", message, equation.span, secondary=(output.span, "it is declared here")
+        )
+
+
+def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, span: s.Span) -> Iterator[Diagnostic]:
+    if word not in words:
+        fix = did_you_mean(word, words)
+        note = None if fix else f"there are {', '.join(sorted(words))}"
+        yield Diagnostic(code, "error", f"there is no {what} `{word}`", span, note=note, fix=fix)
+
+
+def _used(expression: s.Expression, names: Names) -> Iterator[str]:
+    """The functions and predicates that an expression calls, and the constants that it names."""
+    if isinstance(expression, s.Call):
+        yield expression.function
+    elif isinstance(expression, s.Name) and expression.id in names.constants:
+        yield expression.id
+    for part in children(expression):
+        yield from _used(part, names)
+    for binder in getattr(expression, "binders", ()):
+        yield from _used(binder.bound, names)
+
+
+def _cycle(start: str, uses: Mapping[str, frozenset[str]]) -> list[str]:
+    """A way of uses from `start` back to itself, without its end; empty when there is none."""
+    paths = [[start]]
+    seen: set[str] = set()
+    while paths:
+        path = paths.pop(0)
+        for callee in sorted(uses[path[-1]]):
+            if callee == start:
+                return path
+            if callee not in seen:
+                seen.add(callee)
+                paths.append([*path, callee])
+    return []

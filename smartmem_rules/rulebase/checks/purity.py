@@ -1,0 +1,64 @@
+"""Guards and computed attributes must be pure: values of what the left side bound, nothing read, nothing refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.vocabulary import ELEMENT_FUNCTIONS, GUARD_FUNCTIONS, LIST_FUNCTIONS
+from smartmem_rules.rulebase.checks.scope import children, head
+
+_OF_ELEMENTS = ELEMENT_FUNCTIONS.keys() - LIST_FUNCTIONS.keys() - GUARD_FUNCTIONS.keys()
+
+
+def impurities(
+    expression: s.Expression, tensors: frozenset[str], names: Names, is_guard: bool = True
+) -> Iterator[Diagnostic]:
+    """Whatever an expression asks of elements, or of the state of the search.
+
+    Args:
+        tensors: the names that stand for tensors.
+        is_guard: whether it decides if a rule applies; else it computes an attribute of the right side.
+    """
+    what = "a guard" if is_guard else "an attribute of the right side"
+    match expression:
+        case s.Reduction():
+            yield _impure(
+                f"{what} cannot loop over elements", expression.span, "use a function of lists, such as `sum_of`"
+            )
+            return
+        case s.Call(function=function) if function in _OF_ELEMENTS:
+            yield _impure(f"{what} cannot compute elements with `{function}`", head(expression.span, function))
+        case s.Call(function="fail"):
+            yield _impure(f"{what} cannot fail", head(expression.span, "fail"), "say what must hold instead")
+        case s.Call(function="uses") if not is_guard:
+            message = "the right side cannot depend on how often something is used"
+            yield _impure(message, head(expression.span, "uses"), "ask it in a guard")
+            return
+        case s.Call(
+            function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
+        ):
+            for argument in expression.arguments[1:]:
+                yield from impurities(argument, tensors, names, is_guard)
+            return
+        case s.Subscript(base=s.Name(id=name)) if name in tensors:
+            fix = f"`value({name})` is the value of a constant with one distinct value"
+            yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
+            return
+        case s.Call(function=function) if function in names.predicates:
+            for argument in expression.arguments:
+                if not isinstance(argument, s.Name):
+                    yield from impurities(argument, tensors, names, is_guard)
+            return
+        case s.Name(id=name) if name in tensors and name not in names.constants:
+            fix = f"write `value({name})` for the one value of a constant, or `shape({name})`, `rank({name})`, ..."
+            yield _impure(f"{what} sees the type of the tensor `{name}`, not its elements", expression.span, fix)
+    for child in children(expression):
+        yield from impurities(child, tensors, names, is_guard)
+
+
+def _impure(message: str, span: s.Span, fix: str | None = None) -> Diagnostic:
+    return Diagnostic(Code.IMPURE, "error", message, span, fix=fix)

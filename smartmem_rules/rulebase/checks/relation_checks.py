@@ -1,0 +1,123 @@
+"""Rules beside rules: duplicates, subsumed ones, inverse pairs, rules that do not decrease, overloads never reached."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+
+
+def check_relations(
+    rules: Sequence[s.Rewrite], operators: Mapping[str, Sequence[s.Operator]], files: Collection[str] | None = None
+) -> Iterator[Diagnostic]:
+    """The problems of rewrites with one another; the rules have their predicates and constants written out.
+
+    With `files` only pairs are looked at of which one rule stands there.
+    """
+    from smartmem_rules.analysis.relations import BIDIRECTIONAL, Parts, Relations, root  # start-up time
+
+    commutative = frozenset(name for name, overloads in operators.items() if any(o.commutative for o in overloads))
+    relations = Relations(commutative)
+    sound = [rule for rule in rules if rule.unsound is None]
+    parts = {id(rule): Parts.of(rule) for rule in sound}
+    by_part: dict[tuple[str, object], list[s.Rewrite]] = {}
+    by_roots: dict[tuple[str, str], list[tuple[int, s.Rewrite]]] = {}
+    for place, rule in enumerate(sound):
+        for side in (rule.left, rule.right) if rule.bidirectional else (rule.left,):
+            for part in parts[id(rule)].keys:
+                by_part.setdefault((root(side), part), []).append(rule)
+        by_roots.setdefault((root(rule.left), root(rule.right)), []).append((place, rule))
+    meant = {id(rule) for rule in sound if files is None or rule.span.file in files}
+    known: set[tuple[str, str]] = set()
+    for place, rule in enumerate(sound):
+        # what is narrower has every part of this rule: the part that fewest rules have finds them
+        rarest = min((by_part[root(rule.left), part] for part in parts[id(rule)].required), key=len)
+        turned_over = by_part.get((root(rule.left), BIDIRECTIONAL), []) if not rule.bidirectional else []
+        for other in {id(one): one for one in (*rarest, *turned_over)}.values():
+            if other.name == rule.name or (rule.name, other.name) in known:
+                continue
+            if not (id(rule) in meant or id(other) in meant) or not parts[id(rule)].may_cover(parts[id(other)]):
+                continue
+            if relations.subsumes(rule, other):
+                known |= {(rule.name, other.name), (other.name, rule.name)}
+                yield _subsumed(rule, other, relations.subsumes(other, rule))
+        for later, other in by_roots.get((root(rule.right), root(rule.left)), []):
+            if later <= place or not (id(rule) in meant or id(other) in meant):
+                continue
+            if root(rule.left) and relations.inverse(rule, other):
+                message = f"`{other.name}` takes back what `{rule.name}` does"
+                secondary = (rule.place("name"), f"`{rule.name}` is here")
+                fix = "write one rule with `<=>`, or guards of which only one can hold"
+                yield Diagnostic(
+                    Code.INVERSE_PAIR, "warning", message, other.place("name"), secondary=secondary, fix=fix
+                )
+
+
+def _subsumed(general: s.Rewrite, specific: s.Rewrite, mutual: bool) -> Diagnostic:
+    secondary = (general.place("name"), f"`{general.name}` is here")
+    if mutual:
+        message = f"`{specific.name}` says the same as `{general.name}`"
+        note = "operands of commutative operators may stand in the other order"
+        return Diagnostic(
+            Code.DUPLICATE_REWRITE, "error", message, specific.place("name"), secondary=secondary, note=note
+        )
+    message = f"`{specific.name}` adds nothing to `{general.name}`, which is more general"
+    return Diagnostic(
+        Code.SUBSUMED, "warning", message, specific.place("name"), secondary=secondary, fix="remove the narrower rule"
+    )
+
+
+def check_termination(rule: s.Rewrite, operators: Mapping[str, Sequence[s.Operator]]) -> Iterator[Diagnostic]:
+    """A directed rule whose right side is not smaller and that does not say so."""
+    from smartmem_rules.analysis.ordering import constant_names, decreases, measure  # start-up time
+
+    if rule.bidirectional or rule.explores or rule.unsound is not None or decreases(rule, operators):
+        return
+    constants = constant_names(rule.guards)
+    left, right = measure(rule.left, constants, operators), measure(rule.right, constants, operators)
+    if not left[0]:
+        return  # all of it is computed when the model is optimized
+    before, after = (", ".join(map(str, side)) for side in (left, right))
+    note = f"operators, work and operands are {before} before and {after} after"
+    message = f"`{rule.name}` does not make its expression smaller"
+    fix = "add `explores` if other rules gain from it"
+    yield Diagnostic(Code.NOT_DECREASING, "warning", message, rule.place("name"), note=note, fix=fix)
+
+
+def check_overloads(overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    """An overload that an earlier one of its file always takes the place of."""
+    for number, later in enumerate(overloads):
+        for earlier in overloads[:number]:
+            if later.span.file == earlier.span.file and _takes_all(earlier, later):
+                message = f"this `{later.name}` is never reached"
+                secondary = (earlier.place("name"), "this one is tried first and accepts the same")
+                yield Diagnostic(Code.SHADOWED_OVERLOAD, "warning", message, later.place("name"), secondary=secondary)
+                break
+
+
+def _takes_all(earlier: s.Operator, later: s.Operator) -> bool:
+    if not set(earlier.requires) <= set(later.requires):
+        return False
+    classes = {variable.name: set(variable.classes) for variable in earlier.dtypes}
+    if any(not set(variable.classes) <= classes.get(variable.name, set()) for variable in later.dtypes):
+        return False
+    if set(classes) != {variable.name for variable in later.dtypes}:
+        return False
+    signature = [(item.type, item.constant, item.optional, item.variadic) for item in earlier.inputs]
+    if signature != [(item.type, item.constant, item.optional, item.variadic) for item in later.inputs]:
+        return False
+    if not {item.name for item in later.attributes} <= {item.name for item in earlier.attributes}:
+        return False
+    return all(any(_covers(one, other) for one in _bindings(earlier)) for other in _bindings(later))
+
+
+def _bindings(operator: s.Operator) -> list[s.OnnxBinding]:
+    return [binding for binding in (operator.onnx, *operator.also) if binding is not None]
+
+
+def _covers(one: s.OnnxBinding, other: s.OnnxBinding) -> bool:
+    same = (one.domain, one.name) == (other.domain, other.name)
+    ends = one.until is None or (other.until is not None and other.until <= one.until)
+    return same and one.since <= other.since and ends

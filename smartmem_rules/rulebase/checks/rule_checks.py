@@ -1,0 +1,307 @@
+"""What is wrong with rewrites, eliminations and index rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
+from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
+from smartmem_rules.rulebase.checks.purity import impurities
+from smartmem_rules.rulebase.checks.scope import Scope, head
+
+Operators = Mapping[str, Sequence[s.Operator]]
+ABSENT = "_"
+
+
+def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one rewrite; a bidirectional one must hold in both directions."""
+    for word in rule.relaxes:
+        if word not in RELAXATIONS:
+            fix = did_you_mean(word, RELAXATIONS) or f"there are {', '.join(sorted(RELAXATIONS))}"
+            message = f"there is no relaxation `{word}`"
+            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", message, rule.place(f"relaxes:{word}"), fix=fix)
+    yield from check_pattern(rule.left, operators, names)
+    yield from check_pattern(rule.right, operators, names)
+    found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
+    if rule.bidirectional:
+        found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
+    yield from dict.fromkeys(found)
+    tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
+    for guard in rule.guards:
+        yield from impurities(guard, tensors, names)
+    for part in _walk(rule.right):
+        if isinstance(part, s.PatternAttribute):
+            yield from impurities(part.value, tensors, names, is_guard=False)
+
+
+def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
+    """Operands that no dtype fits, and sides that cannot have the same one."""
+    from smartmem_rules.analysis.dtypes import Dtypes  # start-up time
+
+    dtypes = Dtypes(operators)
+    left = dtypes.of(rule.left)
+    right = dtypes.of(rule.right) if dtypes.conflict is None else left
+    if dtypes.conflict is not None:
+        pattern, reason = dtypes.conflict
+        yield Diagnostic(Code.DTYPES_DIFFER, "error", f"no dtype fits here: {reason}", pattern.span)
+    elif not left & right:
+        message = "the sides cannot have the same dtype"
+        note = f"the left side is {' | '.join(sorted(left))}, the right side {' | '.join(sorted(right))}"
+        yield Diagnostic(Code.DTYPES_DIFFER, "error", message, rule.right.span, note=note)
+
+
+def check_eliminate(
+    rule: s.Eliminate, operators: Operators, functions: Functions, names: Names
+) -> Iterator[Diagnostic]:
+    """The problems of one elimination; its guards may use the inputs, attributes and extents of the operator."""
+    overloads = operators.get(rule.operator)
+    if overloads is None:
+        yield _unknown_operator(rule.operator, rule.place("operator"), operators)
+        return
+    bound: set[str] = set()
+    for operator in overloads:
+        bound.update(item.name for item in parameters(operator))
+        bound.update(shape_names(operator))
+    tensors = frozenset(i.name for o in overloads for i in o.inputs if i.constant is None)
+    for guard in rule.guards:
+        yield from _scope(bound, functions, names).problems(guard)
+        yield from impurities(guard, tensors, names)
+
+
+def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one equation of index arithmetic."""
+    if isinstance(rule.left, s.Name | s.Number):
+        yield _bare(rule.left.span)
+    scope = _scope(_free_names(rule.left), functions, names)
+    for expression in (rule.left, rule.right, *rule.guards):
+        yield from scope.problems(expression)
+
+
+def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]:
+    """A message for each rewrite that says the same as an earlier one."""
+    first: dict[object, s.Rewrite] = {}
+    for rule in rules:
+        renamed = {name: f"v{place}" for place, name in enumerate(dict.fromkeys(_bound_names(rule.left)))}
+        key = _canonical((rule.left, rule.right, rule.bidirectional, rule.guards), renamed)
+        earlier = first.setdefault(key, rule)
+        if earlier is not rule and earlier.name != rule.name:
+            message = f"`{rule.name}` says the same as `{earlier.name}`"
+            yield Diagnostic(
+                Code.DUPLICATE_REWRITE,
+                "error",
+                message,
+                rule.place("name"),
+                secondary=(earlier.place("name"), f"`{earlier.name}` is here"),
+            )
+
+
+def check_pattern(pattern: s.Pattern, operators: Operators, names: Names) -> Iterator[Diagnostic]:
+    """Unknown operators, operand counts, attributes and outputs in a pattern."""
+    if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
+        message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
+        fix = f"write `{pattern.name}(...)` for the operator" if pattern.name in operators else "write it in lower case"
+        yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, pattern.span, fix=fix)
+    if not isinstance(pattern, s.PatternOperator):
+        return
+    overloads = operators.get(pattern.operator)
+    if overloads is None:
+        yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
+    else:
+        yield from _check_operands(pattern, overloads)
+        yield from _check_attributes(pattern, overloads)
+        yield from _check_output(pattern, overloads)
+    for argument in pattern.arguments:
+        yield from check_pattern(argument, operators, names)
+
+
+def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    count = len(pattern.arguments)
+    counts = [_operand_count(operator) for operator in overloads]
+    if pattern.variadic is not None:
+        fits = any(arity.most is None for arity in counts)
+        given = f"all operands as `*{pattern.variadic}`"
+    else:
+        fits = any(arity.admits(count) for arity in counts)
+        given = f"{count} operand{'' if count == 1 else 's'}"
+    if fits:
+        return
+    takes = " or ".join(dict.fromkeys(str(arity).replace("argument", "operand") for arity in counts))
+    message = f"`{pattern.operator}` takes {takes}, but the pattern gives {given}"
+    yield Diagnostic(
+        Code.OPERAND_COUNT, "error", message, pattern.span, secondary=(overloads[0].place("name"), "it is defined here")
+    )
+
+
+def _operand_count(operator: s.Operator) -> Arity:
+    # A `const` input may be an attribute in the model, so a pattern may leave it out.
+    required = [item for item in operator.inputs if not (item.optional or item.variadic or item.constant)]
+    variadic = any(item.variadic for item in operator.inputs)
+    return Arity(len(required), None if variadic else len(operator.inputs))
+
+
+def _check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    known = {attribute.name for operator in overloads for attribute in operator.attributes}
+    known |= {item.name for operator in overloads for item in operator.inputs if item.constant is not None}
+    for attribute in pattern.attributes:
+        if attribute.name not in known:
+            message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
+            fix = did_you_mean(attribute.name, known)
+            note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
+            yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, attribute.place("name"), note=note, fix=fix)
+
+
+def _check_output(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
+    variadic = any(output.index for operator in overloads for output in operator.outputs)
+    most = max(len(operator.outputs) for operator in overloads)
+    if pattern.output is not None and not variadic and pattern.output >= most:
+        message = (
+            f"`{pattern.operator}` has {most} output{'' if most == 1 else 's'}, so there is no `.{pattern.output}`"
+        )
+        yield Diagnostic(
+            Code.UNKNOWN_OUTPUT, "error", message, pattern.place("name"), note="outputs are counted from 0"
+        )
+
+
+def _check_direction(
+    left: s.Pattern,
+    right: s.Pattern,
+    guards: Sequence[s.Expression],
+    operators: Operators,
+    functions: Functions,
+    names: Names,
+) -> Iterator[Diagnostic]:
+    if not isinstance(left, s.PatternOperator):
+        yield _bare(left.span)
+    yield from _check_left_attributes(left, functions, names)
+    bound = set(_bound_names(left))
+    yield from _check_right(right, bound, operators, functions, names)
+    for guard in guards:
+        yield from _scope(bound, functions, names).problems(guard)
+
+
+def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """An attribute of the left side may compute with what was bound before it."""
+    bound: set[str] = set()
+    for part in _walk(left):
+        if isinstance(part, s.PatternAttribute) and not isinstance(part.value, s.Name):
+            yield from _scope(bound, functions, names).problems(part.value)
+        bound.update(_binds(part))
+
+
+def _check_right(
+    right: s.Pattern, bound: set[str], operators: Operators, functions: Functions, names: Names
+) -> Iterator[Diagnostic]:
+    scope = _scope(bound, functions, names)
+    for part in _walk(right):
+        if isinstance(part, s.PatternAttribute):
+            yield from scope.problems(part.value)
+        elif isinstance(part, s.PatternVariable):
+            if part.name not in bound and part.name != ABSENT and not part.name[0].isupper():
+                yield _unbound(part.name, part.span, bound)
+        elif isinstance(part, s.PatternOperator):
+            for kind, name in (("bundle", f"@{part.bundle}"), ("variadic", f"*{part.variadic}")):
+                if getattr(part, kind) and name not in bound:
+                    yield _unbound(name, part.place(kind), bound)
+            yield from _check_required_attributes(part, operators)
+
+
+def _check_required_attributes(pattern: s.PatternOperator, operators: Operators) -> Iterator[Diagnostic]:
+    overloads = operators.get(pattern.operator, ())
+    given = {attribute.name for attribute in pattern.attributes}
+    missing = [[a.name for a in operator.attributes if a.required and a.name not in given] for operator in overloads]
+    if pattern.bundle is None and missing and all(missing):
+        message = f"`{pattern.operator}` cannot be made without its attribute `{missing[0][0]}`"
+        yield Diagnostic(
+            Code.MISSING_ATTRIBUTE,
+            "error",
+            message,
+            pattern.place("name"),
+            secondary=(overloads[0].place("name"), "it is defined here"),
+        )
+
+
+def _walk(pattern: s.Pattern) -> Iterator[s.Pattern | s.PatternAttribute]:
+    """The parts of a pattern in the order in which they bind."""
+    if isinstance(pattern, s.PatternOperator):
+        for argument in pattern.arguments:
+            yield from _walk(argument)
+        yield from pattern.attributes
+    yield pattern
+
+
+def _bound_names(pattern: s.Pattern) -> Iterator[str]:
+    """The names that a left side binds; bundles and operand lists keep their mark as well."""
+    for part in _walk(pattern):
+        yield from _binds(part)
+
+
+def _binds(part: s.Pattern | s.PatternAttribute) -> Iterator[str]:
+    if isinstance(part, s.PatternVariable) and part.name != ABSENT:
+        yield part.name
+    elif isinstance(part, s.PatternAttribute) and isinstance(part.value, s.Name):
+        yield part.value.id
+    elif isinstance(part, s.PatternOperator):
+        if part.bundle is not None:
+            yield f"@{part.bundle}"
+        if part.variadic is not None:
+            yield part.variadic
+            yield f"*{part.variadic}"
+
+
+def _free_names(node: object) -> set[str]:
+    if isinstance(node, s.Name):
+        return {node.id}
+    if isinstance(node, tuple):
+        return set().union(*map(_free_names, node))
+    if isinstance(node, s.Syntax):
+        return set().union(*(_free_names(getattr(node, name)) for name in s.parts_of(node)))
+    return set()
+
+
+def _canonical(node: object, renamed: Mapping[str, str]) -> object:
+    """A hashable form of a rule in which bound names are numbered and spans are left out."""
+    if isinstance(node, tuple):
+        return tuple(_canonical(part, renamed) for part in node)
+    if isinstance(node, s.PatternAttribute):
+        return ("attribute", node.name, _canonical(node.value, renamed))
+    if isinstance(node, s.Name | s.PatternVariable):
+        name = node.id if isinstance(node, s.Name) else node.name
+        return (type(node).__name__, renamed.get(name, name))
+    if isinstance(node, s.PatternOperator):
+        marks = (node.bundle and renamed.get(f"@{node.bundle}"), node.variadic and renamed.get(node.variadic))
+        parts = (_canonical(node.arguments, renamed), _canonical(node.attributes, renamed))
+        return (node.operator, *parts, *marks, node.output)
+    if isinstance(node, s.Syntax):
+        values = (getattr(node, name) for name in s.parts_of(node))
+        return (type(node).__name__, *(_canonical(value, renamed) for value in values))
+    return node
+
+
+def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
+    return Scope(
+        frozenset(bound) | names.constants.keys(),
+        ALL_FUNCTIONS,
+        {**functions, **names.predicates},
+        unknown=Code.UNBOUND_VARIABLE,
+        place="bound by the left side",
+    )
+
+
+def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
+    message = f"`{name}` is not bound by the left side"
+    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=did_you_mean(name, bound))
+
+
+def _bare(span: s.Span) -> Diagnostic:
+    message = "the left side is a single variable or number and would match everywhere"
+    return Diagnostic(Code.BARE_LEFT_SIDE, "error", message, span)
+
+
+def _unknown_operator(name: str, span: s.Span, operators: Operators) -> Diagnostic:
+    return Diagnostic(
+        Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=did_you_mean(name, operators)
+    )

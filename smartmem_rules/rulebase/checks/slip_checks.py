@@ -1,0 +1,142 @@
+"""Slips that cannot be meant: rules that do nothing, divisions by zero, unknown dtypes, operators that are no views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.tensor.expr import ALL_DTYPES
+from smartmem_rules.tensor.instantiate import Definitions
+
+_PROBES = 24
+Operators = Mapping[str, Sequence[s.Operator]]
+
+
+def check_same_sides(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
+    """A rewrite whose sides are one, up to the order of the operands of commutative operators."""
+    commutative = {name for name, overloads in operators.items() if any(o.commutative for o in overloads)}
+    if _ordered(rule.left, commutative) == _ordered(rule.right, commutative):
+        yield Diagnostic(
+            Code.SAME_SIDES,
+            "error",
+            "both sides are the same, so the rule does nothing",
+            rule.right.span,
+            secondary=(rule.left.span, "the left side is here"),
+        )
+
+
+def _ordered(pattern: s.Pattern, commutative: set[str]) -> object:
+    match pattern:
+        case s.PatternOperator():
+            arguments = [_ordered(argument, commutative) for argument in pattern.arguments]
+            if pattern.operator in commutative:
+                arguments.sort(key=repr)
+            attributes = sorted(repr((a.name, a.value)) for a in pattern.attributes)
+            return pattern.operator, arguments, attributes, pattern.bundle, pattern.variadic, pattern.output
+        case s.PatternVariable(name=name):
+            return name
+        case s.PatternNumber(value=value):
+            return value
+        case _:
+            return pattern
+
+
+def check_division(item: s.Item) -> Iterator[Diagnostic]:
+    """Whole divisions and moduli by the number 0, quotients of numbers by it."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    for node in nodes(item):
+        match node:
+            case s.Binary(operator="//" | "%" as word, right=s.Number(value=0) as zero):
+                what = "a division" if word == "//" else "a modulus"
+                yield Diagnostic(Code.DIVISION_BY_ZERO, "error", f"{what} by 0 has no value", zero.span)
+            case s.Binary(operator="/", left=s.Number(), right=s.Number(value=0) as zero):
+                message = "a number divided by 0 has no value"
+                yield Diagnostic(Code.DIVISION_BY_ZERO, "error", message, zero.span, fix="write `inf` or `nan`")
+
+
+def check_dtype_words(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+    """Words that a guard compares a dtype with and that are the name of none."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    for guard in rule.guards:
+        for node in nodes(guard):
+            words: list[s.Text] = []
+            match node:
+                case s.Binary(operator="==" | "!=", left=left, right=right):
+                    for one, other in ((left, right), (right, left)):
+                        if _is_dtype(one) and isinstance(other, s.Text):
+                            words.append(other)
+                case s.Call(function="contains", arguments=(s.ListOf(items=items), one)) if _is_dtype(one):
+                    words += [item for item in items if isinstance(item, s.Text)]
+                case _:
+                    pass
+            for word in words:
+                if word.value not in ALL_DTYPES:
+                    message = f'there is no dtype "{word.value}"'
+                    fix = did_you_mean(word.value, ALL_DTYPES)
+                    yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
+
+
+def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
+    """Dtypes that a guard demands of a tensor and that no operator around it takes."""
+    from smartmem_rules.analysis.dtypes import Dtypes  # start-up time
+
+    dtypes = Dtypes(operators)
+    dtypes.of(rule.left)
+    if dtypes.conflict is not None:
+        return
+    for guard in rule.guards:
+        for part in _conjuncts(guard):
+            match part:
+                case s.Binary(
+                    operator="==",
+                    left=s.Call(function="dtype", arguments=(s.Name(id=name),)),
+                    right=s.Text(value=word) as text,
+                ) if word in ALL_DTYPES:
+                    allowed = dtypes.variables.get(name)
+                    if allowed is not None and word not in allowed:
+                        message = f"`{name}` is never {word}: the operators around it do not take it"
+                        note = f"they take {', '.join(sorted(allowed))}"
+                        yield Diagnostic(Code.VACUOUS_GUARD, "error", message, text.span, note=note)
+                case _:
+                    pass
+
+
+def _conjuncts(guard: s.Expression) -> Iterator[s.Expression]:
+    if isinstance(guard, s.Binary) and guard.operator == "and":
+        yield from _conjuncts(guard.left)
+        yield from _conjuncts(guard.right)
+    else:
+        yield guard
+
+
+def _is_dtype(expr: s.Expression) -> bool:
+    return isinstance(expr, s.Call) and expr.function == "dtype"
+
+
+def moves_elements(base: Definitions, name: str) -> bool:
+    """Whether some use of an operator only moves elements, so that it can be an index map."""
+    from smartmem_rules.analysis.tries import tried  # start-up time
+
+    for operator in base.operators.get(name, ()):
+        if any(equation.view or isinstance(equation.body, s.Subscript) for equation in operator.equations):
+            return True
+        probes = tried(base, operator, _PROBES).probes
+        if any(equation.view is not None for probe in probes for equation in probe.instance.equations[:1]):
+            return True
+    return False
+
+
+def check_is_view(rule: s.Eliminate, base: Definitions) -> Iterator[Diagnostic]:
+    """Eliminations of operators that compute."""
+    if rule.operator in base.operators and not moves_elements(base, rule.operator):
+        yield Diagnostic(
+            Code.NO_VIEW_TO_ELIMINATE,
+            "error",
+            f"`{rule.operator}` computes with elements, so it can be no index map",
+            rule.place("operator") if "operator" in rule.places else rule.span,
+            fix="eliminate operators that only move elements; write a rewrite for all else",
+        )

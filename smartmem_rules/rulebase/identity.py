@@ -1,0 +1,82 @@
+"""Which definitions are of one operator: those of one name in one domain.
+
+Rules speak of operators by name. A name means the operator that the built-in files give it to (or else the first that
+has it); an operator of another domain with that name is another operator, and has an inner name of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.resources import rules_path
+
+
+@lru_cache(maxsize=1024)
+def is_shipped(file: str) -> bool:
+    """Whether a file is one of the built-in rules."""
+    return Path(file).resolve().is_relative_to(rules_path().resolve())
+
+
+def bindings(operator: s.Operator) -> list[s.OnnxBinding]:
+    """The ONNX operators that a definition stands for."""
+    return [binding for binding in (operator.onnx, *operator.also) if binding is not None]
+
+
+def domains(operator: s.Operator) -> frozenset[str]:
+    """The domains that an operator belongs to; none for one that rules alone make."""
+    return frozenset(binding.domain for binding in bindings(operator))
+
+
+@dataclass
+class Identities:
+    """The domains that each name stands for."""
+
+    known: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, items: Iterable[s.Item]) -> Identities:
+        """The built-in definitions decide, then the others in their order."""
+        operators = [item for item in items if isinstance(item, s.Operator)]
+        found = cls()
+        for operator in sorted(operators, key=lambda one: not is_shipped(one.span.file)):
+            own = domains(operator)
+            known = found.known.setdefault(operator.name, own)
+            if is_shipped(operator.span.file) or not own or own & known:
+                found.known[operator.name] = known | own
+        return found
+
+    def is_other(self, operator: s.Operator) -> bool:
+        """Whether an operator is not the one that its name means."""
+        own = domains(operator)
+        return bool(own) and own.isdisjoint(self.known.get(operator.name, own))
+
+    def identified(self, item: s.Item) -> s.Item:
+        """The item; an operator that is not what its name means under an inner name."""
+        if isinstance(item, s.Operator) and self.is_other(item):
+            return replace(item, name=inner_name(item))
+        return item
+
+
+def inner_name(operator: s.Operator) -> str:
+    """A name that no author writes, made of the operator's own and its domain."""
+    domain = min(domains(operator))
+    return f"{operator.name}__{re.sub(r'[^0-9A-Za-z]', '_', domain)}"
+
+
+def replaced_by(operator: s.Operator, operators: Mapping[str, Sequence[s.Operator]]) -> list[s.Operator]:
+    """The built-in definitions in whose place a definition of a user's file may be taken."""
+    if is_shipped(operator.span.file):
+        return []
+    own = {(one.domain, one.name) for one in bindings(operator)}
+    found: list[s.Operator] = []
+    for name, overloads in operators.items():
+        for other in overloads:
+            same = own & {(one.domain, one.name) for one in bindings(other)} or (name == operator.name)
+            if same and is_shipped(other.span.file):
+                found.append(other)
+    return found

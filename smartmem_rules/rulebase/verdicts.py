@@ -1,0 +1,84 @@
+"""What `smartmem verify` last said of each rule, kept by the content of the rule and of all that it speaks of.
+
+A changed rule, operator or function has no verdict until it is verified again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.cache import Findings, digest_of
+from smartmem_rules.rulebase.base import RuleBase
+
+_NAME = "verdicts"
+
+
+class Judged(Protocol):
+    """The report of a verification on one rule."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def trials(self) -> int: ...
+
+
+def record(reports: Iterable[Judged], base: RuleBase) -> None:
+    """Keep the verdicts of a verification for the editor and the reference."""
+    keys = _Keys(base)
+    kept = Findings(_NAME)
+    rules = {rule.name: rule for rule in base.rules()}
+    for report in reports:
+        if report.name in rules:
+            kept.put(keys.of(rules[report.name]), shown(report.verdict, report.method, report.trials))
+    kept.save()
+
+
+def recorded(base: RuleBase) -> Mapping[str, str]:
+    """The kept verdicts of the rules of a rule base by name, such as `tested (random, 200 trials)`."""
+    kept, keys = Findings(_NAME), _Keys(base)
+    found = {rule.name: kept.get(keys.of(rule)) for rule in base.rules()}
+    return {name: verdict for name, verdict in found.items() if isinstance(verdict, str)}
+
+
+def shown(verdict: str, method: str, trials: int = 0) -> str:
+    """A verdict in a few words."""
+    rests_on = [part for part in (method, f"{trials} trials" if trials else "") if part and part != "none"]
+    return f"{verdict} ({', '.join(rests_on)})" if rests_on else verdict
+
+
+class _Keys:
+    def __init__(self, base: RuleBase) -> None:
+        self._base = base
+        self._functions = digest_of(*(repr(base.functions[name]) for name in sorted(base.functions)))
+        self._operators: dict[str, str] = {}
+
+    def of(self, rule: s.Rule) -> str:
+        names = sorted(_operators_of(rule))
+        return digest_of(repr(rule), self._functions, *(self._operator(name) for name in names))
+
+    def _operator(self, name: str) -> str:
+        if name not in self._operators:
+            self._operators[name] = digest_of(*map(repr, self._base.operators.get(name, ())))
+        return self._operators[name]
+
+
+def _operators_of(rule: s.Rule) -> set[str]:
+    if isinstance(rule, s.Eliminate):
+        return {rule.operator}
+    found: set[str] = set()
+    stack: list[object] = [rule.left, rule.right] if isinstance(rule, s.Rewrite) else []
+    while stack:
+        pattern = stack.pop()
+        if isinstance(pattern, s.PatternOperator):
+            found.add(pattern.operator)
+            stack.extend(pattern.arguments)
+    return found

@@ -1,0 +1,273 @@
+"""What one run of a plan needs for itself: a queue, kernel objects with their arguments, and memory that runs write.
+
+A kernel object holds its arguments, and `clSetKernelArg` is not safe to call from several threads; intermediates lie in
+memory that every run writes. So runs that happen at once have an execution context each, and share the built programs
+and the constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.plan.kernel.model import Plan, Source, Stored
+from smartmem_rules.runtime.access_log import RECORD, complaints
+from smartmem_rules.runtime.compiling import Programs
+from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError
+from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.feeds import Array, shape_at
+from smartmem_rules.runtime.plan_file import SLACK
+from smartmem_rules.tensor.extents import at
+from smartmem_rules.tensor.primitives import storage_dtype
+
+
+class BoundsError(RunError):
+    """A kernel of a debug build read or wrote outside a tensor; the message says which, where, and which work-item."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What all execution contexts of a plan share.
+
+    Attributes:
+        context: the OpenCL context.
+        sources: the texts of the kernels in the plan's order, with checks in a debug build.
+        memory: holds the constants and allocates the rest.
+    """
+
+    plan: Plan
+    device: Device
+    context: Any
+    programs: Programs
+    sources: Sequence[Source]
+    memory: PlanMemory
+    debug: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """A kernel object with its arguments, and the sizes with which it is enqueued.
+
+    Attributes:
+        log: of a debug build, the buffer into which the kernel writes accesses outside of tensors.
+    """
+
+    kernel: Any
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    name: str
+    source: Source
+    log: Any = None
+
+    def at(self, values: Mapping[str, int]) -> Launch:
+        """The launch for extents of the dimensions, which become the kernel's last arguments."""
+        count = len(self.source.arguments)
+        for place, name in enumerate(self.source.dimensions):
+            self.kernel.set_arg(count + place, np.int32(values[name]))
+        size = tuple(int(at(extent, values)) for extent in self.source.global_size)
+        return replace(self, global_size=size)
+
+
+class ExecutionContext:
+    """Runs of a plan that follow one another; for one thread at a time.
+
+    Attributes:
+        queue: in-order, so that each kernel finds what those before it wrote.
+        launches: the kernels in the order of execution, at the extents of the last run.
+    """
+
+    def __init__(self, built: Built) -> None:
+        """Allocate memory and set every kernel's arguments.
+
+        Raises:
+            RunError: the device has too little memory, or its images are too small.
+        """
+        import pyopencl as cl
+
+        self.plan = built.plan
+        self.device = built.device
+        self._context = built.context
+        self.queue = cl.CommandQueue(built.context, built.device.handle)
+        memory = built.memory.for_runs(self.queue)
+        self._memory, self._slots = memory.tensors, memory.slots
+        self._made = self.launches = [
+            self._launch(built, kernel.name, source)
+            for kernel, source in zip(built.plan.kernels, built.sources, strict=True)
+        ]
+        self._values: dict[str, int] = {}
+        self.set_extents({}, anew=True)
+
+    def run(self, arrays: Mapping[str, Array], values: dict[str, int]) -> dict[str, Array]:
+        """One inference.
+
+        Args:
+            arrays: an array for every input, of the shape and element type of the model.
+            values: the extents of the open dimensions.
+
+        Raises:
+            RunError: the device refuses a kernel.
+            BoundsError: a kernel of a debug build read or wrote outside a tensor.
+        """
+        self.set_extents(values)
+        self.upload(arrays)
+        self.enqueue(self.queue)
+        self._complain()
+        return self._download()
+
+    def set_extents(self, values: dict[str, int], anew: bool = False) -> None:
+        """Take the extents of the open dimensions, if there are any, for the runs that follow."""
+        if len(values) < len(self.plan.dimensions) or (values == self._values and not anew):
+            return  # the first inputs will tell
+        self._values = values
+        self.launches = [launch for launch in (made.at(values) for made in self._made) if all(launch.global_size)]
+        # int64 and half outputs are converted into these on every run
+        self._staging = {name: self._host_array(name) for name in self.plan.outputs}
+        # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
+        pinned = () if self.device.host_memory else self.plan.inputs
+        self._feeding = {name: self._host_array(name) for name in pinned}
+
+    def upload(self, arrays: Mapping[str, Array]) -> None:
+        """Copy inputs to the device."""
+        import pyopencl as cl
+
+        for name, array in arrays.items():
+            if not array.size:
+                continue
+            pinned = self._feeding.get(name)
+            if pinned is None:
+                host = np.ascontiguousarray(array).astype(self._host_dtype(name), copy=False)
+                cl.enqueue_copy(self.queue, self._memory[name], host, is_blocking=True)
+            else:
+                np.copyto(pinned, array, casting="unsafe")
+                cl.enqueue_copy(self.queue, self._memory[name], pinned, is_blocking=False)
+
+    def enqueue(self, queue: Any, launches: Sequence[Launch] | None = None) -> list[Any]:
+        """Enqueue launches, by default all, and return their events.
+
+        Raises:
+            RunError: the device refuses one.
+        """
+        import pyopencl as cl
+
+        events = []
+        for launch in self.launches if launches is None else launches:
+            try:
+                events.append(cl.enqueue_nd_range_kernel(queue, launch.kernel, launch.global_size, launch.local_size))
+            except cl.MemoryError as error:
+                raise RunError(
+                    f"{self.device.name} has too little memory to run the kernel {launch.name}: {error}"
+                ) from error
+            except cl.Error as error:
+                raise RunError(
+                    f"{self.device.name} refuses the kernel {launch.name} with global size {launch.global_size} and "
+                    f"local size {launch.local_size}: {error}"
+                ) from error
+        return events
+
+    def fetch(self, tensor: str) -> Array:
+        """What lies in the memory of a row-major buffer tensor after the last run."""
+        import pyopencl as cl
+
+        stored = self.plan.tensors[tensor]
+        host = np.empty(shape_at(stored.type.shape, self._values), buffer_dtype(stored.storage))
+        if host.size:
+            cl.enqueue_copy(self.queue, host, self._memory[tensor], is_blocking=True)
+        return host
+
+    def poison(self) -> None:
+        """Fill the memory of all intermediates with NaN."""
+        import pyopencl as cl
+
+        for slot, memory in zip(self.plan.slots, self._slots, strict=True):
+            if slot.memory == "image":
+                color = np.full(4, np.nan, np.float32)
+                cl.enqueue_fill_image(self.queue, memory, color, (0, 0, 0), (*slot.size, 1))
+            else:
+                cl.enqueue_fill_buffer(self.queue, memory, np.array([0xFF], np.uint8), 0, slot.bytes + SLACK)
+        self.queue.finish()
+
+    def _host_dtype(self, name: str) -> np.dtype[Any]:
+        return buffer_dtype(self.plan.tensors[name].storage)
+
+    def _host_array(self, name: str) -> Array:
+        """Memory of the host for a tensor, pinned where the device has memory of its own."""
+        import pyopencl as cl
+
+        shape, dtype = shape_at(self.plan.tensors[name].type.shape, self._values), self._host_dtype(name)
+        size = math.prod(shape) * dtype.itemsize
+        if self.device.host_memory or not size:
+            return np.empty(shape, dtype)
+        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
+        flags: Any = cl.map_flags.READ | cl.map_flags.WRITE
+        array, _ = cl.enqueue_map_buffer(self.queue, buffer, flags, 0, shape, dtype)
+        return np.asarray(array)
+
+    def _launch(self, built: Built, name: str, source: Source) -> Launch:
+        import pyopencl as cl
+
+        kernel = built.programs.kernel(source)
+        log = None
+        if built.debug:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+            log = cl.Buffer(self._context, flags, hostbuf=np.zeros(RECORD * len(source.arguments), np.int32))
+        try:
+            lowest = (np.int32(1) for _ in source.dimensions)  # until the inputs tell
+            memory = (self._memory[argument.tensor] for argument in source.arguments)
+            kernel.set_args(*memory, *lowest, *(() if log is None else (log,)))
+        except (cl.Error, TypeError) as error:
+            tensors = ", ".join(argument.tensor for argument in source.arguments)
+            raise RunError(f"the kernel {name} does not take its arguments ({tensors}): {error}") from error
+        return Launch(
+            kernel=kernel,
+            global_size=source.global_size,
+            local_size=source.local_size,
+            name=name,
+            source=source,
+            log=log,
+        )
+
+    def _complain(self) -> None:
+        """Raise what the kernels of a debug build have noted since this was asked last."""
+        import pyopencl as cl
+
+        found: list[str] = []
+        for launch in self.launches:
+            if launch.log is None:
+                continue
+            tensors = [self.plan.tensors[argument.tensor] for argument in launch.source.arguments]
+            log = np.empty(RECORD * len(tensors), np.int32)
+            cl.enqueue_copy(self.queue, log, launch.log, is_blocking=True)
+            found += complaints(log, launch.name, tensors)
+            if log.any():
+                cl.enqueue_fill_buffer(self.queue, launch.log, np.zeros(1, np.int32), 0, log.nbytes)
+        if found:
+            raise BoundsError("\n".join(found))
+
+    def _download(self) -> dict[str, Array]:
+        import pyopencl as cl
+
+        for name, host in self._staging.items():
+            if host.size:
+                cl.enqueue_copy(self.queue, host, self._memory[name], is_blocking=False)
+        self.queue.finish()
+        results = {name: self._shown(self.plan.tensors[name], host) for name, host in self._staging.items()}
+        names = {count for axes in self.plan.sizes.values() for count in axes.values()}
+        counts = {name: int(results.pop(name)) for name in names}
+        for name, axes in self.plan.sizes.items():
+            for axis, count in axes.items():
+                results[name] = results[name].take(range(counts[count]), axis)
+        return results
+
+    def _shown(self, stored: Stored, host: Array) -> Array:
+        """A copy of an output as the model gives it."""
+        array = host.astype(storage_dtype(stored.type.dtype))
+        return array if stored.shown is None else array.reshape(shape_at(stored.shown, self._values))
+
+
+def buffer_dtype(storage: str) -> np.dtype[Any]:
+    """The numpy dtype of a buffer's elements: truth values are bytes."""
+    return np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)

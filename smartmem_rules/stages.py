@@ -1,0 +1,80 @@
+"""The stages of an optimization, by name and in their order, and what measures them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from smartmem_rules.limits import DEFAULT_LIMITS, Deadline
+
+STAGES = (
+    "import", "saturate", "extract", "calibrate", "fuse", "layout", "verify", "schedule", "launch", "memory", "emit",
+    "build",
+)  # fmt: skip
+"""`calibrate` runs a float16 plan's model once in float32; `verify` checks the results of fusion and
+layout and, at the end, the emitted plan; `build` compiles the kernels on the device."""
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
+Show = Callable[[str, str], None]
+"""Called with a stage's name and the text form of its result."""
+
+
+class Stages(Protocol):
+    """Measures the stages."""
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Measure a stage while it runs."""
+
+    def show(self, name: str, text: Callable[[], str]) -> None:
+        """Offer the text form of a stage's result, which is made only if somebody wants to see it."""
+
+
+class Unmeasured:
+    """Measures nothing."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """No stage is measured."""
+        yield
+
+    def show(self, name: str, text: Callable[[], str]) -> None:
+        """Nobody looks."""
+
+
+class Clock:
+    """Seconds by stage, the caller's progress display, and who wants to see what stages give."""
+
+    def __init__(self, progress: Progress | None = None, show: Show | None = None) -> None:
+        self._progress = progress
+        self._show = show
+        self._start = time.perf_counter()
+        self._seconds = dict.fromkeys(STAGES, 0.0)
+        self.deadline = Deadline(DEFAULT_LIMITS)
+
+    def step(self, stage: str, done: int, total: int) -> None:
+        """Pass progress on. Raises LimitError when the time is over."""
+        self.deadline.check(stage)
+        if self._progress is not None:
+            self._progress(stage, done, total)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure a stage."""
+        self.step(name, 0, 1)
+        start = time.perf_counter()
+        yield
+        self._seconds[name] += time.perf_counter() - start
+        self.step(name, 1, 1)
+
+    def show(self, name: str, text: Callable[[], str]) -> None:
+        """Pass on the text form of a stage's result."""
+        if self._show is not None:
+            self._show(name, text())
+
+    def table(self) -> dict[str, float]:
+        """Seconds by stage, with `total`: everything, what is between the stages included."""
+        return {**self._seconds, "total": time.perf_counter() - self._start}

@@ -1,0 +1,1 @@
+"""Judges rules: tests in exact arithmetic, proofs, counterexamples, mutants, discovery."""

@@ -1,0 +1,1 @@
+"""Search for rules that hold."""

@@ -1,0 +1,1 @@
+"""Draws concrete instances of a rule: shapes, attributes, operands."""

@@ -1,0 +1,399 @@
+"""Builds one instance of a left side, and the right side as the engine would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from smartmem_rules.egraph.matching import queries
+from smartmem_rules.egraph.model import Meta
+from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run_time_arguments
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth
+from smartmem_rules.verification.instances.attributes import AttributeDraws
+from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
+from smartmem_rules.verification.instances.draws import (
+    DYADIC,
+    Extents,
+    bind_extents,
+    divisible_extents,
+    dtypes_of,
+    formals_of,
+)
+from smartmem_rules.verification.instances.roles import operator_roles
+from smartmem_rules.verification.semantics.terms import (
+    Application,
+    Leaf,
+    Term,
+    apply_operator,
+    build_right,
+    reads_inside,
+    subterms,
+)
+
+if TYPE_CHECKING:
+    from smartmem_rules.verification.instances.cases import Search
+
+LOCAL_TRIES = 14
+ALIKE = 0.08
+"""The share of instances of which all extents are one."""
+
+
+class Assembly:
+    """Builds one instance; draws what the choices leave open."""
+
+    def __init__(self, search: Search, choices: Choices) -> None:
+        self.search = search
+        self.choices = choices
+        self.random = search.random
+        self.leaves: dict[str, Leaf] = {}
+        self.members: dict[str, tuple[Term, ...]] = {}
+        self.values: dict[str, Value] = {}
+        self.bundles: dict[str, dict[str, Value]] = {}
+        self.rests: dict[str, dict[str, Value]] = {}
+        """What the names of the rest of attributes stand for, defaults included."""
+        self.given: dict[str, list[dict[str, Value]]] = {}
+        self.slots: dict[str, set[str]] = {}
+        self.scope = Scope(self.values, {}, search.instances.base.functions, {})
+
+    def choose(self, slot: str, draw: Any) -> Any:
+        """The chosen value of a slot, drawn where there is none."""
+        if slot not in self.choices:
+            self.choices[slot] = draw()
+        return self.choices[slot]
+
+    def case(self) -> Case:
+        """The whole instance. Raises NoInstance."""
+        dtype = self.choose("dtype", self.search.dtype)
+        self.search.draws.alike = self.choose(
+            "alike", lambda: self.random.choice((2, 2, 3)) if self.random.random() < ALIKE else 0
+        )
+        left = self._term(self.search.left, "0", dtype)
+        assert left is not None
+        if left.type.elements == 0 or any(t.type.elements > self.search.most_elements for t in subterms(left)):
+            raise NoInstance("empty or too large")
+        self.search.built.add(dtype)
+        constants, uniform = self._constants()
+        self._complete_scope(constants, uniform)
+        case = Case(left, None, self.scope, self.choices, constants, uniform, slots=self.slots)
+        for guard in self.search.rule.guards:
+            try:
+                holds = truth(guard, self.scope)
+            except (DefinitionError, Unsupported):
+                holds = False
+            if not holds:
+                case.failing.append(guard)
+        if self.search.one_sided:
+            case.right = left
+        elif not case.failing:
+            self._right(case, left)
+        return case
+
+    def _right(self, case: Case, left: Term) -> None:
+        try:
+            right = build_right(
+                self.search.right, self._leaf_or_fail, self._members_or_fail, self.bundles, self.scope,
+                self.search.instances, left.type.dtype,
+            )  # fmt: skip
+        except (DefinitionError, Unsupported) as refusal:
+            case.refusal = str(refusal)
+            return
+        if right.type != left.type:
+            case.refusal = f"{left.type} became {right.type}"
+            return
+        case.right = right
+
+    def _leaf_or_fail(self, name: str) -> Leaf:
+        return self.leaves[name]
+
+    def _members_or_fail(self, name: str) -> tuple[Term, ...]:
+        return self.members[name]
+
+    # --- the left side ---
+
+    def _term(self, pattern: ast.Pattern, path: str, dtype: str) -> Term | None:
+        assert isinstance(pattern, ast.PatternOperator)
+        arguments = run_time_arguments(pattern)
+        operands: dict[int, Term | None] = {}
+        for place, argument in enumerate(arguments):
+            if isinstance(argument, ast.PatternOperator):
+                operands[place] = self._term(argument, f"{path}.{place}", dtype)
+            elif is_absent(argument):
+                operands[place] = None
+            elif isinstance(argument, ast.PatternVariable) and argument.name in self.leaves:
+                operands[place] = self.leaves[argument.name]
+        count = len(arguments)
+        if pattern.variadic is not None and pattern.variadic in self.members:
+            for member in self.members[pattern.variadic]:
+                operands[count] = member
+                count += 1
+        elif pattern.variadic is not None:
+            count += self.choose(f"members:{pattern.variadic}", lambda: self.random.choice((1, 2, 3)))
+        return self._apply(pattern, path, dtype, operands, count)
+
+    def _apply(
+        self, pattern: ast.PatternOperator, path: str, dtype: str, operands: dict[int, Term | None], count: int
+    ) -> Term:
+        overloads = [
+            o
+            for o in self.search.instances.base.operators.get(pattern.operator, ())
+            if formals_of(o, count) is not None
+        ]
+        if not overloads:
+            raise NoInstance(f"{pattern.operator} takes no {count} operands")
+        overload = overloads[
+            self.choose(f"overload:{path}", lambda: self.random.randrange(len(overloads))) % len(overloads)
+        ]
+        formals = formals_of(overload, count) or []
+        outputs = self._outputs(pattern, path, overload)
+        before = set(self.choices)
+        reason = ""
+        for attempt in range(LOCAL_TRIES):
+            if attempt:
+                for slot in set(self.choices) - before:
+                    # which attributes are there stays: those that are easily wrong would hardly ever be
+                    if attempt > LOCAL_TRIES // 2 or not slot.startswith("present:"):
+                        del self.choices[slot]
+                if attempt > LOCAL_TRIES // 2:
+                    for slot in [
+                        s for s in before if s.startswith(("given:" + path, "present:" + path, "shape:#" + path))
+                    ]:
+                        self.choices.pop(slot, None)
+            try:
+                return self._try(pattern, path, dtype, overload, formals, dict(operands), outputs)
+            except (Unsupported, DefinitionError) as refusal:
+                reason = str(refusal)
+        raise NoInstance(reason)
+
+    def _outputs(self, pattern: ast.PatternOperator, path: str, overload: ast.Operator) -> int:
+        least = 1 + (pattern.output or 0)
+        if not any(o.index is not None for o in overload.outputs):
+            return least
+        other = self.given.get(pattern.operator, [])
+        same = [n for g in other if isinstance(n := g.get("#outputs"), int)]
+        others = [p for p in operators_of(self.search.left) if p.operator == pattern.operator]
+        usual = max(least, *(1 + (p.output or 0) for p in others)) if self.random.random() < 0.8 else least
+
+        def draw() -> int:
+            if same and same[0] >= least and self.random.random() < 0.8:
+                return same[0]
+            return usual + self.random.choice((0, 0, 1, 1))
+
+        return int(self.choose(f"outputs:{path}", draw))
+
+    def _try(
+        self,
+        pattern: ast.PatternOperator,
+        path: str,
+        dtype: str,
+        overload: ast.Operator,
+        formals: list[ast.Input],
+        operands: dict[int, Term | None],
+        outputs: int,
+    ) -> Term:
+        known: Extents = {}
+        fresh: dict[str, Leaf] = {}
+        for place, formal in enumerate(formals):
+            operand = operands.get(place)
+            if operand is not None:
+                bind_extents(formal, operand.type.shape, known)
+        arguments = run_time_arguments(pattern)
+        members: list[Term] = []
+        for place, formal in enumerate(formals):
+            if place in operands:
+                continue
+            leaf = self._leaf(arguments, place, pattern, path, formal, overload, known, dtype, fresh)
+            operands[place] = leaf
+            if place >= len(arguments):
+                members.append(leaf)
+        ordered = [operands.get(place) for place in range(len(formals))]
+        values = dict(self.values)
+        given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
+        for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
+            self._make_divisible(axis, divisor, formals, ordered, fresh)
+        term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
+        if self.search.strict and not reads_inside(term):
+            raise Unsupported("an operand is smaller than what is read of it")
+        rest = rest_of(pattern, term.instance.operator, {**term.instance.values, **given})
+        if pattern.bundle is not None and self.rests.get(pattern.bundle, rest) != rest:
+            raise Unsupported(f"@{pattern.bundle} stands for other attributes the second time")
+        self._bind(pattern, term, given, values)
+        self.values.update(values)
+        self.leaves.update(fresh)
+        self.given.setdefault(pattern.operator, []).append({**given, "#outputs": outputs})
+        if pattern.bundle is not None:
+            self.bundles.setdefault(pattern.bundle, given)
+            self.rests.setdefault(pattern.bundle, rest)
+        if pattern.variadic is not None:
+            self.members.setdefault(pattern.variadic, tuple(members))
+        return term
+
+    def _make_divisible(
+        self, extent: str, divisor: int, formals: list[ast.Input], operands: list[Term | None], fresh: dict[str, Leaf]
+    ) -> None:
+        """Change the extent of this name in new operands to a multiple of a number."""
+        multiple = divisor * self.random.choice((1, 2, 2, 3))
+        for place, (formal, operand) in enumerate(zip(formals, operands, strict=True)):
+            if not isinstance(operand, Leaf) or operand.name not in fresh or formal.type is None:
+                continue
+            shape = tuple(
+                multiple if isinstance(item, ast.Name) and item.id == extent else n
+                for item, n in zip(formal.type.shape, operand.type.shape, strict=False)
+            )
+            if len(shape) == len(operand.type.shape):
+                self.choices[f"shape:{operand.name}"] = shape
+                fresh[operand.name] = Leaf(operand.name, TensorType(operand.type.dtype, shape), operand.number)
+                operands[place] = fresh[operand.name]
+
+    def _leaf(
+        self,
+        arguments: tuple[ast.Pattern, ...],
+        place: int,
+        pattern: ast.PatternOperator,
+        path: str,
+        formal: ast.Input,
+        overload: ast.Operator,
+        known: Extents,
+        dtype: str,
+        fresh: dict[str, Leaf],
+    ) -> Leaf:
+        number: int | float | None = None
+        name = f"{pattern.variadic}{place - len(arguments)}"
+        if place < len(arguments):
+            argument = arguments[place]
+            if isinstance(argument, ast.PatternNumber):
+                name, number = f"#{path}.{place}", argument.value
+            else:
+                assert isinstance(argument, ast.PatternVariable)
+                name = argument.name
+        if name in fresh:
+            return fresh[name]
+        seen = [leaf.type.shape for leaf in (*self.leaves.values(), *fresh.values())]
+        if number is not None:
+            shape = self.choose(f"shape:{name}", lambda: self._number_shape(formal, known, seen))
+        else:
+            shape = self.choose(f"shape:{name}", lambda: self.search.draws.shape(formal, known, seen))
+        bind_extents(formal, shape, known)
+        allowed = dtypes_of(overload, formal)
+        if number is not None:
+            allowed = tuple(d for d in allowed if representable(number, d))
+            if not allowed:
+                raise Unsupported(f"{number} is no value of this type")
+        preferred = dtype if dtype in allowed else next((d for d in DTYPES if d in allowed), allowed[0])
+        if preferred in ("float32", "int32") and self.random.random() < 0.04:
+            other = self.random.choice([d for d in DTYPES if d in allowed])
+            preferred = self.choose(f"dtype:{name}", lambda: other)
+        else:
+            preferred = self.choices.get(f"dtype:{name}", preferred)
+        leaf = fresh[name] = Leaf(name, TensorType(preferred, tuple(shape)), number)
+        return leaf
+
+    def _number_shape(self, formal: ast.Input, known: Extents, seen: list[tuple[int, ...]]) -> tuple[int, ...]:
+        """Numbers are mostly scalars in models, but any constant of equal elements matches."""
+        if self.random.random() < 0.6:
+            return ()
+        return self.search.draws.shape(formal, known, seen)
+
+    def _attributes(
+        self,
+        pattern: ast.PatternOperator,
+        path: str,
+        overload: ast.Operator,
+        operands: list[Term | None],
+        known: Extents,
+        values: dict[str, Value],
+        outputs: int,
+        fresh: Mapping[str, Leaf],
+    ) -> dict[str, Value]:
+        search = self.search
+        formals: dict[str, ast.Attribute | ast.Input] = {a.name: a for a in overload.attributes}
+        formals |= {i.name: i for i in overload.inputs if i.constant is not None}
+        roles = operator_roles(overload, search.instances.base.functions)
+        scope = self._partial_scope(fresh, values)
+        earlier = self.given.get(pattern.operator, [])
+        return AttributeDraws(
+            search.rule.guards, search.hints, search.draws, self.choose, self.slots, formals, roles, operands, known,
+            scope, values, earlier, self.rests, outputs,
+        ).all(pattern, path)  # fmt: skip
+
+    def _bind(
+        self, pattern: ast.PatternOperator, term: Application, given: Mapping[str, Value], values: dict[str, Value]
+    ) -> None:
+        """Give names what the engine gives them: the attribute with its default."""
+        actual = {**term.instance.values, **given}
+        for attribute in pattern.attributes:
+            wanted = attribute.value
+            value = actual.get(attribute.name)
+            if isinstance(wanted, ast.Name) and wanted.id not in self.values:
+                values[wanted.id] = value
+            elif isinstance(wanted, ast.Name):
+                expected = values[wanted.id]
+                if expected != value and (expected,) != value:
+                    raise Unsupported(f"{attribute.name} is {value}, not {expected}")
+
+    # --- what guards see ---
+
+    def _partial_scope(self, fresh: Mapping[str, Leaf], values: dict[str, Value]) -> Scope:
+        tensors = {leaf.name: TensorName(leaf.name, leaf.type) for leaf in (*self.leaves.values(), *fresh.values())}
+        metas = {name: Meta(t.type) for name, t in tensors.items()}
+        return Scope(values, dict(tensors), self.scope.functions, queries(_HOST, metas))
+
+    def _constants(self) -> tuple[frozenset[str], dict[str, float]]:
+        hints = self.search.hints
+        constants, uniform = set(), {}
+        for name, leaf in self.leaves.items():
+            if leaf.number is not None:
+                constants.add(name)
+                uniform[name] = float(leaf.number)
+                continue
+            fixed = True if name in hints.constant else False if name in hints.variable else None
+            is_constant = (
+                fixed if fixed is not None else self.choose(f"constant:{name}", lambda: self.random.random() < 0.2)
+            )
+            if not is_constant:
+                continue
+            constants.add(name)
+            wanted = name in hints.uniform
+            if leaf.type.elements == 1 or self.choose(
+                f"one:{name}", lambda wanted=wanted: self.random.random() < (0.95 if wanted else 0.2)
+            ):
+                uniform[name] = self.choose(f"uniform:{name}", lambda name=name, leaf=leaf: self._uniform(name, leaf))
+                if not representable(uniform[name], leaf.type.dtype):
+                    raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
+        return frozenset(constants), uniform
+
+    def _uniform(self, name: str, leaf: Leaf) -> float:
+        listed = self.search.hints.values.get(name, ())
+        numbers = [float(v) for v in listed if not isinstance(v, str) and representable(v, leaf.type.dtype)]
+        near = [n for n in numbers if n in self.search.hints.near]
+        if near:
+            return self.random.choice(near)
+        if numbers and self.random.random() < 0.8:
+            return self.random.choice(numbers)
+        return self.random.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])
+
+    def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float]) -> None:
+        bound: dict[str, Meta | list[Meta]] = {}
+        numbers: dict[int, float] = {}
+        for name, leaf in self.leaves.items():
+            number = None
+            if name in constants:
+                number = len(numbers)
+                numbers[number] = uniform.get(name, float("nan"))
+            uses = self.choose(f"uses:{name}", lambda: self.random.choice((1, 2, 2, 3)))
+            bound[name] = Meta(leaf.type, number, uses)
+            self.scope.tensors[name] = TensorName(name, leaf.type)
+        for name, members in self.members.items():
+            bound[name] = [Meta(m.type) for m in members]
+            self.scope.tensors[name] = TensorList(
+                tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(members))
+            )
+        known = {n: None if v != v else v for n, v in numbers.items()}
+        host = SimpleNamespace(constants=SimpleNamespace(uniform=known.get))
+        self.scope.queries = queries(host, bound)  # type: ignore[arg-type]
+
+
+_HOST: Any = SimpleNamespace(constants=SimpleNamespace(uniform=lambda number: None))

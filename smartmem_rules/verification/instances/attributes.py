@@ -1,0 +1,183 @@
+"""Draws the attributes of one operator of a left side: those that the pattern binds, and those that it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.values import Scope, evaluate
+from smartmem_rules.verification.instances.case import representable
+from smartmem_rules.verification.instances.draws import Draws, Extents, hinted
+from smartmem_rules.verification.instances.roles import Hints, Role
+from smartmem_rules.verification.semantics.terms import Term
+
+Formal = ast.Attribute | ast.Input
+
+
+@dataclass
+class AttributeDraws:
+    """What is known where the attributes of one operator are drawn.
+
+    Attributes:
+        values: the names that are bound already, and those that this operator binds.
+        earlier: the attributes of earlier applications of the operator.
+        rests: what names of the rest of attributes stand for.
+        known: the extents that its signature has bound.
+        outputs: how many outputs the operator has.
+    """
+
+    guards: Sequence[ast.Expression]
+    hints: Hints
+    draws: Draws
+    choose: Callable[[str, Callable[[], Any]], Any]
+    slots: dict[str, set[str]]
+    formals: Mapping[str, Formal]
+    roles: Mapping[str, Role]
+    operands: Sequence[Term | None]
+    known: Extents
+    scope: Scope
+    values: dict[str, Value]
+    earlier: Sequence[Mapping[str, Value]]
+    rests: Mapping[str, Mapping[str, Value]]
+    outputs: int
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the operands that are there."""
+        return [o.type.shape for o in self.operands if o is not None]
+
+    def all(self, pattern: ast.PatternOperator, path: str) -> dict[str, Value]:
+        """Values for all attributes; absent ones are left out.
+
+        Raises:
+            Unsupported: the overload has no such attribute.
+        """
+        given: dict[str, Value] = {}
+        for attribute in pattern.attributes:
+            formal = self.formals.get(attribute.name)
+            if formal is None:
+                raise Unsupported(f"this overload has no {attribute.name}")
+            given[attribute.name] = self._mentioned(attribute, formal)
+        names = [n for n in self.formals if n not in given]
+        if names:
+            slot = f"given:{path}"
+            if pattern.bundle is not None:
+                self.slots.setdefault(pattern.bundle, set()).add(slot)
+            again = self.rests.get(pattern.bundle) if pattern.bundle is not None else None
+            if again is not None:
+                given |= {name: again.get(name) for name in names}
+            else:
+                kept = self.choose(f"present:{path}", lambda: self._present(names))
+                given |= self.choose(slot, lambda: self._open(names, kept))
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _mentioned(self, attribute: ast.PatternAttribute, formal: Formal) -> Value:
+        wanted, kind = attribute.value, kind_of(formal)
+        if isinstance(wanted, ast.Name) and wanted.id not in self.values:
+            name, slot = wanted.id, f"name:{wanted.id}"
+            self.slots.setdefault(name, set()).add(slot)
+            value = self.choose(slot, lambda: self._named(name, formal, self.roles[attribute.name]))
+            self.values[name] = _in_type(value, formal, self.operands)
+            return self.values[name]
+        expected = evaluate(wanted, self.scope)
+        listed = kind in ("ints", "floats") and not isinstance(expected, tuple) and expected is not None
+        return (expected,) if listed else expected
+
+    def _present(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of the attributes that a pattern does not mention are there."""
+        return tuple(n for n in names if _is_required(self.formals[n]) or self.draws.random.random() < 0.45)
+
+    def _open(self, names: Sequence[str], present: Sequence[str]) -> dict[str, Value]:
+        """Attributes that the pattern does not mention: it matches whatever they are."""
+        if self.earlier and self.draws.random.random() < 0.75:
+            again = {n: self.earlier[-1].get(n) for n in names}
+            return again if self.draws.random.random() < 0.7 else self._turned(again)
+        return {
+            name: _in_type(self._draw(formal, self.roles[name]), formal, self.operands)
+            for name in present
+            if (formal := self.formals.get(name)) is not None
+        }
+
+    def _turned(self, given: dict[str, Value]) -> dict[str, Value]:
+        """The attributes with the values of one list in another order: often all types stay."""
+        lists = [n for n, v in given.items() if isinstance(v, tuple) and len(set(v)) > 1]
+        if not lists:
+            return given
+        name = self.draws.random.choice(lists)
+        value = given[name]
+        assert isinstance(value, tuple)
+        half = len(value) // 2
+        turned = (*value[half:], *value[:half]) if self.draws.random.random() < 0.6 else value[::-1]
+        return {**given, name: turned}
+
+    def _draw(self, formal: Formal, role: Role) -> Value:
+        return self.draws.attribute(formal, role, self.shapes, self.known, self.scope, self.outputs)
+
+    def _named(self, name: str, formal: Formal, role: Role) -> Value:
+        """A value for a name that the pattern binds: one that guards name, one that is bound already, or a new one."""
+        random, hints, kind = self.draws.random, self.hints, kind_of(formal)
+        optional = isinstance(formal, ast.Attribute) or formal.optional or formal.default is not None
+        chance = random.random()
+        if name in hints.absent or (optional and name not in hints.present and chance < 0.2):
+            return None
+        listed = hinted(hints.values, name, kind)
+        near = [value for value in listed if value in hints.near]
+        if near:
+            return random.choice(near)
+        if listed and chance < 0.65:
+            return random.choice(listed)
+        listed = self._compared(name, kind)
+        if listed and chance < 0.8:
+            return random.choice(listed)
+        if 0.5 < chance < 0.92:
+            alike = self._alike(kind)
+            if alike:
+                return random.choice(alike)
+        return self._draw(formal, role)
+
+    def _alike(self, kind: str | None) -> list[Value]:
+        """Bound values of the same kind, of lists of one their element."""
+        bound = [v for v in self.values.values() if v is not None]
+        listed = kind in ("ints", "floats")
+        alike = [v for v in bound if isinstance(v, tuple) == listed and isinstance(v, str) == (kind == "string")]
+        inner = [v[0] for v in bound if isinstance(v, tuple) and len(v) == 1] if kind == "int" else []
+        return alike + inner
+
+    def _compared(self, name: str, kind: str | None) -> list[Value]:
+        """What guards of the form `name == e` ask for, where it can be computed already."""
+        found: list[Value] = []
+        for guard in self.guards:
+            if not isinstance(guard, ast.Binary) or guard.operator != "==":
+                continue
+            for one, other in ((guard.left, guard.right), (guard.right, guard.left)):
+                if isinstance(one, ast.Name) and one.id == name:
+                    try:
+                        value = evaluate(other, self.scope)
+                    except (DefinitionError, Unsupported):
+                        continue
+                    found.append((value,) if kind in ("ints", "floats") and not isinstance(value, tuple) else value)
+        return found
+
+
+def kind_of(formal: Formal) -> str | None:
+    """The kind of value that an attribute or compile-time operand takes."""
+    return formal.kind if isinstance(formal, ast.Attribute) else formal.constant
+
+
+def _is_required(formal: Formal) -> bool:
+    if isinstance(formal, ast.Attribute):
+        return formal.required
+    return formal.default is None and not formal.optional
+
+
+def _in_type(value: Value, formal: Formal, operands: Sequence[Term | None]) -> Value:
+    """A compile-time operand that is a number has the element type of the data."""
+    data = next((o for o in operands if o is not None), None)
+    if not isinstance(formal, ast.Input) or formal.constant != "float" or not isinstance(value, float) or data is None:
+        return value
+    if representable(value, data.type.dtype):
+        return value
+    return float(int(abs(value)))

@@ -1,0 +1,65 @@
+"""One instance of a rule: both of its sides at concrete types and attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.tensor.values import Scope
+from smartmem_rules.verification.semantics.terms import Term
+
+_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+Choices = dict[str, Any]
+"""What makes up an instance, by slot: `shape:x`, `name:a`, `given:PATH`, `dtype`, `uniform:x` and the like."""
+
+DTYPES = ("float32", "float16", "float64", "int32", "int64", "uint8", "bool", "int8", "bfloat16")
+
+OTHER_DTYPES = ("int16", "uint16", "uint32", "uint64")
+"""Element types that are tried where a guard names them."""
+
+
+class NoInstance(Exception):
+    """A left side could not be built with some choices."""
+
+
+@dataclass
+class Case:
+    """One instance of a rule: both sides at concrete types and attributes.
+
+    Attributes:
+        right: None where the engine turns the right side down (its type differs or no operator takes it).
+        uniform: constants all of whose elements have one value.
+        failing: the guards that do not hold.
+    """
+
+    left: Term
+    right: Term | None
+    scope: Scope
+    choices: Choices
+    constants: frozenset[str]
+    uniform: dict[str, float]
+    failing: list[ast.Expression] = field(default_factory=list)
+    refusal: str | None = None
+    slots: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether all guards hold."""
+        return not self.failing
+
+
+def representable(number: float, dtype: str) -> bool:
+    """Whether a number is a value of an element type."""
+    if dtype in FLOATS:
+        return True
+    if number != number or abs(number) == float("inf") or number != int(number):
+        return False
+    if dtype == "bool":
+        return 0 <= number <= 1
+    limits = np.iinfo(np.dtype(dtype)) if dtype in _INTEGERS else np.iinfo(np.int8)
+    return int(limits.min) <= number <= int(limits.max)

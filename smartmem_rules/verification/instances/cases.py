@@ -1,0 +1,159 @@
+"""Instances of a rule's left side that satisfy its guards, found by construction and repair."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.verification.instances.assembly import Assembly
+from smartmem_rules.verification.instances.case import DTYPES, OTHER_DTYPES, Case, Choices, NoInstance
+from smartmem_rules.verification.instances.draws import Draws, extents_of
+from smartmem_rules.verification.instances.roles import hints_of
+
+_DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)
+_NAMED_WEIGHT = 60
+"""Of an element type that a guard names."""
+_PROBES = 4
+MOST_ELEMENTS = 1500
+_INDIFFERENT = ("uses:", "one:", "overload:")
+"""Choices that hardly change what is compared."""
+_REPAIRS = 60
+HARD = 8
+"""Repairs for each satisfied instance from which on a rule is hard to satisfy."""
+
+
+@dataclass
+class Statistics:
+    """How the search went."""
+
+    generated: int = 0
+    satisfied: int = 0
+    refused: int = 0
+
+    @property
+    def share(self) -> float:
+        """Satisfied of generated instances."""
+        return self.satisfied / self.generated if self.generated else 0.0
+
+
+class Search:
+    """Finds instances of one direction of a rewrite."""
+
+    def __init__(
+        self,
+        rule: ast.Rewrite,
+        left: ast.Pattern,
+        right: ast.Pattern,
+        instances: Instances,
+        seed: int,
+        repairs: int = _REPAIRS,
+    ) -> None:
+        self.rule = rule
+        self.left = left
+        self.right = right
+        self.instances = instances
+        self.hints = hints_of(rule.guards, right, left)
+        self.random = random.Random(seed)
+        self.draws = Draws(self.random, extents_of(self.hints.literals))
+        self.dtypes = (*DTYPES, *(word for word in dict.fromkeys(self.hints.words) if word in OTHER_DTYPES))
+        self.statistics = Statistics()
+        self.failures: dict[str, int] = {}
+        self.built: set[str] = set()
+        self.steps = 0
+        self.repairs = repairs
+        self.probes = repairs == _REPAIRS
+        """Whether every element type is tried; not where a search is for one or two instances only."""
+        self.most_elements = max(MOST_ELEMENTS, 8 * max(self.draws.named, default=0))
+        self.strict = True
+        """Whether instances in which an operator reads outside of an operand count as none."""
+        self.one_sided = False
+        """Whether only the left side is wanted; both are then the same."""
+
+    def cases(self, most_attempts: int) -> Iterator[Case | None]:
+        """Satisfied instances whose sides have one type; None for every attempt that gave none."""
+        if self.probes:
+            yield from self._every_dtype()
+        previous: Case | None = None
+        while self.statistics.generated < most_attempts:
+            start: Choices = {}
+            hard = self.steps > HARD * max(1, self.statistics.satisfied)
+            if previous is not None and self.random.random() < (0.93 if hard else 0.7):
+                # where new instances are hard to find, most are changed ones
+                start = dict(previous.choices)
+                telling = sorted(slot for slot in start if not slot.startswith(_INDIFFERENT))
+                count = min(len(telling), self.random.randint(1, 2 if hard else 3))
+                for slot in self.random.sample(telling, count):
+                    del start[slot]
+            found = self._satisfy(start)
+            if found is not None:
+                previous = found
+            yield found
+
+    def _every_dtype(self) -> Iterator[Case | None]:
+        """Some instances of each element type that the left side admits: rules go wrong for one of them only."""
+        for dtype in self.dtypes:
+            for _ in range(_PROBES):
+                if self._assemble({"dtype": dtype}) is None and dtype not in self.built:
+                    continue
+                for _ in range(2):
+                    yield self._satisfy({"dtype": dtype})
+                break
+
+    def _satisfy(self, start: Choices) -> Case | None:
+        self.statistics.generated += 1
+        case = self._assemble(start)
+        for _ in range(self.repairs):
+            if case is None:
+                case = self._assemble({})
+                continue
+            if case.satisfied and case.right is not None:
+                self.statistics.satisfied += 1
+                return case
+            self.steps += 1
+            changed = self._assemble(self._without(case))
+            if changed is not None and _score(changed) <= _score(case):
+                case = changed
+        if case is not None and case.satisfied:
+            self.statistics.satisfied += 1
+            self.statistics.refused += 1
+        return None
+
+    def _without(self, case: Case) -> Choices:
+        """The choices of a case without one or two that a failing guard depends on."""
+        choices = dict(case.choices)
+        slots = sorted(choices)
+        if case.failing and self.random.random() < 0.9:
+            names = names_in(self.random.choice(case.failing))
+            slots = [s for s in slots if s.partition(":")[2] in names] or slots
+            slots += [s for name in names for s in sorted(case.slots.get(name, ())) if s in choices]
+        for slot in self.random.sample(slots, min(len(slots), self.random.choice((1, 1, 2)))):
+            choices.pop(slot, None)
+        return choices
+
+    def _assemble(self, choices: Choices) -> Case | None:
+        assembly = Assembly(self, dict(choices))
+        try:
+            return assembly.case()
+        except NoInstance:
+            if "dtype" in assembly.choices:
+                dtype = assembly.choices["dtype"]
+                self.failures[dtype] = self.failures.get(dtype, 0) + 1
+            return None
+
+    def dtype(self) -> str:
+        """An element type that has not been refused again and again."""
+        usable = [d for d in self.dtypes if d in self.built or self.failures.get(d, 0) < 25] or ["float32"]
+        weights = [_NAMED_WEIGHT if d in self.hints.words else _DTYPE_WEIGHTS[DTYPES.index(d)] for d in usable]
+        return self.random.choices(usable, weights)[0]
+
+    def build(self, choices: Choices) -> Case | None:
+        """The instance of given choices, None where it is none."""
+        return self._assemble(choices)
+
+
+def _score(case: Case) -> int:
+    return 2 * len(case.failing) + (case.right is None)

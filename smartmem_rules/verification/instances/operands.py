@@ -1,0 +1,225 @@
+"""Draws the elements of tensors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.verification.instances.case import Case
+from smartmem_rules.verification.semantics.domains import (
+    Array,
+    Bounded,
+    Domain,
+    PrimeField,
+    Rationals,
+    Value,
+    exact,
+    exact_quotient,
+)
+from smartmem_rules.verification.semantics.terms import Leaf, leaves
+
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 1.0, -1.0, 2.5, -3.0, 0.5, 200.0, -200.0, 3e38, -3e38)
+LARGE = 100.0
+"""From here on exponentials, squares and sums may overflow."""
+REAL = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 2.5, -3.0, 0.5, 3.0)
+"""What a rule that is meant over the real numbers is tried with: where one side is undefined, the other is too."""
+_EXTREME_SHARE = 0.45
+_LARGEST_NAMED = 1e9
+_FAST = 20.0
+_NAMED_SHARE = 0.35
+"""Of the draws in which some elements are numbers of the rule, or what lies beside them."""
+_WHOLE_SHARE = 0.25
+"""Of the draws in which some elements are small whole numbers."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """What elements are drawn from beside ordinary numbers.
+
+    Attributes:
+        literals: the numbers of the rule.
+        wide: whether magnitudes from 1e-4 to 1e6 are drawn too: nothing in the rule grows fast.
+        converted: whether integers pass through floats and become integers again, so that they need more bits than a
+            float has, and must not be larger than the integers that they become.
+    """
+
+    literals: Sequence[float] = ()
+    wide: bool = False
+    converted: bool = False
+
+
+def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
+    """Elements for all leaves of the left side in the domain's own form."""
+    drawn = drawn or Range()
+    generator = np.random.default_rng(source.getrandbits(32))
+    positive = source.random() < 0.5
+    found = leaves(case.left)
+    # what becomes a float on the way is no larger than floats are exact
+    whole = all(leaf.type.dtype not in FLOATS for leaf in found.values())
+    return {name: _draw(leaf, case, domain, generator, positive, drawn, whole) for name, leaf in found.items()}
+
+
+def _draw(
+    leaf: Leaf,
+    case: Case,
+    domain: Domain,
+    generator: np.random.Generator,
+    positive: bool,
+    drawn: Range,
+    extreme: bool = False,
+) -> Value:
+    shape, dtype = leaf.type.shape, leaf.type.dtype
+    number = case.uniform.get(leaf.name)
+    if number is not None:
+        value = tuple(np.broadcast_to(v, shape) for v in domain.constant(_in_dtype(number, dtype), dtype))
+        return value
+    if dtype == "bool":
+        return (generator.random(shape) < 0.5,)
+    if dtype not in FLOATS:
+        return (_integers(generator, shape, dtype, drawn, extreme),)
+    match domain:
+        case PrimeField():
+            return (generator.integers(1, domain.prime, shape),)
+        case Rationals():
+            return (_small(generator, shape, positive, drawn),)
+        case Bounded():
+            values = _floats(generator, shape, positive, drawn)
+            return values, domain.slack(values)
+        case _:
+            plain = "float32" if dtype == "bfloat16" else dtype
+            return (_floats(generator, shape, positive, drawn).astype(plain),)
+
+
+def _in_dtype(number: float, dtype: str) -> float | int | bool:
+    if dtype == "bool":
+        return bool(number)
+    return number if dtype in FLOATS else int(number)
+
+
+def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str, drawn: Range, extreme: bool) -> Array:
+    """Small numbers, now and then those at which arithmetic wraps, or that the rule names."""
+    limits = np.iinfo(np.dtype(dtype))
+    values = np.asarray(generator.integers(0 if dtype.startswith("uint") else -9, 10, shape).astype(dtype))
+    if drawn.converted:
+        # more bits than a float of 24 has, and few enough for what a conversion back can hold
+        bits = generator.integers(1, min(30, limits.bits - 1) + 1, shape)
+        wide = np.asarray(2.0**bits * generator.uniform(0.5, 1.0, shape), np.int64)
+        signs = generator.choice((1, -1) if limits.min < 0 else (1, 1), shape)
+        return np.asarray(np.where(generator.random(shape) < 0.8, (wide * signs).astype(dtype), values))
+    chance = generator.random()
+    if extreme and chance < _EXTREME_SHARE:
+        chosen = generator.choice(np.array(_remarkable(limits), dtype), shape)
+        if chance < _EXTREME_SHARE / 3:
+            chosen = generator.integers(limits.min, limits.max, shape, dtype=np.dtype(dtype), endpoint=True)
+        values = np.where(generator.random(shape) < 0.5, chosen, values)
+    whole = [int(n) for n in drawn.literals if n == int(n)]
+    named = [n + step for n in whole for step in (0, 1, -1) if limits.min < n + step < limits.max]
+    if named and generator.random() < _NAMED_SHARE:
+        chosen = generator.choice(np.array(named, dtype), shape)
+        values = np.where(generator.random(shape) < 0.5, chosen, values)
+    return np.asarray(values)
+
+
+def _remarkable(limits: np.iinfo[Any]) -> list[int]:
+    """The least and the greatest integer, powers of two and what lies beside them."""
+    least, greatest = int(limits.min), int(limits.max)
+    powers = [sign * 2**k + step for k in range(limits.bits) for step in (-1, 0, 1) for sign in (1, -1)]
+    ends = [least, greatest, least + 1, greatest - 1]
+    return [*ends * 8, *(p for p in powers if least <= p <= greatest)]
+
+
+def _small(generator: np.random.Generator, shape: tuple[int, ...], positive: bool, drawn: Range) -> Array:
+    """Small exact numbers; halves and quarters make rounding to integers visible."""
+    values = generator.integers(1 if positive else -9, 10, shape)
+    parts = int(generator.choice((1, 1, 2, 4)))
+    boxed = np.empty(shape, object)
+    if values.size:
+        boxed[...] = np.vectorize(lambda v: exact_quotient(int(v), parts), otypes=[object])(values)
+    named = _named(generator, shape, drawn)
+    if named is None or not values.size:
+        return boxed
+    chosen, where = named
+    return np.asarray(np.where(where, np.vectorize(exact, otypes=[object])(chosen), boxed), object)
+
+
+def _floats(generator: np.random.Generator, shape: tuple[int, ...], positive: bool, drawn: Range) -> Array:
+    values = generator.uniform(0.1, 3.0, shape)
+    if not positive:
+        values = values * generator.choice([-1.0, 1.0], shape)
+    if generator.random() < _WHOLE_SHARE:
+        whole = generator.choice((1.0, 2.0, 3.0, 4.0) if positive else (1.0, 2.0, 3.0, -1.0, -2.0, -3.0), shape)
+        values = np.where(generator.random(shape) < 0.6, whole, values)
+    named = _named(generator, shape, drawn)
+    if named is not None:
+        values = np.where(named[1], named[0], values)
+    return np.asarray(values)
+
+
+def _named(generator: np.random.Generator, shape: tuple[int, ...], drawn: Range) -> tuple[Array, Array] | None:
+    """Numbers of the rule and what lies beside them, or other magnitudes; and where they stand."""
+    numbers = [n for n in drawn.literals if abs(n) < _LARGEST_NAMED]
+    choices = [v for n in numbers for v in (n, n, -n, n + 1, n - 1, n + 0.5, n * 2, n * 1.25, n * 0.75)]
+    if drawn.wide:
+        choices += [float(v) for v in generator.choice((1.0, -1.0), 4) * 10.0 ** generator.uniform(-4, 6, 4)]
+    else:
+        # what grows fast has no value at large numbers
+        choices = [v for v in choices if abs(v) <= _FAST]
+    if not choices or generator.random() >= _NAMED_SHARE:
+        return None
+    return np.asarray(generator.choice(np.array(choices), shape)), generator.random(shape) < generator.choice(
+        (0.3, 0.7)
+    )
+
+
+def real_values(case: Case, domain: Bounded, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
+    """Ordinary numbers with zeros among them."""
+    found = draw_values(case, domain, source, drawn)
+    for name, leaf in leaves(case.left).items():
+        if leaf.type.dtype in FLOATS and name not in case.uniform:
+            generator = np.random.default_rng(source.getrandbits(32))
+            chosen = generator.random(leaf.type.shape) < source.choice((0.4, 0.6, 1.0))
+            values = np.where(chosen, generator.choice(REAL, leaf.type.shape), found[name][0])
+            found[name] = values, domain.slack(values)
+    return found
+
+
+def special_choice(relaxes: Collection[str], finite: bool) -> list[float]:
+    """The special values of which a rule speaks; `finite` leaves out what no integer is made of."""
+    return [v for v in SPECIAL if not _excluded(v, relaxes) and not (finite and not abs(v) < LARGE)]
+
+
+def special_values(case: Case, allowed: Sequence[float], source: random.Random) -> dict[str, Value]:
+    """Elements in single precision among which are some special ones."""
+    generator = np.random.default_rng(source.getrandbits(32))
+    found: dict[str, Value] = {}
+    for name, leaf in leaves(case.left).items():
+        number = case.uniform.get(name)
+        dtype = leaf.type.dtype
+        if number is not None:
+            found[name] = (np.full(leaf.type.shape, _in_dtype(number, dtype), _plain(dtype)),)
+        elif dtype in FLOATS:
+            ordinary = _floats(generator, leaf.type.shape, False, Range())
+            drawn = generator.choice(allowed, leaf.type.shape if source.random() < 0.7 else ())
+            special = generator.random(leaf.type.shape) < source.choice((0.4, 0.6, 1.0))
+            with np.errstate(over="ignore"):
+                found[name] = (np.where(special, drawn, ordinary).astype(_plain(dtype)),)
+        else:
+            found[name] = _draw(leaf, case, Domain(), generator, False, Range())
+    return found
+
+
+def _plain(dtype: str) -> str:
+    return "float32" if dtype == "bfloat16" else dtype
+
+
+def _excluded(value: float, relaxes: Collection[str]) -> bool:
+    if np.isnan(value):
+        return "nan" in relaxes
+    if abs(value) >= LARGE:
+        return "infinities" in relaxes
+    return value == 0 and bool(np.signbit(value)) and "signed_zero" in relaxes

@@ -1,0 +1,254 @@
+"""One rule's verdict: which method fits its kind, and what the verdict rests on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.verification import results as r
+from smartmem_rules.verification.counterexample import describe, shrink
+from smartmem_rules.verification.instances.cases import Search
+from smartmem_rules.verification.proof.index_proofs import prove_index_rule
+from smartmem_rules.verification.proof.proofs import prove_eliminate, prove_rewrite
+from smartmem_rules.verification.results import Counterexample, RuleReport
+from smartmem_rules.verification.semantics.terms import term_text
+from smartmem_rules.verification.trials.eliminations import test_eliminate
+from smartmem_rules.verification.trials.indices import test_index_rule
+from smartmem_rules.verification.trials.layouts import test_layouts
+from smartmem_rules.verification.trials.rewrites import FLOOR, Budget, Outcome, directions, test_rewrite, try_numbers
+from smartmem_rules.verification.trials.tables import test_table
+
+Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Table | ast.Block
+
+SMALLEST_SHARE = 0.01
+"""Below this share of satisfied instances a rule counts as vacuous."""
+
+_REALS = "elements are real numbers; rounding is measured, not judged"
+_TYPES = "the engine refuses a match whose sides differ in type"
+_NEAR = "a number that a guard compares with `near` is meant as it is written, in single precision"
+_SMALL = "ranks up to 6, extents up to 16"
+
+
+def judge(
+    rule: Rule, base: Definitions, seed: int, budget: Budget, prove: bool = False, files: Sequence[str] = ()
+) -> RuleReport:
+    """The verdict on one rule.
+
+    Args:
+        prove: also try a proof for all values.
+        files: the rule files beside the built-in ones, for the counterexample's snippet.
+    """
+    began = time.process_time()
+    instances = Instances(base)
+    match rule:
+        case ast.Rewrite():
+            report = _rewrite(rule, instances, seed, budget, prove, files)
+        case ast.Eliminate():
+            report = _eliminate(rule, instances, seed, budget, prove, files)
+        case ast.IndexRule():
+            report = _index(rule, seed, prove)
+        case ast.Table():
+            report = _table(rule, instances, seed, budget, files)
+        case ast.Block():
+            report = _layout(rule, seed, budget, files)
+    return replace(report, seconds=time.process_time() - began)
+
+
+def _rewrite(
+    rule: ast.Rewrite, instances: Instances, seed: int, budget: Budget, prove: bool, files: Sequence[str]
+) -> RuleReport:
+    outcome = test_rewrite(rule, instances, seed, budget)
+    method = "random instances: " + ", ".join(sorted(outcome.domains)) if outcome.domains else "random instances"
+    if outcome.special:
+        method += ", special values"
+    assumptions = _rewrite_assumptions(rule, outcome)
+    report = RuleReport(
+        rule.name, "rewrite", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.cases, outcome.share,
+        outcome.refused, outcome.rounding,
+    )  # fmt: skip
+    if outcome.failure is not None:
+        return replace(report, verdict=r.FAILED, counterexample=_counterexample(rule, outcome, instances, seed, files))
+    if outcome.trials < FLOOR or outcome.share < SMALLEST_SHARE:
+        return _too_few(report, outcome)
+    if prove:
+        proof = prove_rewrite(rule, instances)
+        if proof.answer == "proved":
+            proved = (*assumptions, "the proof is of real numbers; floats and integers beside it were tested")
+            return replace(report, verdict=r.PROVED, method=f"z3: {proof.method}; {method}", assumptions=proved)
+        found = try_numbers(rule, instances, seed, proof.numbers) if proof.numbers else None
+        if found is not None:
+            outcome.failure = found
+            example = _counterexample(rule, outcome, instances, seed, files)
+            return replace(report, verdict=r.FAILED, counterexample=example, method=f"{method}, numbers found by z3")
+        return replace(report, reason=f"not proved: {proof.reason}")
+    return report
+
+
+def _too_few(report: RuleReport, outcome: Outcome) -> RuleReport:
+    if outcome.timed_out and outcome.satisfied:
+        return replace(report, verdict=r.UNKNOWN, reason=f"the time was over after {outcome.trials} trials")
+    reason = f"{outcome.satisfied} of {outcome.generated} instances satisfied the guards"
+    if outcome.refused == outcome.satisfied and outcome.satisfied:
+        reason += "; the engine refuses all of them, because the sides differ in type"
+    return replace(report, verdict=r.VACUOUS, reason=reason)
+
+
+def _rewrite_assumptions(rule: ast.Rewrite, outcome: Outcome) -> tuple[str, ...]:
+    found = [_SMALL, _TYPES]
+    if "reassociation" in rule.relaxes:
+        found.append(_REALS)
+    if any(word != "reassociation" for word in rule.relaxes):
+        found.append("outside of the reals only as far as `relaxes` leaves it")
+    if any("near" in str(guard) for guard in rule.guards):
+        found.append(_NEAR)
+    return tuple(found)
+
+
+def _counterexample(
+    rule: ast.Rewrite, outcome: Outcome, instances: Instances, seed: int, files: Sequence[str]
+) -> Counterexample:
+    assert outcome.failure is not None
+    case, difference = outcome.failure
+    for left, right in directions(rule):
+        search = Search(rule, left, right, instances, seed)
+        again = search.build(dict(case.choices))
+        if again is not None and again.right is not None and again.left == case.left:
+            case, difference = shrink(rule, search, again, difference)
+            break
+    return describe(rule, case, difference, seed, files)
+
+
+def _eliminate(
+    rule: ast.Eliminate, instances: Instances, seed: int, budget: Budget, prove: bool, files: Sequence[str]
+) -> RuleReport:
+    outcome = test_eliminate(rule, instances, seed, budget)
+    method = "every index of random instances, by the definition"
+    if outcome.references:
+        method += f" and by ONNX's evaluator ({outcome.references} instances)"
+    share = outcome.satisfied / outcome.generated if outcome.generated else 0.0
+    assumptions = (_SMALL, "instances that are no views are left alone by the engine")
+    report = RuleReport(
+        rule.name,
+        "eliminate",
+        rule.span,
+        r.TESTED,
+        method,
+        assumptions,
+        outcome.trials,
+        outcome.trials,
+        share,
+        outcome.no_view,
+    )
+    if outcome.failure is not None:
+        term, reason = outcome.failure
+        operands = ", ".join("_" if o is None else str(o.type) for o in term.operands)
+        lines = (
+            f"{rule.span}: {rule.name} is wrong (seed {seed})",
+            f"  {term_text(term)}",
+            f"  on {operands}",
+            f"  {reason}",
+        )
+        snippet = _again(rule, seed, budget, files)
+        return replace(
+            report, verdict=r.FAILED, counterexample=Counterexample(reason, lines, snippet, {"term": term_text(term)})
+        )
+    if outcome.trials < FLOOR:
+        return replace(
+            report, verdict=r.VACUOUS, reason=f"{outcome.trials} of {outcome.generated} instances were views"
+        )
+    if prove:
+        proof = prove_eliminate(rule, instances)
+        if proof.answer == "proved":
+            return replace(report, verdict=r.PROVED, method=f"z3: {proof.method}; {method}")
+        return replace(report, reason=f"not proved: {proof.reason}")
+    return report
+
+
+def _again(rule: ast.Eliminate | ast.Table | ast.Block, seed: int, budget: Budget, files: Sequence[str]) -> str:
+    """Python that finds the same counterexample again."""
+    return (
+        "import smartmem_rules as sm\n\n"
+        f"found = sm.verify({list(files)!r}, rule={rule.name!r}, seed={seed}, trials={budget.trials}, jobs=1)\n"
+        "(report,) = found.rules\n"
+        "print(report.verdict, report.counterexample.summary if report.counterexample else '')\n"
+    )
+
+
+def _index(rule: ast.IndexRule, seed: int, prove: bool) -> RuleReport:
+    outcome = test_index_rule(rule, seed)
+    extent = "all" if outcome.exhaustive else "many"
+    method = f"{extent} small numbers"
+    share = outcome.trials / outcome.generated if outcome.generated else 0.0
+    assumptions = ("integers without overflow", "what the left side divides by is positive")
+    report = RuleReport(
+        rule.name, "index", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.trials, share
+    )
+    if outcome.failure is not None:
+        return replace(
+            report, verdict=r.FAILED, counterexample=_index_example(rule, outcome.failure, outcome.left, outcome.right)
+        )
+    if not prove:
+        return report if outcome.trials >= FLOOR else _vacuous_index(report)
+    proof = prove_index_rule(rule)
+    if proof.answer == "proved":
+        if outcome.trials < FLOOR:
+            return _vacuous_index(report)
+        return replace(report, verdict=r.PROVED, method=f"z3: all integers; {method}")
+    if proof.answer == "refuted" and proof.numbers is not None:
+        return replace(report, verdict=r.FAILED, counterexample=_index_example(rule, proof.numbers, None, None))
+    return replace(report, reason=f"not proved: {proof.reason}")
+
+
+def _vacuous_index(report: RuleReport) -> RuleReport:
+    return replace(report, verdict=r.VACUOUS, reason=f"{report.trials} small numbers satisfy the guards")
+
+
+def _index_example(rule: ast.IndexRule, numbers: dict[str, int], left: int | None, right: int | None) -> Counterexample:
+    named = ", ".join(f"{n} = {v}" for n, v in sorted(numbers.items()))
+    summary = f"{named}: {left} on the left, {'undefined' if right is None else right} on the right"
+    if left is None and right is None:
+        summary = f"{named}: the sides differ"
+    snippet = (
+        "from smartmem_rules.rulebase.base import load_rules\n"
+        "from smartmem_rules.verification.trials.indices import applies, value\n\n"
+        f"(rule,) = [r for r in load_rules([{rule.span.file!r}]).index_rules if r.name == {rule.name!r}]\n"
+        f"names = {numbers!r}\n"
+        "print(applies(rule, names), value(rule.left, names), value(rule.right, names))\n"
+    )
+    return Counterexample(
+        summary, (f"{rule.span}: {rule.name} is wrong", f"  {summary}"), snippet, {"numbers": numbers}
+    )
+
+
+def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:
+    outcome = test_table(rule, instances, seed, budget)
+    method = "the classes' own meaning, and generated pairs fused or eliminated"
+    assumptions = (_SMALL, "a class stands for the operators of the rule base that have it")
+    share = outcome.trials / outcome.generated if outcome.generated else None
+    report = RuleReport(
+        rule.name, "table", rule.span, r.TESTED, method, assumptions, outcome.trials, len(outcome.pairs), share
+    )
+    if outcome.failure is not None:
+        lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
+        found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
+        return replace(report, verdict=r.FAILED, counterexample=found)
+    if outcome.untested:
+        return replace(report, reason="no pair was found for " + ", ".join(outcome.untested))
+    return report
+
+
+def _layout(rule: ast.Block, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:
+    outcome = test_layouts(rule, seed, budget.trials)
+    method = "every element of packed tensors found again where kernels look for it"
+    report = RuleReport(
+        rule.name, "layout", rule.span, r.TESTED, method, (_SMALL,), outcome.trials, outcome.trials, 1.0
+    )
+    if outcome.failure is not None:
+        lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
+        found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
+        return replace(report, verdict=r.FAILED, counterexample=found)
+    return report

@@ -1,0 +1,1 @@
+"""Rules with planted errors, and how many of them are caught."""

@@ -1,0 +1,1 @@
+"""Proofs of rules by an SMT solver."""

@@ -1,0 +1,206 @@
+"""Proofs by z3 beyond index rules: elementwise algebra over the reals, views of fixed rank for all extents.
+
+An elementwise rewrite is proved for one scalar of each operand: operands that broadcast reach every element of the
+result as some scalar, and both sides have one shape, because the engine refuses all else.  Guards about numbers are
+assumed; those about shapes are not needed.  Both sides are defined at the same points, as far as the rule does not
+relax `nan` or `infinities`.  A view is proved to stay inside its operand, for every extent at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.verification.instances.case import Case
+from smartmem_rules.verification.instances.cases import Search
+from smartmem_rules.verification.proof.formulas import Formulas, Unprovable
+from smartmem_rules.verification.semantics.terms import leaves
+from smartmem_rules.verification.trials.rewrites import directions
+
+MILLISECONDS = 20_000
+RESOURCES = 8_000_000
+"""What z3 may spend on one question: its own count, so that a busy machine changes no verdict."""
+_CASES = 160
+_TRIES = 40
+MARKERS = (-0.8828125, 0.6171875, 1.3671875, 2.1171875, 3.8828125)
+"""Numbers that no definition has: where they turn up in a formula they stand for the attribute that has them."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of a proof: proved or unknown, by which method or for which reason."""
+
+    answer: str
+    method: str = ""
+    reason: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """Elements of the operands at which z3 finds the sides different: they become a trial."""
+
+
+def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
+    """Whether an elementwise rewrite holds for all real numbers."""
+    try:
+        import z3  # type: ignore[import-untyped]
+    except ImportError:
+        return Proof("unknown", reason="z3-solver is not installed")
+    try:
+        for left, right in directions(rule):
+            _prove_direction(rule, left, right, instances, z3)
+    except Unprovable as reason:
+        return Proof("unknown", reason=str(reason), numbers=reason.numbers)
+    return Proof("proved", "all real numbers, elementwise")
+
+
+def _prove_direction(rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, instances: Instances, z3: Any) -> None:
+    search = Search(rule, left, right, instances, 0)
+    reason = Unprovable("no instance of floats or truth values was found")
+    for case in _generic(search, left, instances):
+        try:
+            return _prove_case(rule, left, right, case, instances, z3)
+        except Unprovable as why:
+            reason = why
+            if "two attributes" not in str(why):
+                break
+    raise reason
+
+
+def _generic(search: Search, left: ast.Pattern, instances: Instances) -> Iterator[Case]:
+    """Instances of floats whose attributes are numbers that nothing else is."""
+    names = _float_attributes(left, instances)
+    wanted = (*FLOATS, "bool")
+    source = random.Random(0)
+    for number, case in enumerate(search.cases(_CASES)):
+        if number >= _CASES:
+            return
+        if case is None or {leaf.type.dtype for leaf in leaves(case.left).values()} - set(wanted):
+            continue
+        if not names:
+            yield case
+            continue
+        for _ in range(_TRIES):
+            slots = [f"name:{n}" for n in names if case.choices.get(f"name:{n}") is not None]
+            if len(slots) > len(MARKERS):
+                break
+            changed = {**case.choices, **dict(zip(slots, source.sample(MARKERS, len(slots)), strict=True))}
+            marked = search.build(changed)
+            if marked is not None and marked.satisfied and marked.right is not None:
+                yield marked
+        yield case
+
+
+def _float_attributes(pattern: ast.Pattern, instances: Instances) -> list[str]:
+    """The names that a left side gives to attributes that are floats."""
+    if not isinstance(pattern, ast.PatternOperator):
+        return []
+    overloads = instances.base.operators.get(pattern.operator, ())
+    kinds = {a.name: a.kind for o in overloads for a in o.attributes}
+    kinds |= {i.name: str(i.constant) for o in overloads for i in o.inputs if i.constant is not None}
+    own = [a.value.id for a in pattern.attributes if kinds.get(a.name) == "float" and isinstance(a.value, ast.Name)]
+    below = [n for a in pattern.arguments for n in _float_attributes(a, instances)]
+    return list(dict.fromkeys([*own, *below]))
+
+
+def _prove_case(
+    rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, case: Case, instances: Instances, z3: Any
+) -> None:
+    assert case.right is not None
+    formulas = Formulas(z3, instances, _near(rule))
+    one = formulas.side(left, case.left, matched=True)
+    finite, formulas.conditions = formulas.conditions, []
+    real, formulas.real = formulas.real, []
+    other = formulas.side(right, case.right, matched=False)
+    guards = [g for guard in rule.guards if (g := formulas.guard(guard)) is not None]
+    facts = [*guards, *formulas.axioms]
+    known = [*facts, *finite, *real]
+    divides = {"nan", "infinities"} & set(rule.relaxes)
+    others = [*formulas.real, *formulas.conditions]
+    if others and not divides:
+        _refute(formulas, known, z3.Not(z3.And(*others)), "the right side is not defined wherever the left is")
+    kept = [*([] if "nan" in rule.relaxes else real), *([] if divides else finite)]
+    if kept:
+        wrong = z3.Not(z3.And(*kept))
+        _refute(formulas, [*facts, *others], wrong, "the left side is not defined wherever the right is")
+    differs = "one scalar of each side differs"
+    if formulas.unknown:
+        differs += f" if {', '.join(formulas.unknown)} may give anything"
+    _refute(formulas, [*known, *others], one != other, differs)
+
+
+def _near(rule: ast.Rewrite) -> list[float]:
+    from smartmem_rules.verification.instances.roles import hints_of  # start-up time
+
+    return hints_of(rule.guards, rule.right).near
+
+
+def _refute(formulas: Formulas, known: list[Any], wrong: Any, what: str) -> None:
+    z3 = formulas.z3
+    solver = z3.Solver()
+    solver.set("timeout", MILLISECONDS)
+    solver.set("rlimit", RESOURCES)
+    solver.add(*known, wrong)
+    answer = solver.check()
+    if answer == z3.sat:
+        raise Unprovable(f"z3 finds numbers at which {what}", formulas.numbers(solver.model()))
+    if answer != z3.unsat:
+        raise Unprovable(f"z3: {solver.reason_unknown()}")
+
+
+# --- views -----------------------------------------------------------------------------------------------
+
+
+def prove_eliminate(rule: ast.Eliminate, instances: Instances) -> Proof:
+    """Whether a view without attributes is a bijection that stays inside, for all extents of the ranks 1 to 3."""
+    try:
+        import z3
+    except ImportError:
+        return Proof("unknown", reason="z3-solver is not installed")
+    overloads = instances.base.operators.get(rule.operator, ())
+    if (
+        len(overloads) != 1
+        or any(f.required for f in overloads[0].attributes)
+        or any(i.constant is not None for i in overloads[0].inputs)
+    ):
+        return Proof("unknown", reason="its index map depends on attributes: tested at every index")
+    try:
+        for rank in (1, 2, 3):
+            _prove_view(rule, instances, rank, z3)
+    except (Unprovable, Unsupported) as reason:
+        return Proof("unknown", reason=str(reason))
+    return Proof("proved", "all extents of the ranks 1 to 3, default attributes")
+
+
+_PRIMES = (101, 103, 107)
+"""Extents that appear in an index map stand for the extents of their axes."""
+
+
+def _prove_view(rule: ast.Eliminate, instances: Instances, rank: int, z3: Any) -> None:
+    shape = _PRIMES[:rank]
+    instance = instances.get(rule.operator, [TensorType("float32", shape)], {})
+    read = instance.equations[0].view
+    if read is None:
+        raise Unprovable("no pure read")
+    extents = {n: z3.Int(f"n{axis}") for axis, n in enumerate(shape)}
+    solver = z3.Solver()
+    solver.set("timeout", MILLISECONDS)
+    places = {}
+    for var in instance.equations[0].variables:
+        if var.extent not in extents:
+            raise Unprovable("an extent of the result is computed: tested at every index")
+        places[var] = z3.Int(var.name)
+        solver.add(places[var] >= 0, places[var] < extents[var.extent])
+    outside = []
+    for index, extent in zip(read.indices, shape, strict=True):
+        if index.constant or any(atom not in places for atom, _ in index.terms):
+            raise Unprovable("its index map divides: tested at every index")
+        value = sum((c * places[atom] for atom, c in index.terms), z3.IntVal(0))  # type: ignore[index]
+        outside.append(z3.Or(value < 0, value >= extents[extent]))
+    solver.add(z3.Or(*outside))
+    if solver.check() != z3.unsat:
+        raise Unprovable("z3 cannot show that the map stays inside")

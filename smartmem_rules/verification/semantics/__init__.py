@@ -1,0 +1,1 @@
+"""What both sides of a rule mean: terms, domains of numbers, evaluation."""

@@ -1,0 +1,402 @@
+"""The arithmetics in which both sides of a rule are computed.
+
+A value is a tuple of numpy arrays of one shape, its components.  Floats are computed in the domain; integers and truth
+values are what they are in every domain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.tensor import primitives
+from smartmem_rules.tensor.binding import FLOATS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Value = tuple[Array, ...]
+
+FIELD = frozenset(["add", "sub", "mul", "neg", "div", "recip", "cast", "sum", "prod", "square", "float"])
+ORDERED = FIELD | frozenset(
+    [
+        "min",
+        "max",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "select",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+        "any",
+        "all",
+        "pow",
+    ]
+)
+UNIT = 2.0**-52
+PRECISION = 2.0**-23
+"""How exactly a number is meant that a guard names with `near`: as a float of single precision holds it."""
+
+
+class Undefined(Exception):
+    """The values lie outside of what an operation is defined for: others are drawn."""
+
+
+class Domain:
+    """Plain numpy at the declared dtypes: what a device computes, up to the order of sums."""
+
+    name = "native"
+    largest = 400_000
+    """Points that one step may compute; larger instances are left to other trials."""
+
+    def constant(self, value: float | int | bool, dtype: str) -> Value:
+        """A scalar."""
+        return (np.asarray(primitives.constant(value, dtype)),)
+
+    def cast(self, value: Value, source: str, target: str) -> Value:
+        """A conversion of element types."""
+        return (np.asarray(primitives.cast(value[0], source, target)),)
+
+    def bitcast(self, value: Value, source: str, target: str) -> Value:
+        """The bits of an element as another type."""
+        if type(self) is not Domain and (_is_float(source) or _is_float(target)):
+            raise Undefined("the bits of a number")
+        return (np.asarray(primitives.bitcast(value[0], source, target)),)
+
+    def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
+        """An elementwise primitive."""
+        return (primitives.apply(function, tuple(a[0] for a in arguments), dtype),)
+
+    def reduce(self, kind: str, value: Value, kept: int, dtype: str) -> Value:
+        """All axes from `kept` on."""
+        return (primitives.reduce(kind, value[0], kept, dtype),)
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype in FLOATS
+
+
+class Rationals(Domain):
+    """Floats as exact rational numbers (Python integers and fractions)."""
+
+    name = "rationals"
+    largest = 20_000
+
+    def constant(self, value: float | int | bool, dtype: str) -> Value:
+        """A scalar; a float is the binary fraction that it is."""
+        if not _is_float(dtype):
+            return super().constant(value, dtype)
+        return (_boxed(exact(value)),)
+
+    def cast(self, value: Value, source: str, target: str) -> Value:
+        """Between floats nothing changes; integers become exact."""
+        if _is_float(target):
+            if _is_float(source):
+                return value
+            return (np.vectorize(int, otypes=[object])(value[0]) if value[0].size else value[0].astype(object),)
+        if _is_float(source):
+            if target == "bool":
+                return (np.asarray(value[0] != 0).astype(bool),)
+            try:
+                return (np.vectorize(int, otypes=[object])(value[0]).astype(np.dtype(target)),)
+            except (OverflowError, ValueError) as error:
+                raise Undefined(f"a number that is no {target}") from error
+        return super().cast(value, source, target)
+
+    def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
+        """A primitive of an ordered field."""
+        arrays = [a[0] for a in arguments]
+        if not any(a.dtype == object for a in arrays):
+            return super().apply(function, arguments, dtype)
+        operation = _EXACT.get(function)
+        if operation is None:
+            raise Undefined(function)
+        try:
+            result = np.asarray(operation(*arrays))
+        except ZeroDivisionError as error:
+            raise Undefined("division by zero") from error
+        return (result.astype(bool) if dtype == "bool" else result.astype(object),)
+
+    def reduce(self, kind: str, value: Value, kept: int, dtype: str) -> Value:
+        """Exact sums and products."""
+        array = value[0]
+        if array.dtype != object:
+            return super().reduce(kind, value, kept, dtype)
+        flat = array.reshape(*array.shape[:kept], -1)
+        if flat.shape[-1] == 0:
+            empty: Any = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}[kind]
+            return (np.full(flat.shape[:-1], empty, object),)
+        operation: Any = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+        return (np.asarray(operation.reduce(flat, axis=-1), object),)
+
+
+def exact(value: float | int | bool) -> Any:
+    """A number as an exact one; infinities stay."""
+    if isinstance(value, bool | int):
+        return int(value)
+    if math.isinf(value) or math.isnan(value):
+        return value
+    fraction = Fraction(value)
+    return int(fraction) if fraction.denominator == 1 else fraction
+
+
+def _boxed(value: Any) -> Array:
+    box: Array = np.empty((), object)
+    box[()] = value
+    return box
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    if isinstance(a, float) or isinstance(b, float):
+        raise Undefined("infinite")
+    return exact_quotient(a, b)
+
+
+def exact_quotient(a: Any, b: Any) -> Any:
+    """a / b as an integer where it is one."""
+    fraction = Fraction(a) / Fraction(b)
+    return int(fraction) if fraction.denominator == 1 else fraction
+
+
+def _power(a: Any, b: Any) -> Any:
+    if b != int(b) or abs(b) > 8:
+        raise Undefined("a root")
+    return a ** int(b) if b >= 0 else exact_quotient(1, a ** int(-b))
+
+
+def _elementwise(function: Callable[..., Any], count: int) -> Callable[..., Array]:
+    lifted = np.frompyfunc(function, count, 1)
+    return lambda *arrays: np.asarray(lifted(*arrays), object)
+
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "neg": np.negative,
+    "abs": np.abs,
+    "min": np.minimum,
+    "max": np.maximum,
+    "select": np.where,
+    "div": _elementwise(_quotient, 2),
+    "recip": _elementwise(lambda a: _quotient(1, a), 1),
+    "pow": _elementwise(_power, 2),
+    "sign": _elementwise(lambda a: (a > 0) - (a < 0), 1),
+    "floor": _elementwise(lambda a: a // 1, 1),
+    "ceil": _elementwise(lambda a: -(-a // 1), 1),
+    "round": _elementwise(round, 1),
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+class PrimeField(Domain):
+    """Floats as elements of a prime field: polynomials and rational functions, one machine word each."""
+
+    name = "prime field"
+    prime = 2**31 - 1
+
+    def constant(self, value: float | int | bool, dtype: str) -> Value:
+        """A scalar; a float is the quotient of integers that it is."""
+        if not _is_float(dtype):
+            return super().constant(value, dtype)
+        return (np.asarray(self.residue(value), np.int64),)
+
+    def residue(self, value: float | int) -> int:
+        """The element of the field that a number stands for."""
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Undefined("infinite")
+        fraction = Fraction(value)
+        return fraction.numerator * pow(fraction.denominator, -1, self.prime) % self.prime
+
+    def cast(self, value: Value, source: str, target: str) -> Value:
+        """Between floats nothing changes."""
+        if _is_float(target):
+            return value if _is_float(source) else (value[0].astype(np.int64) % self.prime,)
+        if _is_float(source):
+            raise Undefined("a field element as an integer")
+        return super().cast(value, source, target)
+
+    def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
+        """A primitive of a field."""
+        if not _is_float(dtype):
+            return super().apply(function, arguments, dtype)
+        arrays = [a[0] for a in arguments]
+        match function:
+            case "add":
+                return ((arrays[0] + arrays[1]) % self.prime,)
+            case "sub":
+                return ((arrays[0] - arrays[1]) % self.prime,)
+            case "mul":
+                return (arrays[0] * arrays[1] % self.prime,)
+            case "neg":
+                return (-arrays[0] % self.prime,)
+            case "recip":
+                return (self._inverse(arrays[0]),)
+            case "div":
+                return (arrays[0] * self._inverse(arrays[1]) % self.prime,)
+            case "select":
+                return (np.where(arrays[0], arrays[1], arrays[2]),)
+        raise Undefined(function)
+
+    def _inverse(self, values: Array) -> Array:
+        if np.any(values == 0):
+            raise Undefined("division by zero")
+        result = np.ones_like(values)
+        base, exponent = values.copy(), self.prime - 2
+        while exponent:
+            if exponent & 1:
+                result = result * base % self.prime
+            base = base * base % self.prime
+            exponent >>= 1
+        return np.asarray(result)
+
+    def reduce(self, kind: str, value: Value, kept: int, dtype: str) -> Value:
+        """Sums and products in the field."""
+        if not _is_float(dtype):
+            return super().reduce(kind, value, kept, dtype)
+        flat = value[0].reshape(*value[0].shape[:kept], -1)
+        if kind == "sum":
+            return (np.asarray(flat.sum(axis=-1)) % self.prime,)  # fewer than 2**32 terms do not overflow
+        if kind != "prod":
+            raise Undefined(kind)
+        result = np.ones(flat.shape[:-1], np.int64)
+        for place in range(flat.shape[-1]):
+            result = result * flat[..., place] % self.prime
+        return (result,)
+
+
+class Bounded(Domain):
+    """Floats in double precision, each with a bound of its error: what rounding and `near` may have done to it.
+
+    The bound of a function is what it does to the interval's ends: a condition number without derivatives.
+    """
+
+    name = "float64 with error bounds"
+
+    def __init__(self, inexact: tuple[float, ...] = ()) -> None:
+        """Args:
+        inexact: numbers that a guard compares with `near`: they are meant in single precision.
+        """
+        self.inexact = inexact
+
+    def slack(self, values: Array) -> Array:
+        """The error with which given numbers come in."""
+        error = np.zeros(np.shape(values))
+        for number in self.inexact:
+            error = np.where(np.isclose(values, number, rtol=PRECISION, atol=0), PRECISION * abs(number), error)
+        return np.asarray(error)
+
+    def constant(self, value: float | int | bool, dtype: str) -> Value:
+        """A scalar."""
+        if not _is_float(dtype):
+            return super().constant(value, dtype)
+        array = np.asarray(value, np.float64)
+        return array, self.slack(array)
+
+    def cast(self, value: Value, source: str, target: str) -> Value:
+        """Between floats nothing changes."""
+        if _is_float(target):
+            if _is_float(source):
+                return value
+            array = np.asarray(value[0], np.float64)
+            return array, np.zeros(array.shape)
+        return super().cast(value, source, target)
+
+    def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
+        """A primitive of double precision."""
+        if not any(len(a) == 2 for a in arguments):
+            return super().apply(function, arguments, dtype)
+        if function == "select":
+            condition, then, otherwise = arguments[0][0], arguments[1], arguments[2]
+            doubt = arguments[0][1] if len(arguments[0]) == 2 else False
+            value = np.where(condition, then[0], otherwise[0])
+            error = np.where(condition, then[1], otherwise[1])
+            return value, np.where(doubt, np.inf, error) if np.any(doubt) else error
+        operation = primitives.PRIMITIVES[function]
+        values = [a[0] for a in arguments]
+        errors = [a[1] if len(a) == 2 else np.zeros(np.shape(a[0])) for a in arguments]
+        if dtype == "bool":
+            return self._test(function, values, errors)
+        result = np.asarray(operation(*values), np.float64)
+        spread = _spread(function, values, errors, result)
+        return result, np.asarray(spread + _rounding(function, values, result))
+
+    def _test(self, function: str, values: list[Array], errors: list[Array]) -> Value:
+        result = np.asarray(primitives.PRIMITIVES[function](*values))
+        if values[0].dtype.kind == "b":
+            return result, np.asarray(np.broadcast_to(np.maximum.reduce(np.broadcast_arrays(*errors)), result.shape))
+        if len(values) == 2 and values[0].dtype.kind == "f":
+            close = np.abs(values[0] - values[1]) <= errors[0] + errors[1]
+            doubt = close & (errors[0] + errors[1] > 0)
+            return (result, np.where(doubt, np.inf, 0.0)) if np.any(doubt) else (result,)
+        return (result,)
+
+    def reduce(self, kind: str, value: Value, kept: int, dtype: str) -> Value:
+        """Sums with the bound of any order of summation."""
+        if len(value) == 1:
+            return super().reduce(kind, value, kept, dtype)
+        axes = tuple(range(kept, value[0].ndim))
+        result = primitives.reduce(kind, value[0], kept, "float64")
+        count = math.prod(value[0].shape[kept:])
+        if kind == "sum":
+            magnitude = np.sum(np.abs(value[0]), axis=axes)
+            return result, np.sum(value[1], axis=axes) + count * UNIT * magnitude
+        if kind == "prod":
+            high = np.prod(np.abs(value[0]) + value[1], axis=axes)
+            return result, np.asarray(high - np.abs(result) + count * UNIT * high)
+        return result, np.max(value[1], axis=axes, initial=0.0)
+
+
+_UNROUNDED = frozenset({"neg", "abs", "min", "max", "floor", "ceil", "round", "sign"})
+_ARITHMETIC: dict[str, Callable[..., Any]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+
+
+def _rounding(function: str, values: list[Array], result: Array) -> Any:
+    """A bound of what rounding does to a result; 0 where it is exact, so that an even exponent stays one."""
+    if function in _UNROUNDED:
+        return 0.0
+    bound = 4 * UNIT * np.abs(result)
+    if function not in _ARITHMETIC:
+        return bound
+    wider = _ARITHMETIC[function](*(np.asarray(v, np.longdouble) for v in values))
+    return np.where(wider == result, 0.0, bound)
+
+
+_LINEAR = frozenset({"add", "sub", "min", "max"})
+_SPARED = frozenset({"neg", "abs"})
+
+
+def _spread(function: str, values: list[Array], errors: list[Array], result: Array) -> Any:
+    """How far the result moves while the arguments move within their errors."""
+    if function in _LINEAR:
+        return errors[0] + errors[1]
+    if function in _SPARED:
+        return errors[0]
+    if function == "mul":
+        return np.abs(values[0]) * errors[1] + np.abs(values[1]) * errors[0] + errors[0] * errors[1]
+    operation = primitives.PRIMITIVES[function]
+    total: Any = 0.0
+    for place, error in enumerate(errors):
+        if not np.any(error):
+            continue
+        for sign in (1, -1):
+            moved = [v + sign * error if i == place else v for i, v in enumerate(values)]
+            away = np.abs(np.asarray(operation(*moved), np.float64) - result)
+            total = np.maximum(total, away) if place == 0 else total + away
+    return np.where(np.isnan(total), np.inf, total)

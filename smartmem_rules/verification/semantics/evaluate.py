@@ -1,0 +1,167 @@
+"""A plain evaluator of equations, independent of the engine's: every index is computed for every point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Compare,
+    Condition,
+    Const,
+    Equation,
+    Expr,
+    FromIndex,
+    Logic,
+    Read,
+    Reduce,
+    Select,
+)
+from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.verification.semantics.domains import Array, Domain, Value
+
+
+class TooLarge(Exception):
+    """An instance has more points than verification computes."""
+
+
+def evaluate(equations: Sequence[Equation], tensors: Mapping[str, Value], domain: Domain) -> dict[str, Value]:
+    """The value of every tensor that the equations define, in their order.
+
+    Raises:
+        Undefined: the domain has no such operation at these values.
+        IndexError: a read leaves its tensor.
+    """
+    known = dict(tensors)
+    results: dict[str, Value] = {}
+    with np.errstate(all="ignore"):
+        for equation in equations:
+            results[equation.tensor] = known[equation.tensor] = _equation(equation, known, domain)
+    return results
+
+
+def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) -> Value:
+    if equation.type.elements > domain.largest:
+        raise TooLarge(f"{equation.type.elements} elements")
+    if math.prod(equation.type.shape) == 0:
+        return (np.zeros(equation.type.shape),)
+    values = _Points(tensors, domain).element(equation.body, equation.variables)
+    return tuple(np.broadcast_to(v, equation.type.shape) for v in values)
+
+
+class _Points:
+    """Evaluates at all points of some variables; each has an array axis of its own."""
+
+    def __init__(self, tensors: Mapping[str, Value], domain: Domain) -> None:
+        self.tensors = tensors
+        self.domain = domain
+
+    def element(self, expr: Expr, axes: tuple[Var, ...], inside: Array | None = None) -> Value:
+        """The expression's components; points outside of `inside` are not looked at and may read anything."""
+        match expr:
+            case Const(value=value, dtype=dtype):
+                return self.domain.constant(value, dtype)
+            case Read(tensor=tensor, indices=indices):
+                places = tuple(
+                    self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True)
+                )
+                return tuple(_picked(component, places) for component in self.tensors[tensor])
+            case Apply(function="cast", arguments=(argument,), dtype=dtype):
+                return self.domain.cast(self.element(argument, axes, inside), argument.dtype, dtype)
+            case Apply(function="bitcast", arguments=(argument,), dtype=dtype):
+                return self.domain.bitcast(self.element(argument, axes, inside), argument.dtype, dtype)
+            case Apply(function=function, arguments=arguments, dtype=dtype):
+                return self.domain.apply(function, tuple(self.element(a, axes, inside) for a in arguments), dtype)
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                holds = self._condition(condition, axes, inside)
+                both = holds if inside is None else holds & inside
+                neither = ~holds if inside is None else ~holds & inside
+                first, second = self.element(then, axes, both), self.element(otherwise, axes, neither)
+                return tuple(np.where(holds, a, b) for a, b in zip(first, second, strict=True))
+            case FromIndex(index=index, dtype=dtype):
+                return self.domain.cast((self._index(index, axes, inside),), "int64", dtype)
+            case Reduce(kind=kind, variables=variables, body=body, dtype=dtype):
+                return self._reduce(kind, variables, body, dtype, axes, inside)
+
+    def _reduce(
+        self, kind: str, variables: tuple[Var, ...], body: Expr, dtype: str, axes: tuple[Var, ...], inside: Array | None
+    ) -> Value:
+        inner = axes + variables
+        extents = tuple(v.extent for v in inner)
+        if math.prod(extents) > self.domain.largest:
+            raise TooLarge(f"{math.prod(extents)} points")
+        wider = None if inside is None else inside.reshape(inside.shape + (1,) * (len(inner) - inside.ndim))
+        values = self.element(body, inner, wider)
+        full = tuple(np.broadcast_to(_ranked(v, len(inner)), extents) for v in values)
+        return self.domain.reduce(kind, full, len(axes), dtype)
+
+    def _shape(self, tensor: str) -> tuple[int, ...]:
+        return tuple(self.tensors[tensor][0].shape)
+
+    def _place(self, index: Index, extent: int, axes: tuple[Var, ...], inside: Array | None) -> Array:
+        values = self._index(index, axes, inside)
+        if inside is not None:
+            outside = (values < 0) | (values >= extent)
+            if np.any(outside & inside):
+                raise IndexError(f"{index} leaves the extent {extent}")
+            return np.where(outside, 0, values)
+        if np.any(values < 0) or np.any(values >= extent):
+            raise IndexError(f"{index} leaves the extent {extent}")
+        return values
+
+    def _condition(self, condition: Condition, axes: tuple[Var, ...], inside: Array | None) -> Array:
+        match condition:
+            case Compare(operator=operator, left=left, right=right):
+                a, b = self._index(left, axes, inside), self._index(right, axes, inside)
+                tests = {"<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal}
+                return np.asarray(tests[operator](a, b))
+            case Logic(operator="not", operands=(operand,)):
+                return ~self._condition(operand, axes, inside)
+            case Logic(operator=operator, operands=operands):
+                parts = [self._condition(operand, axes, inside) for operand in operands]
+                result = parts[0]
+                for part in parts[1:]:
+                    result = result & part if operator == "and" else result | part
+                return np.asarray(result)
+
+    def _index(self, index: Index, axes: tuple[Var, ...], inside: Array | None) -> Array:
+        total = np.full((1,) * len(axes), index.constant, np.int64)
+        for atom, coefficient in index.terms:
+            total = total + coefficient * self._atom(atom, axes, inside)
+        return total
+
+    def _atom(self, atom: Atom, axes: tuple[Var, ...], inside: Array | None) -> Array:
+        match atom:
+            case Var():
+                shape = [1] * len(axes)
+                shape[axes.index(atom)] = atom.extent
+                return np.arange(atom.extent, dtype=np.int64).reshape(shape)
+            case Div(value=value, divisor=divisor):
+                return self._index(value, axes, inside) // divisor
+            case Mod(value=value, divisor=divisor):
+                return self._index(value, axes, inside) % divisor
+            case Lookup(table=table, position=position):
+                return np.asarray(table, np.int64)[self._place(position, len(table), axes, inside)]
+            case Gathered(tensor=tensor, indices=indices, extent=extent, wrap=wrap):
+                places = tuple(
+                    self._place(i, n, axes, inside) for i, n in zip(indices, self._shape(tensor), strict=True)
+                )
+                values = np.asarray(self.tensors[tensor][0][places], np.int64)
+                return np.where(values < 0, values + extent, values) if wrap else values
+
+
+def _picked(component: Array, places: tuple[Array, ...]) -> Array:
+    """The elements at some places; an exact number comes out of its array bare."""
+    found = component[places]
+    if isinstance(found, np.ndarray):
+        return found
+    box: Array = np.empty((), component.dtype)
+    box[()] = found
+    return box
+
+
+def _ranked(values: Array, rank: int) -> Array:
+    return values if values.ndim == rank else values.reshape((1,) * (rank - values.ndim) + values.shape)

@@ -1,0 +1,234 @@
+"""The sides of a rule as terms: operator applications over leaves, at concrete types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.egraph.patterns import is_absent, right_outputs, run_time_arguments
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import operand_name, output_name
+from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Const,
+    Equation,
+    Expr,
+    Read,
+    Reduce,
+    Select,
+    TensorType,
+    children,
+    rename_reads,
+    walk,
+)
+from smartmem_rules.tensor.instantiate import Instance
+from smartmem_rules.tensor.values import Scope, evaluate
+from smartmem_rules.verification.semantics.domains import Domain
+from smartmem_rules.verification.semantics.domains import Value as Elements
+from smartmem_rules.verification.semantics.evaluate import evaluate as evaluate_equations
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor that a pattern binds, or a number; `number` is then its value."""
+
+    name: str
+    type: TensorType
+    number: float | int | None = None
+
+
+@dataclass(frozen=True)
+class Application:
+    """One output of an operator applied to terms."""
+
+    operator: str
+    operands: tuple[Term | None, ...]
+    attributes: Mapping[str, Value] = field(hash=False)
+    outputs: int
+    place: int
+    instance: Instance = field(hash=False, compare=False, repr=False)
+
+    @property
+    def type(self) -> TensorType:
+        """The type of the output."""
+        return self.instance.outputs[self.place]
+
+
+Term = Leaf | Application
+
+
+def subterms(term: Term) -> Iterator[Term]:
+    """A term and all below it, operands first, equal ones each time."""
+    if isinstance(term, Application):
+        for operand in term.operands:
+            if operand is not None:
+                yield from subterms(operand)
+    yield term
+
+
+def leaves(term: Term) -> dict[str, Leaf]:
+    """The leaves of a term by name."""
+    return {t.name: t for t in subterms(term) if isinstance(t, Leaf)}
+
+
+def functions_used(term: Term) -> set[str]:
+    """The primitives and reductions by which a term computes."""
+    found: set[str] = set()
+    for part in subterms(term):
+        if isinstance(part, Application):
+            for equation in part.instance.equations:
+                found |= equation_functions(equation)
+    return found
+
+
+def equation_functions(equation: Equation) -> set[str]:
+    """The primitives and reductions of one equation."""
+    found: set[str] = set()
+    for node in walk(equation.body):
+        if isinstance(node, Apply):
+            found.add(node.function)
+        elif isinstance(node, Reduce):
+            found.add(node.kind)
+        elif isinstance(node, Const) and isinstance(node.value, float) and node.value in (float("inf"), float("-inf")):
+            found.add("max")  # an infinity needs an order
+    return found
+
+
+def compute(term: Term, values: Mapping[str, Elements], domain: Domain) -> Elements:
+    """The elements of a term; equal sub-terms are computed once.
+
+    Raises:
+        Undefined: the domain has no value here.
+    """
+    known: dict[Term, Elements] = {}
+    results: dict[tuple[object, ...], dict[str, Elements]] = {}
+
+    def visit(current: Term) -> Elements:
+        if isinstance(current, Leaf):
+            return values[current.name]
+        found = known.get(current)
+        if found is None:
+            operands = [None if o is None else visit(o) for o in current.operands]
+            key = (current.operator, current.operands, repr(sorted(current.attributes.items())), current.outputs)
+            if key not in results:
+                named = {operand_name(i): o for i, o in enumerate(operands) if o is not None}
+                results[key] = evaluate_equations(current.instance.equations, named, domain)
+            found = known[current] = results[key][output_name(current.place)]
+        return found
+
+    return visit(term)
+
+
+def build_right(
+    pattern: ast.Pattern,
+    leaf: Callable[[str], Term],
+    members: Callable[[str], tuple[Term, ...]],
+    bundles: Mapping[str, Mapping[str, Value]],
+    scope: Scope,
+    instances: Instances,
+    dtype: str,
+) -> Term:
+    """The term of a right side, as the engine builds it.
+
+    Raises:
+        Unsupported, DefinitionError: the engine would turn the match down.
+    """
+
+    def visit(current: ast.Pattern) -> Term | None:
+        if is_absent(current):
+            return None
+        if isinstance(current, ast.PatternVariable):
+            return leaf(current.name)
+        if isinstance(current, ast.PatternNumber):
+            return Leaf(f"{current.value}", TensorType(dtype, ()), current.value)
+        assert isinstance(current, ast.PatternOperator)
+        operands = [visit(argument) for argument in run_time_arguments(current)]
+        if current.variadic is not None:
+            operands += members(current.variadic)
+        attributes: dict[str, Value] = dict(bundles[current.bundle]) if current.bundle is not None else {}
+        for attribute in current.attributes:
+            attributes[attribute.name] = evaluate(attribute.value, scope)
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+        outputs = right_outputs(current, instances.base.operators)
+        return apply_operator(current.operator, operands, attributes, outputs, current.output or 0, instances)
+
+    term = visit(pattern)
+    assert term is not None
+    return term
+
+
+def apply_operator(
+    operator: str,
+    operands: list[Term | None],
+    attributes: Mapping[str, Value],
+    outputs: int,
+    place: int,
+    instances: Instances,
+) -> Application:
+    """An operator applied to terms. Raises Unsupported where no overload takes them."""
+    types = [None if o is None else o.type for o in operands]
+    try:
+        instance = instances.get(operator, types, attributes, outputs)
+    except (ValueError, IndexError, TypeError, KeyError, OverflowError, ZeroDivisionError) as failure:
+        # attributes that no model has can break a definition where it builds its equations
+        raise Unsupported(str(failure)) from failure
+    return Application(operator, tuple(operands), attributes, outputs, place, instance)
+
+
+def reads_inside(term: Application) -> bool:
+    """Whether no unconditional read leaves its operand and no loop is empty: else the operands do not fit."""
+    shapes = {operand_name(i): o.type.shape for i, o in enumerate(term.operands) if o is not None}
+    loops = [v for e in term.instance.equations for n in walk(e.body) if isinstance(n, Reduce) for v in n.variables]
+    loops += [v for e in term.instance.equations for v in e.variables]
+    return all(v.extent > 0 for v in loops) and all(_inside(e.body, shapes) for e in term.instance.equations)
+
+
+def _inside(expr: Expr, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    if isinstance(expr, Select):
+        return True  # the condition keeps the read inside
+    if isinstance(expr, Read) and expr.tensor in shapes:
+        for index, extent in zip(expr.indices, shapes[expr.tensor], strict=True):
+            low, high = index.interval
+            if not index.gathered and (low < 0 or high >= extent):
+                return False
+    return all(_inside(child, shapes) for child in children(expr))
+
+
+def flatten(term: Term, result: str) -> list[Equation]:
+    """All equations of a term over its leaves' names, in order; the last tensor is named `result`."""
+    equations: list[Equation] = []
+    names: dict[Term, str] = {}
+
+    def visit(current: Term) -> str:
+        if isinstance(current, Leaf):
+            return current.name
+        if current not in names:
+            number = len(names)
+            mapping = {operand_name(i): visit(o) for i, o in enumerate(current.operands) if o is not None}
+            prefix = f"{result}.{number}"
+            number = len(names)
+            own = f"{prefix}.{number}"
+            for equation in current.instance.equations:
+                mapping.setdefault(equation.tensor, f"{own}.{equation.tensor}")
+            for equation in current.instance.equations:
+                body = rename_reads(equation.body, mapping)
+                equations.append(Equation(mapping[equation.tensor], equation.variables, body, equation.type))
+            names[current] = mapping[output_name(current.place)]
+        return names[current]
+
+    visit(term)
+    return equations
+
+
+def term_text(term: Term | None) -> str:
+    """A term as rule files write it."""
+    if term is None:
+        return "_"
+    if isinstance(term, Leaf):
+        return str(term.number) if term.number is not None else term.name
+    operands = ", ".join(term_text(o) for o in term.operands)
+    attributes = ", ".join(f"{n} = {v!r}" for n, v in sorted(term.attributes.items()))
+    place = f".{term.place}" if term.place or term.outputs > 1 else ""
+    return f"{term.operator}({operands}{'; ' if attributes else ''}{attributes}){place}"

@@ -1,0 +1,1 @@
+"""Trials of each kind of rule: rewrites, eliminations, index rules, tables, layouts."""

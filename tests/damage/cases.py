@@ -1,0 +1,177 @@
+"""One damaged input: drawn from its number, given to the library, judged.
+
+An input may be refused with a SmartmemError or accepted; any other exception is a bug.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import smartmem_rules
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.resources import rules_path
+from tests.damage.data import damaged_bytes, damaged_text
+from tests.damage.messages import damaged_model
+from tests.damage.seeds import few_models, models
+
+PROFILES = ("pocl", "adreno_740", "nvidia")
+DEVICE = "auto"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a damaged input.
+
+    Attributes:
+        outcome: `accepted`, `refused` or `bug`.
+        text: the message, or the traceback.
+    """
+
+    outcome: str
+    text: str
+
+
+def judge(kind: str, number: int, folder: Path, few: bool = False) -> Verdict:
+    """Give one damaged input to the library.
+
+    Args:
+        kind: a key of `KINDS`.
+        number: which one is drawn.
+        folder: where files may be written.
+        few: draw from the models only that are quick to make.
+    """
+    draw = random.Random(f"{kind}/{number}")
+    corpus = few_models() if few else models()
+    name, data = corpus[draw.randrange(len(corpus))]
+    try:
+        KINDS[kind](data, corpus[draw.randrange(len(corpus))][1], draw, folder)
+    except SmartmemError as error:
+        return Verdict("refused", f"{name}: {type(error).__name__}: {error}")
+    except Exception:  # what is looked for
+        return Verdict("bug", f"{name}: {traceback.format_exc()}")
+    return Verdict("accepted", name)
+
+
+def _optimize(source: Path | bytes | object, draw: random.Random) -> None:
+    device = DEVICE if draw.randrange(3) == 0 else draw.choice(PROFILES)
+    level = draw.choice(("smartmem", "smartmem", "none", "eliminate"))
+    dtype = draw.choice(("float32", "float32", "float16"))
+    plan = smartmem_rules.optimize(source, device=device, level=level, dtype=dtype)  # type: ignore[arg-type]
+    if plan.device is not None:
+        plan.run(plan.random_feeds())
+
+
+def _model_bytes(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    changed = damaged_bytes(data, other, draw)
+    if draw.randrange(2):
+        _optimize(changed, draw)
+    else:
+        path = folder / "damaged.onnx"
+        path.write_bytes(changed)
+        _optimize(path, draw)
+
+
+def _model_fields(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    model = damaged_model(data, other, draw)
+    if draw.randrange(2):
+        _optimize(model, draw)
+    else:
+        path = folder / "damaged.onnx"
+        path.write_bytes(model.SerializeToString())
+        _optimize(path, draw)
+
+
+@cache
+def _plan_file(folder: Path, number: int) -> tuple[Path, bytes]:
+    path = folder / f"whole{number}.plan"
+    for _, data in few_models()[number:]:
+        try:
+            smartmem_rules.optimize(data, device=DEVICE).save(path)
+        except SmartmemError:
+            continue
+        return path, path.read_bytes()
+    raise AssertionError("no model of the corpus can be optimized")
+
+
+def _plan(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    del data, other
+    places = (0, 3, 8)
+    _, whole = _plan_file(folder, draw.choice(places))
+    _, second = _plan_file(folder, draw.choice(places))
+    path = folder / "damaged.plan"
+    path.write_bytes(damaged_bytes(whole, second, draw))
+    plan = smartmem_rules.load(path)
+    plan.run(plan.random_feeds())
+
+
+@cache
+def _rule_texts() -> tuple[str, ...]:
+    folder = Path(__file__).parents[1] / "corpus" / "pass"
+    return (*(file.read_text("utf-8") for file in sorted(folder.glob("*.smr"))), *_shipped_texts())
+
+
+@cache
+def _shipped_texts() -> tuple[str, ...]:
+    return tuple(file.read_text("utf-8") for file in sorted(rules_path().rglob("*.smr")))
+
+
+def _rules(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    del other
+    texts = _rule_texts()
+    own = [text for text in texts if text not in _shipped_texts()]  # what is shipped cannot be defined once more
+    text, donor = draw.choice(own if draw.randrange(4) else texts), draw.choice(texts)
+    path = folder / "damaged.smr"
+    if draw.randrange(3):
+        changed = damaged_text(text, donor, draw).encode("utf-8", "surrogatepass")
+    else:
+        changed = damaged_bytes(text.encode(), donor.encode(), draw)
+    path.write_bytes(changed)
+    plan = smartmem_rules.optimize(data, rules=[path], device=draw.choice(PROFILES))
+    del plan
+
+
+def _arrays(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    from smartmem_rules.cli.common import read_inputs
+
+    del data, other
+    path = folder / "damaged.npy"
+    np.save(path, np.arange(6, dtype=draw.choice(("float32", "int64"))).reshape(2, 3))
+    path.write_bytes(damaged_bytes(path.read_bytes(), b"(" * 100, draw))
+    read_inputs({"x": path})
+
+
+def _tunings(data: bytes, other: bytes, draw: random.Random, folder: Path) -> None:
+    from smartmem_rules.tuning.database import Place, Tuned, Tunings, export, read
+
+    del data, other
+    place = Place("device", "1", "pocl")
+    made = [Tuned(f"kernel{number}", "label", {"columns": number}, 2.0, 1.0) for number in range(20)]
+    path = folder / "tunings"
+    path.unlink(missing_ok=True)
+    if draw.randrange(2):
+        database = Tunings(path)
+        for one in made:
+            database.record(place, one)
+        path.write_bytes(damaged_bytes(path.read_bytes(), b"", draw))
+        database.choices(place)
+    else:
+        export(place, made, path)
+        path.write_bytes(damaged_bytes(path.read_bytes(), b"", draw))
+        read(path)
+
+
+KINDS: dict[str, Callable[[bytes, bytes, random.Random, Path], None]] = {
+    "model_bytes": _model_bytes,
+    "model_fields": _model_fields,
+    "plan": _plan,
+    "rules": _rules,
+    "arrays": _arrays,
+    "tunings": _tunings,
+}

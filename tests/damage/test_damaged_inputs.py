@@ -1,0 +1,34 @@
+"""Damaged models, plans, rule files and caches end in one clear error or in a plan, never in a traceback."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.damage.cases import KINDS, judge
+from tests.damage.workers import outcomes
+
+COUNTS = {"model_bytes": 24, "model_fields": 40, "plan": 8, "rules": 6, "arrays": 12, "tunings": 10}
+full = pytest.mark.skipif("SMARTMEM_FULL" not in os.environ, reason="takes minutes: set SMARTMEM_FULL=1")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_inputs(kind: str, fresh_seeds: bool, tmp_path: Path) -> None:
+    first = time.time_ns() % 10**9 if fresh_seeds else 0
+    for number in range(first, first + COUNTS[kind]):
+        verdict = judge(kind, number, tmp_path, few=True)
+        assert verdict.outcome != "bug", (
+            f"python bench/damaged.py --few --kind {kind} --number {number}\n{verdict.text}"
+        )
+        if verdict.outcome == "refused":
+            message = verdict.text.partition("Error: ")[2]
+            assert 10 < len(message) < 20_000, message
+
+
+@full
+def test_many_damaged_inputs() -> None:
+    cases = [(kind, number) for number in range(40) for kind in KINDS]
+    assert [one for one in outcomes(cases, seconds=120.0) if one.bad] == []

@@ -1,0 +1,103 @@
+"""The judge itself: it calls wrong what is wrong, and rounding rounding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from smartmem_rules.fuzzing.case import Array, Case, Mode, load_case
+from smartmem_rules.fuzzing.reduction import Reducer
+from smartmem_rules.fuzzing.reference import Reference, differences
+from smartmem_rules.fuzzing.sources import SOURCES
+from smartmem_rules.fuzzing.worker import Worker
+
+
+def _model(nodes: list[onnx.NodeProto], shape: tuple[int, ...], kind: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    inputs = [helper.make_tensor_value_info("x", kind, shape)]
+    outputs = [helper.make_tensor_value_info("y", kind, None)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def _wrong(model: onnx.ModelProto, x: Array, got: Array) -> bool:
+    return bool(differences({"y": got}, Reference(model, {"x": x}).expected()))
+
+
+def test_a_few_units_in_the_last_place_are_right_and_a_thousandth_is_wrong() -> None:
+    model = _model([helper.make_node("Exp", ["x"], ["y"])], (5,))
+    x = np.array([-2, -0.5, 0, 1, 3], np.float32)
+    assert not _wrong(model, x, np.exp(x))
+    assert not _wrong(model, x, np.exp(x) * np.float32(1 + 3e-7))
+    wrong = np.exp(x)
+    wrong[1] *= np.float32(1.001)
+    assert _wrong(model, x, wrong)
+
+
+def test_one_wrong_element_beside_a_huge_one_is_seen() -> None:
+    model = _model([helper.make_node("Neg", ["x"], ["y"])], (4,))
+    x = np.array([1e10, 0.006, 1.0, np.nan], np.float32)
+    assert not _wrong(model, x, -x)
+    assert _wrong(model, x, np.array([-1e10, -0.012, -1.0, np.nan], np.float32))
+    assert _wrong(model, x, np.array([-1e10, -0.006, -1.0, 0.0], np.float32))
+
+
+def test_a_difference_that_cancellation_explains_is_rounding() -> None:
+    nodes = [
+        helper.make_node("Sin", ["x"], ["s"]),
+        helper.make_node("ReduceSum", ["s"], ["r"], keepdims=1),
+        helper.make_node("Sub", ["r", "r"], ["y"]),
+    ]
+    model = _model(nodes, (64,))
+    x = np.linspace(-3, 3, 64).astype(np.float32)
+    sums = np.sin(x.astype(np.float64)).sum()
+    assert not _wrong(model, x, np.array([0.0], np.float32))
+    assert abs(sums) < 1e-6  # the sum itself is nothing but rounding
+    whole = _model(nodes[:2], (64,))
+    whole.graph.node[1].output[0] = "y"
+    assert not _wrong(whole, x, np.array([3e-7], np.float32))
+    assert _wrong(whole, x, np.array([3e-3], np.float32))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_models_are_models(seed: int) -> None:
+    """ONNX's checker takes them, and one seed gives one model."""
+    case = SOURCES["drawn"](seed)
+    onnx.checker.check_model(case.model)
+    again = SOURCES["drawn"](seed)
+    assert again.model.SerializeToString() == case.model.SerializeToString()
+    assert again.mode == case.mode
+
+
+def test_a_failure_becomes_small() -> None:
+    nodes = [
+        helper.make_node("Abs", ["x"], ["a"]),
+        helper.make_node("Exp", ["a"], ["e"]),
+        helper.make_node("Transpose", ["e"], ["t"], perm=[1, 0]),
+        helper.make_node("Neg", ["t"], ["y"]),
+    ]
+    case = Case("c", _model(nodes, (16, 9)), {"x": np.ones((16, 9), np.float32)}, Mode(level="none", debug=True))
+    small = Reducer(lambda c: any(n.op_type == "Transpose" for n in c.model.graph.node)).reduce(case)
+    assert [n.op_type for n in small.model.graph.node] == ["Transpose"]
+    assert [list(a.shape) for a in small.feeds.values()] == [[1, 1]]
+    assert small.mode == Mode()
+
+
+def test_kept_cases_come_back_whole(tmp_path: Path) -> None:
+    case = SOURCES["drawn"](3)
+    path = case.save(tmp_path, "a line")
+    again = load_case(path)
+    assert again.mode == case.mode
+    assert again.model == case.model
+    for name, array in case.feeds.items():
+        np.testing.assert_array_equal(array, again.feeds[name])
+
+
+def test_a_process_that_ends_is_a_result() -> None:
+    with Worker() as worker:
+        verdict, _ = worker.ask({"file": "/nowhere/at/all.onnx"})
+        assert verdict.kind == "crash"
+        assert "nowhere" in verdict.detail

@@ -1,0 +1,179 @@
+"""Choices, loops and scans whose course is known at import, against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import pytest
+
+from smartmem_rules.graph.importer import UnknownValuesError, import_model
+from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.rulebase.base import RuleBase, load_rules
+from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.primitives import Array
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
+CHOICE = """
+f (float[3] x) => (float[3] y) {
+    c = Constant <value: tensor = bool[1] {CONDITION}> ()
+    y = If (c) <
+        then_branch = a () => (float[3] p) { p = Exp (x) },
+        else_branch = b () => (float[3] q) { q = Neg (x) }
+    >
+}"""
+RUN_TIME_CHOICE = """
+f (bool c, float[3] x) => (float[3] y) {
+    y = If (c) <
+        then_branch = a () => (float[3] p) { p = Exp (x) },
+        else_branch = b () => (float[3] q) { q = Neg (x) }
+    >
+}"""
+LOOP = """
+f (float[2, 3] x) => (float[2, 3] last, float[4, 2, 3] all) {
+    n = Constant <value: tensor = int64 {4}> ()
+    go = Constant <value: tensor = bool {1}> ()
+    last, all = Loop (n, go, x) <
+        body = step (int64 i, bool g, float[2, 3] s) => (bool h, float[2, 3] t, float[2, 3] each) {
+            h = Identity (g)
+            k = Cast <to = 1> (i)
+            e = Sin (s)
+            t = Add (e, k)
+            each = Mul (t, x)
+        }
+    >
+}"""
+SCAN = """
+f (float[3] s, float[4, 3] x) => (float[3] last, float[4, 3] all) {
+    last, all = Scan <num_scan_inputs = 1, scan_input_directions = [1],
+        body = step (float[3] a, float[3] b) => (float[3] c, float[3] d) {
+            t = Mul (a, b)
+            c = Add (t, b)
+            d = Neg (c)
+        }
+    > (s, x)
+}"""
+WHILE = """
+f (float[2] x) => (float[2] last, float[steps, 2] all) {
+    n = Constant <value: tensor = int64 {LIMIT}> ()
+    go = Constant <value: tensor = bool {1}> ()
+    last, all = Loop (n, go, x) <
+        body = step (int64 i, bool g, float[2] s) => (bool h, float[2] t, float[2] each) {
+            k = Cast <to = 1> (i)
+            d = Add (s, s)
+            t = Add (d, k)
+            each = Neg (t)
+            r = ReduceMax <keepdims = 0> (t)
+            bound = Constant <value_float = 40.0> ()
+            h = Less (r, bound)
+        }
+    >
+}"""
+NEVER = """
+f (float[2] x) => (float[2] last, float[steps, 2] all) {
+    n = Constant <value: tensor = int64 {0}> ()
+    go = Constant <value: tensor = bool {1}> ()
+    last, all = Loop (n, go, x) <
+        body = step (int64 i, bool g, float[2] s) => (bool h, float[2] t, float[2] each) {
+            h = Identity (g)
+            t = Sin (s)
+            each = Neg (t)
+        }
+    >
+}"""
+BATCHED_SCAN = """
+<ir_version: 3, opset_import: ["" : 8]>
+f (float[2, 2] s, float[2, 3, 2] x) => (float[2, 2] last, float[2, 3, 2] all) {
+    last, all = Scan <num_scan_inputs = 1, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {
+            c = Add (a, b)
+            d = Identity (c)
+        }
+    > (, s, x)
+}"""
+DATA_DEPENDENT = """
+f (int64 n, float[2] x) => (float[2] y) {
+    go = Constant <value: tensor = bool {1}> ()
+    y = Loop (n, go, x) <
+        body = step (int64 i, bool g, float[2] s) => (bool h, float[2] t) {
+            h = Identity (g)
+            t = Sin (s)
+        }
+    >
+}"""
+
+
+@pytest.fixture(scope="module")
+def rules() -> RuleBase:
+    return load_rules()
+
+
+def interpret(graph: Graph, feeds: Mapping[str, Array]) -> list[Array]:
+    known = dict(graph.constants) | dict(feeds)
+    for node in graph.nodes:
+        known.update(evaluate_equations(node.equations, known))
+    return [known[name] for name in graph.outputs]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [CHOICE.replace("CONDITION", "1"), CHOICE.replace("CONDITION", "0"), LOOP, SCAN, RUN_TIME_CHOICE],
+    ids=["then", "else", "loop", "scan", "run-time choice"],
+)
+def test_unfolded_bodies_give_the_same(rules: RuleBase, text: str) -> None:
+    model = onnx.parser.parse_model(HEAD + text)
+    rng = np.random.default_rng(0)
+    feeds = {
+        value.name: np.asarray(True)
+        if value.type.tensor_type.elem_type == onnx.TensorProto.BOOL
+        else rng.standard_normal([d.dim_value for d in value.type.tensor_type.shape.dim], np.float32)
+        for value in model.graph.input
+    }
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted = session.run(None, feeds)
+    for actual, reference in zip(interpret(import_model(model, rules), feeds), wanted, strict=True):
+        np.testing.assert_allclose(actual, reference, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_of_unknown_length_names_what_it_needs(rules: RuleBase) -> None:
+    with pytest.raises(UnknownValuesError, match="number of steps depends on 'n'") as raised:
+        import_model(onnx.parser.parse_model(HEAD + DATA_DEPENDENT), rules)
+    assert raised.value.tensors == {"n"}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 6, 64])
+@pytest.mark.parametrize("start", [1.0, 7.0, 30.0, 100.0])
+def test_a_loop_that_ends_by_its_data(rules: RuleBase, limit: int, start: float) -> None:
+    model = onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", str(limit)))
+    feeds = {"x": np.array([start, -start], np.float32)}
+    graph = import_model(model, rules)
+    last, steps, *count = interpret(graph, feeds)  # the first step is always taken: a loop of one has no count
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted_last, wanted_steps = session.run(None, feeds)
+    np.testing.assert_allclose(last, wanted_last)
+    assert graph.outputs[2:] == list(graph.sizes.get("all", {}).values())
+    np.testing.assert_allclose(steps[: int(count[0])] if count else steps, wanted_steps)
+
+
+def test_a_loop_that_may_take_any_number_of_steps_is_refused(rules: RuleBase) -> None:
+    with pytest.raises(GraphError, match=r"unrolled for up to 64 steps, and this one may take 65: give it a smaller"):
+        import_model(onnx.parser.parse_model(HEAD + WHILE.replace("LIMIT", "65")), rules)
+
+
+def test_a_loop_of_no_steps_gives_nothing(rules: RuleBase) -> None:
+    x = np.array([1, 2], np.float32)
+    last, steps = interpret(import_model(onnx.parser.parse_model(HEAD + NEVER), rules), {"x": x})
+    np.testing.assert_array_equal(last, x)
+    assert steps.shape == (0, 2)
+    assert steps.dtype == np.float32
+
+
+def test_the_scan_of_opset_8_goes_over_a_batch(rules: RuleBase) -> None:
+    generator = np.random.default_rng(0)
+    s, x = generator.standard_normal((2, 2), np.float32), generator.standard_normal((2, 3, 2), np.float32)
+    graph = import_model(onnx.parser.parse_model(BATCHED_SCAN), rules)
+    last, steps = interpret(graph, {"s": s, "x": x})
+    np.testing.assert_allclose(steps, s[:, None] + x.cumsum(1), rtol=1e-6)
+    np.testing.assert_allclose(last, steps[:, -1])

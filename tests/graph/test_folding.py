@@ -1,0 +1,107 @@
+"""What is known at import is computed by the same definitions as what is computed on a device."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.tensor.builtins import Unsupported
+from tests.operators.overloads import rules
+from tests.operators.test_node_suite import as_array, cases, compare
+
+pytestmark = pytest.mark.sampled(3)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NODE = helper.make_node
+
+
+def _draws(operator: str) -> bool:
+    """Whether the operator may draw random numbers, which it does anew in each run."""
+    return operator.startswith("Random") or operator in ("Bernoulli", "Multinomial", "Dropout")
+
+
+def of_constants(model: onnx.ModelProto, values: dict[str, Array]) -> onnx.ModelProto:
+    """The model with all of its inputs made initializers."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    del changed.graph.input[:]
+    changed.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in values.items())
+    return changed
+
+
+def test_published_cases_of_constants() -> None:
+    """ONNX's node tests with all operands known: nothing is left to compute, and the results are the published ones."""
+    folded, wrong = 0, []
+    for name, case in cases().items():
+        inputs, outputs = case.data_sets[0]
+        try:
+            values = {i.name: as_array(v) for i, v in zip(case.model.graph.input, inputs, strict=False) if i.name}
+            graph = import_model(of_constants(case.model, values), rules())
+            expected = {o.name: as_array(v) for o, v in zip(case.model.graph.output, outputs, strict=True)}
+        except (GraphError, Unsupported, TypeError, ValueError):  # strings, sequences, four-bit floats
+            continue
+        if any(_draws(node.op_type) for node in case.model.graph.node):
+            continue
+        try:
+            assert not graph.nodes, "it is not computed at import"
+            for output, array in expected.items():
+                compare(output, graph.constants[output], array, case)
+        except AssertionError as error:
+            wrong.append(f"{name}: {str(error).strip().splitlines()[0]}")
+        folded += 1
+    print(f"{folded} cases folded of {len(cases())}")
+    assert wrong == []
+    assert folded >= 1000
+
+
+@pytest.mark.parametrize(
+    ("nodes", "x"),
+    [
+        ([NODE("LpNormalization", ["x"], ["y"], axis=0, p=1)], (6,)),
+        ([NODE("LRN", ["x"], ["y"], size=5)], (1, 7, 3, 5)),
+        ([NODE("GlobalMaxPool", ["x"], ["y"])], (2, 6, 5)),
+        ([NODE("MaxPool", ["x"], ["y"], auto_pad="SAME_LOWER", kernel_shape=[3], strides=[2])], (4, 1, 3)),
+        ([NODE("Slice", ["x", "start", "end", "axis", "step"], ["y"])], (3, 4)),
+    ],
+)
+def test_where_the_reference_evaluator_is_wrong(nodes: list[onnx.NodeProto], x: tuple[int, ...]) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    array = np.random.default_rng(3).standard_normal(x).astype(np.float32)
+    places = {"start": [-(2**62)], "end": [-(2**63)], "axis": [0], "step": [-1]}
+    constants = [numpy_helper.from_array(np.asarray(v, np.int64), n) for n, v in places.items()]
+    read = {name for node in nodes for name in node.input}
+    graph = helper.make_graph(
+        nodes,
+        "constant",
+        [helper.make_tensor_value_info("x", 1, x)],
+        [helper.make_empty_tensor_value_info("y")],
+        [constant for constant in constants if constant.name in read],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": array})
+    result = import_model(of_constants(model, {"x": array}), rules()).constants["y"]
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=2e-6)
+
+
+def test_the_reference_evaluator_is_not_imported() -> None:
+    program = (
+        "import sys, onnx; from onnx import helper, numpy_helper, TensorProto; import numpy as np\n"
+        "from smartmem_rules.graph.importer import import_model\n"
+        "from smartmem_rules.rulebase.base import load_rules\n"
+        "c = numpy_helper.from_array(np.ones(3, np.float32), 'c')\n"
+        "g = helper.make_graph([helper.make_node('Exp', ['c'], ['y'])], 'g', [],"
+        " [helper.make_tensor_value_info('y', 1, [3])], [c])\n"
+        "assert not import_model(helper.make_model(g, ir_version=9), load_rules()).nodes\n"
+        "assert not [m for m in sys.modules if m.startswith(('onnx.reference', 'onnxruntime'))]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,1 @@
+"""The correctness suite on every implementation of OpenCL that the registries give: `make test-opencl`."""

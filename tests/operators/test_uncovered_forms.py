@@ -1,0 +1,67 @@
+"""Forms of operators that ONNX's node tests do not cover, against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.tensor.interpret import evaluate_equations
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+REGIONS = [[0, 0, 0, 5, 6], [1, 2, 3, 7, 7], [0, 6, 6, 30, 9], [1, 3, 3, 3, 3], [0, 2.5, 1.5, 4.5, 4.5]]
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+def recurrent(gates: int, directions: int = 1) -> dict[str, np.ndarray]:
+    """Inputs of a recurrent network of 4 units for 5 steps, 2 sequences and 3 features."""
+    return {"x": 2 * numbers(5, 2, 3), "w": numbers(directions, gates * 4, 3), "r": numbers(directions, gates * 4, 4)}
+
+
+MIXED = ["Affine", "Elu", "ScaledTanh"]
+CASES: list[tuple[str, dict[str, np.ndarray], dict[str, Any]]] = [
+    ("MaxRoiPool", {"x": np.zeros((2, 3, 8, 9), np.float32), "rois": np.array(REGIONS, np.float32)},
+     {"pooled_shape": [2, 3]}),
+    ("MaxRoiPool", {"x": np.zeros((2, 1, 8, 9), np.float32), "rois": np.array(REGIONS, np.float32) * 2},
+     {"pooled_shape": [3, 4], "spatial_scale": 0.5}),
+    ("RNN", recurrent(1), {"activations": ["Softplus"], "clip": 0.7}),
+    ("GRU", recurrent(3), {"clip": 0.5}),
+    ("GRU", recurrent(3), {"clip": 0.5, "linear_before_reset": 1}),
+    ("GRU", recurrent(3), {"activations": ["HardSigmoid", "LeakyRelu"], "activation_alpha": [0.3, 0.2],
+                           "activation_beta": [0.4]}),
+    ("LSTM", recurrent(4), {"clip": 0.3}),
+    ("LSTM", recurrent(4), {"activations": ["HardSigmoid", "Softsign", "Relu"]}),
+    ("LSTM", recurrent(4, 2), {"direction": "bidirectional", "activations": MIXED * 2,
+                               "activation_alpha": [0.4, 0.9, 0.8] * 2, "activation_beta": [0.1, 0.7] * 2}),
+    ("ReduceL2", {"x": np.arange(-6, 6, dtype=np.int32).reshape(3, 4)}, {"axes": [1]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operator", "feeds", "attributes"), CASES)
+def test_same_as_onnxruntime(operator: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any]) -> None:
+    if operator == "MaxRoiPool":
+        feeds["rois"][:, 0] = np.array(REGIONS)[:, 0]
+        feeds["x"] = np.random.default_rng(1).standard_normal(feeds["x"].shape).astype(np.float32)
+    if "r" in feeds:
+        attributes = {"hidden_size": 4, **attributes}
+    given = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()
+    ]
+    node = helper.make_node(operator, list(feeds), ["y"], **attributes)
+    graph = helper.make_graph([node], "one", given, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    imported = import_model(model, load_rules())
+    known: dict[str, Any] = dict(imported.constants) | dict(feeds)
+    for one in imported.nodes:
+        known.update(evaluate_equations(one.equations, known))
+    np.testing.assert_allclose(known["y"], session.run(None, feeds)[0], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,38 @@
+"""Verdicts are kept by what they are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from smartmem_rules.lsp.hover import status_text
+from smartmem_rules.lsp.library import Library
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.verdicts import record, recorded
+
+
+@dataclass(frozen=True)
+class Report:
+    name: str
+    verdict: str
+    method: str
+    trials: int
+
+
+def test_a_verdict_is_that_of_the_rule_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path))
+    base = load_rules()
+    assert recorded(base) == {}
+    assert "smartmem verify --rule add_zero" in status_text(Library(), "add_zero")
+    record([Report("add_zero", "tested", "random", 200), Report("no_rule", "failed", "random", 1)], base)
+    assert recorded(base) == {"add_zero": "tested (random, 200 trials)"}
+    assert status_text(Library(), "add_zero") == "verified: tested (random, 200 trials)"
+    place = next(n for n, rule in enumerate(base.rewrites) if rule.name == "add_zero")
+    changed = load_rules()
+    changed.rewrites[place] = replace(changed.rewrites[place], guards=changed.rewrites[0].guards)
+    assert recorded(changed) == {}
+    other = load_rules()
+    other.operators["Add"] = other.operators["Sub"]
+    assert recorded(other) == {}

@@ -1,0 +1,42 @@
+"""Every error that the interface's documentation names is a SmartmemError."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from smartmem_rules import api, pipeline
+from smartmem_rules.errors import SmartmemError
+
+ARGUMENTS = {"ValueError"}
+"""What a wrong argument raises: a slip of the caller, not of what was given to it."""
+
+
+def documented() -> Iterator[str]:
+    members = [api, *vars(api).values(), *vars(api.OptimizedPlan).values()]
+    for member in members:
+        text = inspect.getdoc(member) or ""
+        for names in re.findall(r"^ +((?:\w+, )*\w+Error): ", text.partition("Raises:")[2], re.MULTILINE):
+            yield from names.split(", ")
+
+
+def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:
+    for one in base.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def test_documented_errors_have_the_common_base() -> None:
+    assert pipeline  # imports all stages
+    named = set(documented()) - ARGUMENTS
+    assert {"GraphError", "PlanError", "DeviceError", "LimitError"} <= named
+    assert named <= {one.__name__ for one in subclasses(SmartmemError)}
+
+
+@pytest.mark.parametrize("error", sorted(set(subclasses(SmartmemError)), key=lambda one: one.__qualname__))
+def test_each_error_says_what_it_means(error: type[Exception]) -> None:
+    assert error.__doc__
+    assert error.__doc__ != SmartmemError.__doc__

@@ -1,0 +1,142 @@
+"""Who may import whom: packages stand one above the other, and no modules import each other in a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "smartmem_rules"
+LAYERS = (
+    "errors", "resources", "limits", "stages", "whole_files", "language", "tensor", "analysis", "rulebase", "graph",
+    "egraph", "extraction", "plan", "simulate", "invariants", "emit", "runtime", "checking", "tuning", "pipeline",
+    "report", "apart", "verification", "optimized", "specialized", "inspection", "api", "simulated_levels",
+    "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend", "cli",
+)  # fmt: skip
+"""From the bottom to the top: a package imports those before it only."""
+MOST_MODULES = 20
+FAMILIES = {frozenset({"tensor.extents", "tensor.division", "tensor.ranges"})}
+"""Circles that a class and the functions behind its operators make: an extent divides, and a quotient is an extent."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module of ours.
+
+    Attributes:
+        line: where it stands.
+        inside: whether it stands in a function.
+        text: the line, and the one above it.
+    """
+
+    target: str
+    line: int
+    inside: bool
+    text: str
+
+
+def modules() -> dict[str, Path]:
+    """All modules by name, without the package's own."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in ROOT.rglob("*.py")
+        if path != ROOT / "__init__.py"
+    }
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """What a module imports of ours; what only type checkers see does not count."""
+    lines = path.read_text("utf-8").splitlines()
+
+    def walk(node: ast.AST, inside: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.ImportFrom) and (child.module or "").startswith("smartmem_rules"):
+                package = (child.module or "").removeprefix("smartmem_rules").removeprefix(".")
+                for alias in child.names:
+                    full = f"{package}.{alias.name}".lstrip(".")
+                    text = "\n".join(lines[max(0, child.lineno - 2) : child.lineno])
+                    yield Import(full if full in MODULES else package, child.lineno, inside, text)
+            deeper = inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from walk(child, deeper)
+
+    yield from walk(ast.parse("\n".join(lines)), False)
+
+
+GRAPH: dict[str, list[Import]] = {
+    name: [one for one in imports(path) if one.target and one.target != name] for name, path in MODULES.items()
+}
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[frozenset[str]]:
+    """The strongly connected parts of more than one module."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        stack = [start]
+        while stack:
+            for following in graph.get(stack.pop(), set()) - seen:
+                seen.add(following)
+                stack.append(following)
+        reached[start] = seen
+    found = {frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in graph if a in reached[a]}
+    return sorted((one for one in found if len(one) > 1), key=sorted)
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_arrows_point_down(package: str) -> None:
+    below = set(LAYERS[: LAYERS.index(package) + 1])
+    wrong = [
+        f"{name}:{one.line} imports {one.target}"
+        for name, found in GRAPH.items()
+        if name.split(".")[0] == package
+        for one in found
+        if one.target.split(".")[0] not in below
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_package_has_its_layer() -> None:
+    assert {name.split(".")[0] for name in MODULES} == set(LAYERS)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name: {one.target for one in found if one.target in MODULES} for name, found in GRAPH.items()}
+    found = [circle for circle in circles(graph) if circle not in FAMILIES]
+    assert not found, "\n".join(", ".join(sorted(circle)) for circle in found)
+
+
+def test_folders_of_one_package_import_each_other_in_no_circle() -> None:
+    def room(name: str) -> str:
+        """The folder of a module; one that lies beside folders stands for itself."""
+        folder = MODULES[name].parent
+        has_folders = any(path.parent != folder and folder in path.parents for path in MODULES.values())
+        return name if has_folders else ".".join(folder.relative_to(ROOT).parts) or name
+
+    graph: dict[str, set[str]] = {}
+    for name, found in GRAPH.items():
+        targets = {room(one.target) for one in found if one.target in MODULES}
+        graph.setdefault(room(name), set()).update(targets - {room(name)})
+    assert not circles(graph), circles(graph)
+
+
+def test_folders_are_small() -> None:
+    sizes = {folder: len(list(folder.glob("*.py"))) - 1 for folder in {path.parent for path in MODULES.values()}}
+    assert {str(folder): size for folder, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_functions_import_for_the_sake_of_start_up_time_only() -> None:
+    wrong = [
+        f"{name}:{one.line} imports {one.target}"
+        for name, found in GRAPH.items()
+        for one in found
+        if one.inside and "start-up" not in one.text and name.split(".")[0] != "tensor"
+    ]
+    assert not wrong, "\n".join(wrong)
