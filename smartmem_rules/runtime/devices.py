@@ -16,6 +16,7 @@ from smartmem_rules.language.blocks.workarounds import Workaround
 from smartmem_rules.resources import rules_path
 from smartmem_rules.runtime.forks import note_opened, refuse_in_child
 from smartmem_rules.runtime.program_cache import keep_driver_cache
+from smartmem_rules.runtime.unknown_processor import name_processor
 
 if TYPE_CHECKING:  # the rule language is not needed to run a plan
     from smartmem_rules.rulebase.base import RuleBase
@@ -126,7 +127,11 @@ def devices(profiles: Mapping[str, Profile] | None = None) -> list[Device]:
             handles = platform.get_devices()
         except cl.Error:  # a platform without devices is no reason to fail
             continue
-        found += [_describe(f"{p}:{d}", platform, handle, workarounds) for d, handle in enumerate(handles)]
+        for d, handle in enumerate(handles):
+            device = _describe(f"{p}:{d}", platform, handle, workarounds)
+            if any(one.effect == "names_processor" for one in device.workarounds):
+                name_processor(handle)
+            found.append(device)
     if not found:
         raise DeviceError(_NO_DEVICE.format(reason="no platform lists a device"))
     return found

@@ -298,12 +298,13 @@ def test_executors_give_their_memory_back(saved: tuple[Path, Path, Path]) -> Non
     feeds = {"x": normal(6, 10)}
     Executor(plan, choose()).run(feeds)
     before = resident_bytes()
-    for _ in range(20 if FULL else 6):
+    for _ in range(20 if FULL else 8):
         executor = Executor(plan, choose())
         executor.poison()
         executor.run(feeds)
         del executor
-    assert resident_bytes() - before < size
+    # the driver may still hold what the last one had; the bound is far below what all of them had
+    assert resident_bytes() - before < 2 * size * len(plan.slots)
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

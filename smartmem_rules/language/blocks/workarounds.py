@@ -18,9 +18,10 @@ EFFECTS = {
     "option_of_joined": "an option for launches that join kernels which share local memory",
     "compile_threads": "how many programs are compiled at once",
     "driver_keeps_programs": "compiled programs are left to the driver's own cache",
+    "names_processor": "a processor that the driver's LLVM does not know gets the name of its level of instructions",
 }
 """What a workaround may do, by the word that says so."""
-WITHOUT_VALUE = frozenset({"driver_keeps_programs"})
+WITHOUT_VALUE = frozenset({"driver_keeps_programs", "names_processor"})
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _BOUND = re.compile(r"(>=|<=|<|>|==)\s*(\d+(?:\.\d+)*)")

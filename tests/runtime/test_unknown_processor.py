@@ -1,0 +1,68 @@
+"""A processor that PoCL's LLVM does not know: which name it gets, and what is left alone."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from smartmem_rules.runtime.unknown_processor import name_processor
+
+_V2 = "fpu cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3"
+_V3 = f"{_V2} avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"
+_V4 = f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl"
+
+
+class _Record:
+    """What PoCL keeps of a device, as far as it matters here: numbers, a triple, the processor's name."""
+
+    def __init__(self, triple: str, name: str) -> None:
+        self._texts = [ctypes.create_string_buffer(text.encode(), 128) for text in (triple, name)]
+        self.words = (ctypes.c_size_t * 300)(7, 1 << 60, *map(ctypes.addressof, self._texts), 5)
+        self.handle = SimpleNamespace(int_ptr=ctypes.addressof(self.words))
+
+    @property
+    def name(self) -> str:
+        return ctypes.string_at(self.words[3]).decode()
+
+
+def _processors(folder: Path, flags: str) -> Path:
+    path = folder / "cpuinfo"
+    path.write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t: none\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ("fpu sse2", "x86-64"),
+        (_V2, "x86-64-v2"),
+        (_V3, "x86-64-v3"),
+        (_V4, "x86-64-v4"),
+        (_V4.replace("avx512vl", ""), "x86-64-v3"),
+        (_V4.replace("sse4_2", ""), "x86-64"),
+    ],
+)
+def test_unknown_processor_is_named_after_its_instructions(tmp_path: Path, flags: str, name: str) -> None:
+    record = _Record("x86_64-unknown-linux-gnu", "generic")
+    assert name_processor(record.handle, _processors(tmp_path, flags)) == name
+    assert record.name == name
+
+
+@pytest.mark.parametrize(
+    ("triple", "name"),
+    [("x86_64-unknown-linux-gnu", "znver3"), ("aarch64-unknown-linux-gnu", "generic"), ("generic", "generic")],
+)
+def test_known_processors_and_other_machines_are_left_alone(tmp_path: Path, triple: str, name: str) -> None:
+    record = _Record(triple, name)
+    before = list(record.words)
+    assert name_processor(record.handle, _processors(tmp_path, _V4)) is None
+    assert list(record.words) == before
+
+
+def test_processor_that_cannot_be_told_is_left_alone(tmp_path: Path) -> None:
+    record = _Record("x86_64-unknown-linux-gnu", "generic")
+    assert name_processor(record.handle, tmp_path / "missing") is None
+    assert record.name == "generic"
