@@ -95,10 +95,10 @@ class Reference:
         runner = NodeRunner(node, self.model.opset_import, self.constants)
         operands = [self.natives[name] for name in node.input]
         results = runner.native(operands)
-        precise = any(map(is_float, [*operands, *results]))
+        precise = any(map(is_float, [*operands, *results])) and not runner.single
         if precise:
             try:
-                precise = _agree(results, runner.precise(operands))
+                precise = runner.own is not None or _agree(results, runner.precise(operands))
             except NoReference:
                 precise = False
         self.runners.append(runner)
