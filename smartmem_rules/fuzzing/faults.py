@@ -168,6 +168,33 @@ FAULTS = (
 )
 
 
+_IGNORED = frozenset({"activation_alpha", "activation_beta", "activations", "clip", "input_forget"})
+
+
+def _ignoring(node: onnx.NodeProto, operands: Operands) -> bool:
+    return any(a.name in _IGNORED for a in node.attribute)
+
+
+def _dilated(node: onnx.NodeProto, operands: Operands) -> bool:
+    dilations = attribute(node, "dilations", [])
+    return isinstance(dilations, list) and any(d > 1 for d in dilations) and _not_finite(node, operands)
+
+
+EVALUATOR_FAULTS = (
+    *(
+        Fault(o, _ignoring, "ONNX's evaluator takes attributes of gates and does not look at them")
+        for o in ("GRU", "LSTM", "RNN")
+    ),
+    Fault("Conv", _dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0, which may be infinite"),
+)
+"""Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""
+
+
+def evaluator_fault_of(node: onnx.NodeProto, operands: Operands) -> Fault | None:
+    """Why the evaluator's results of a node are not compared; None where they are."""
+    return next((f for f in EVALUATOR_FAULTS if f.operator == node.op_type and f.holds(node, operands)), None)
+
+
 def fault_of(node: onnx.NodeProto, operands: Operands) -> Fault | None:
     """Why ONNX Runtime's results of a node are not compared; None where they are."""
     return next((f for f in FAULTS if f.operator == node.op_type and f.holds(node, operands)), None)

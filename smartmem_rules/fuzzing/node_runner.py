@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.faults import fault_of
+from smartmem_rules.fuzzing.faults import evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.functions import FUNCTIONS
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
@@ -20,8 +20,6 @@ _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
 _RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
-_IGNORED = frozenset({"activation_alpha", "activation_beta", "activations", "clip", "input_forget"})
-"""Attributes of these that ONNX's evaluator takes and does not look at."""
 
 
 class NoReference(Exception):
@@ -156,9 +154,9 @@ class NodeRunner:
     def _evaluator(self, node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array]:
         from onnx.reference import ReferenceEvaluator
 
-        ignored = [a.name for a in node.attribute if node.op_type in _RECURRENT and a.name in _IGNORED]
-        if ignored:
-            raise ValueError(f"ONNX's evaluator does not look at {ignored[0]}")
+        fault = evaluator_fault_of(node, operands)
+        if fault is not None:
+            raise ValueError(fault.reason)
         model, feeds = self._model(node, operands)
         with np.errstate(all="ignore"):
             made = [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]

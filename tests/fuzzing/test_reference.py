@@ -87,6 +87,25 @@ def test_a_variance_that_overflows_as_onnx_says() -> None:
     assert _wrong(model, x, np.array([[4.7, 5.7, 4.6]], np.float32))
 
 
+def test_sums_that_overflow_on_their_way_alone_are_not_known() -> None:
+    """3e38 * 2 - 3e38 * 2 is NaN, infinite or 0, as an implementation rounds and orders; the other sums are known."""
+    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 3))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[2], [-2], [1]], np.float32), "w"))
+    x = np.array([[3e38, 3e38, 1], [3, 1, 2]], np.float32)
+    for way in (np.nan, np.inf, -np.inf, 1.0):
+        assert not _wrong(model, x, np.array([[way], [6]], np.float32))
+    assert _wrong(model, x, np.array([[1], [6.001]], np.float32))
+
+
+def test_gaps_of_a_window_are_not_read() -> None:
+    """ONNX's evaluator multiplies them by 0; ONNX Runtime has no such Conv of doubles."""
+    model = _model([helper.make_node("Conv", ["x", "w"], ["y"], dilations=[2])], (1, 1, 3), TensorProto.DOUBLE)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((1, 1, 2)), "w"))
+    assert not _wrong(model, np.array([[[1, 2, 3.0]]]), np.array([[[4.0]]]))
+    with pytest.raises(NoReference, match="gaps"):
+        Reference(model, {"x": np.array([[[1, np.inf, 3.0]]])})
+
+
 def test_one_wrong_element_beside_a_huge_one_is_seen() -> None:
     model = _model([helper.make_node("Neg", ["x"], ["y"])], (4,))
     x = np.array([1e10, 0.006, 1.0, np.nan], np.float32)
