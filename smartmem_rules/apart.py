@@ -26,7 +26,7 @@ def explain_apart(plan: Plan, refusals: Refusals, base: RuleBase, first: str, se
     Raises:
         GraphError: the plan knows no node of a name.
     """
-    known = plan.statistics.get("nodes", {})
+    known = plan.statistics.model.nodes
     places = []
     for node in (first, second):
         found = _kernels_of(plan, node)

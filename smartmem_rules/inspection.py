@@ -85,7 +85,7 @@ def kernel_data(inspected: Inspected, name: str) -> dict[str, Any]:
     plan = inspected.plan
     number, kernel = _found(plan, name)
     launch, source = plan.kernels[number], plan.sources[number]
-    described = plan.statistics.get("tensor_layouts", {})
+    described = plan.statistics.planning.tensor_layouts
     return {
         "name": kernel.name,
         "launch": number,
