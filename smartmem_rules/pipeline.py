@@ -16,7 +16,7 @@ from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import Level
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import Plan, PlanError
