@@ -185,7 +185,7 @@ EVALUATOR_FAULTS = (
         Fault(o, _ignoring, "ONNX's evaluator takes attributes of gates and does not look at them")
         for o in ("GRU", "LSTM", "RNN")
     ),
-    Fault("Conv", _dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0, which may be infinite"),
+    Fault("Conv", _dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
 )
 """Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""
 
