@@ -19,8 +19,8 @@ from smartmem_rules.whole_files import write_whole
 def command(files: tuple[Path, ...], only_check: bool) -> None:
     """Lay out rule FILES (or all rule files in folders); `-` reads stdin and writes stdout.
 
-    Indentation, spaces and tables are set; line breaks, comments and columns that line up stay.  A file that does not
-    parse is left alone.
+    Indentation, spaces and tables are set, and what does not fit into 120 columns is broken; other line breaks,
+    comments and columns that line up stay.  A file that does not parse is left alone.
     """
     if files == (Path("-"),):
         click.echo(_formatted(sys.stdin.read(), "<stdin>"), nl=False)
