@@ -1,7 +1,7 @@
 """Where a statement that is too long for a line breaks: its tokens as a document of `language.printing.layout`.
 
 A statement is a clause of an operator, a part of a rule, an entry of a block, or what stands before a brace.  It breaks
-at its loosest operators first.  Only white space moves: tokens and comments keep their order.
+at its loosest operators first.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Statement:
     @property
     def head(self) -> int:
         """How many of its tokens stand on the line with the item's name however long it is; 0 for what is no item."""
-        if self.opens or self.names_rule:
+        if self.opens == "block" or self.names_rule:
             return _count(self.nodes)
         if self.nodes[0].text in ("predicate", "let"):
             return next(

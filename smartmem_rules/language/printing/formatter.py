@@ -1,7 +1,8 @@
 """Lays out rule texts: indentation, spaces, tables, and the lines of what does not fit into the width.
 
 Line breaks and comments stay where the author put them where the lines fit, and so do columns that line up with a
-neighbouring line.  Only space changes, so a formatted text has the same tree.
+neighbouring line.  Only space changes, and a comment behind the name of an item stays on the line of the name, to
+which it belongs: a formatted text has the same tree.
 """
 
 from __future__ import annotations
