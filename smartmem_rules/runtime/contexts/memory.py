@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.kernel.model import Place, Plan, Slot, Stored
+from smartmem_rules.plan.artefact import Place, Plan, Slot
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.devices import Device
@@ -22,17 +23,19 @@ class RunError(SmartmemError):
     """The device refused memory or a kernel; the message says which and what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunMemory:
     """The memory of runs that follow one another.
 
     Attributes:
         tensors: the memory object of each tensor of the plan, by name; intermediates may share them.
-        slots: the pieces that intermediates share, in the plan's order.
+        slots: the pieces that intermediates share.
+        pieces: the memory object of each of them.
     """
 
     tensors: dict[str, Any]
-    slots: list[Any]
+    slots: list[Slot]
+    pieces: list[Any]
 
 
 class PlanMemory:
@@ -84,7 +87,7 @@ class PlanMemory:
                 elif tensor.name not in self._shared:
                     tensors[tensor.name] = self._own(tensor, queue)
             queue.finish()
-        return RunMemory(tensors, pieces)
+        return RunMemory(tensors=tensors, slots=slots, pieces=pieces)
 
     def _pieces(self) -> tuple[list[Slot], Mapping[str, Place]]:
         """The pieces of memory that intermediates share, and where each lies; none in parts where the driver fails."""
