@@ -79,7 +79,10 @@ def _case(name: str, found: instance.Case, instances: Instances, random: np.rand
     graph = writer.graph
     graph.outputs.append(writer.write(found.left))
     model = express(graph, instances, int(random.choice(OPSETS)))
-    onnx.checker.check_model(model)
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as reason:
+        raise NotExpressible(f"the rule base takes more than ONNX does: {reason}") from reason
     return Case(name, model, {n: a for n, a in feeds.items() if n in graph.inputs}, Mode())
 
 
