@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,6 +215,27 @@ FINDINGS: Sequence[Wrong] = (
     ),
     Wrong(
         system="openvino",
+        title="Gemm of integers forgets the fraction of alpha",
+        nodes=[("Gemm", ["a", "b"], ["y"], {"alpha": 0.5})],
+        feeds={"a": np.asarray([[4]], np.int32), "b": np.asarray([[6]], np.int32)},
+        expected=lambda feeds: {"y": np.asarray([[int(0.5 * int(feeds["a"][0, 0]) * int(feeds["b"][0, 0]))]], np.int32)},
+        law="Y = alpha * A * B, with alpha a float: half of 24.",
+        cause="alpha is converted to the element type of the operands, and 0.5 becomes 0",
+        opset=13,
+    ),
+    Wrong(
+        system="openvino",
+        title="Sub of int8 is one less where the lowest number is subtracted",
+        nodes=[("Sub", ["x", "y"], ["z"], {})],
+        feeds={"x": np.asarray([-8, -128], np.int8), "y": np.asarray([-128, -128], np.int8)},
+        expected=lambda feeds: {
+            "z": np.asarray([int(x) - int(y) for x, y in zip(feeds["x"], feeds["y"], strict=True)], np.int8)
+        },
+        law="-8 - (-128) is 120 and -128 - (-128) is 0; both are numbers of int8.",
+        cause="x - y becomes x + (-y), and -(-128), which int8 has not, saturates at 127",
+    ),
+    Wrong(
+        system="openvino",
         title="LpPool with ceil_mode counts what is not there",
         nodes=[("LpPool", ["x"], ["y"], {"kernel_shape": [2], "strides": [2], "ceil_mode": 1, "p": 1})],
         feeds={"x": f32([[[1, 2, 4]]])},
@@ -247,7 +269,7 @@ FINDINGS: Sequence[Wrong] = (
         },
         expected=quantized_maximum,
         law="y = saturate(round(x / scale) + zero): round(6.0) + 4 = 10.",
-        cause="the quantization becomes a step of the reduction's kernel, which gets it wrong; `GlobalMaxPool` likewise",
+        cause="the quantization becomes a step of the reduction's kernel, and wrong there; `GlobalMaxPool` likewise",
     ),
 )  # fmt: skip
 
@@ -297,9 +319,9 @@ def chapter(number: int, one: Outcome) -> Iterator[str]:
     yield f"expected  {flat(shown(one.wanted))}"
     yield f"returned  {flat(shown(one.returned or {}))}"
     yield "```\n"
-    yield f"{wrong.law[0].upper()}{wrong.law[1:]}\nCause, as far as seen from outside: {wrong.cause}."
-    if wrong.evaluator_errs:
-        yield f"ONNX's evaluator: {wrong.evaluator_errs}."
+    said = f" ONNX's evaluator {wrong.evaluator_errs}." if wrong.evaluator_errs else ""
+    law = f"{wrong.law[0].upper()}{wrong.law[1:]}"
+    yield textwrap.fill(f"{law} Cause, as far as seen from outside: {wrong.cause}.{said}", 118)
     yield ""
 
 

@@ -97,7 +97,7 @@ def command(
 def _systems(against: str) -> tuple[str, ...]:
     from smartmem_rules.fuzzing.case import SELF  # start-up time
     from smartmem_rules.fuzzing.systems import SYSTEMS, missing  # start-up time
-    from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
+    from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
     chosen = tuple(names([against]))
     for name in chosen:
