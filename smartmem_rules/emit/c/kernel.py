@@ -89,7 +89,7 @@ def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[st
 
     In an ordered launch other work-groups write what one reads.
     """
-    shared = set(accesses) if kernel.order is not None else {*kernel.in_place, *kernel.in_place.values()}
+    shared = set(accesses) if kernel.tasks is not None else {*kernel.in_place, *kernel.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 
