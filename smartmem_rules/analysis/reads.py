@@ -51,7 +51,6 @@ class Reads:
 class _Watch:
     reads: Reads
     prover: _Prover
-    undecided_now: set[s.Span] = field(default_factory=set)
 
     def inside(self, read: s.Expression) -> None:
         self.reads.reached.add(read.span)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from smartmem_rules.verification.mutation.mutants import MutantReport
     from smartmem_rules.verification.results import Verification
 
-DEFAULT_SECONDS = 60.0
-
 
 def _seconds(context: click.Context, option: click.Parameter, value: str) -> float:
     del context, option

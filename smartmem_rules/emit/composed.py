@@ -32,7 +32,6 @@ class Call:
     """One function of the launch, the work-item that is its first one, and the first that is for another function.
 
     Attributes:
-        first_group, last_group: the same of work-groups.
         local: floats of local memory before those that are its own.
     """
 
@@ -40,8 +39,6 @@ class Call:
     arguments: str
     first: int
     last: int
-    first_group: int = 0
-    last_group: int = 0
     local: int = 0
 
 
@@ -65,11 +62,6 @@ class _Turn:
     def done(self) -> int:
         """The counter of the work-items that are done; of those that follow each other all that were taken are."""
         return self.taken if self.in_turn else self.taken + 1
-
-    @property
-    def owned(self) -> int:
-        """The counter that says whether a work-group computes them."""
-        return self.taken + 1
 
 
 @dataclass(frozen=True)
@@ -150,8 +142,8 @@ class _Parts:
             last = first + (source.global_size[0] if only is None else 1)
             if self.group and source.local_size != (self.group,):
                 raise PlanError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
-            of_groups = (first // self.group, last // self.group, len(found) * APART) if self.group else ()
-            found.append(Call(name, handed, first - (only or 0), last, *of_groups))
+            local = len(found) * APART if self.group else 0
+            found.append(Call(name, handed, first - (only or 0), last, local))
             first = last
         return found
 

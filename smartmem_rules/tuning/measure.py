@@ -41,7 +41,6 @@ class Measured:
     """
 
     incumbent_ms: float
-    candidate_ms: float
     ratio: float
     better: bool
     device: str
@@ -74,7 +73,7 @@ def measure(job: Job) -> Measured:
     except (BuildError, RunError) as error:
         reason = str(error)
     if reason:
-        return Measured(0.0, math.inf, math.inf, False, device.name, device.driver, reason)
+        return Measured(0.0, math.inf, False, device.name, device.driver, reason)
     return beside(incumbent, candidate, device)
 
 
@@ -92,7 +91,7 @@ def beside(incumbent: Executor, candidate: Executor, device: Device) -> Measured
     ratio = statistics.median(ratios)
     wins = sum(one < 1.0 for one in ratios)
     better = len(ratios) == ROUNDS and wins >= _WINS and ratio < _GAIN
-    return Measured(min(theirs), min(mine), ratio, better, device.name, device.driver)
+    return Measured(min(theirs), ratio, better, device.name, device.driver)
 
 
 _recent: dict[tuple[str, int, str], tuple[Variant, Executor]] = {}
