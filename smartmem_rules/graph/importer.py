@@ -44,7 +44,7 @@ from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions, Instance
-from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
+from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
 _SHOWN = 4
