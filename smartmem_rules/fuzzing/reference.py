@@ -109,6 +109,10 @@ class Reference:
         if node.op_type == "Constant":
             self.constants[node.output[0]] = results[0]
 
+    def native_outputs(self) -> dict[str, Array]:
+        """The outputs with every node at its own element types."""
+        return {name: _array(self.natives[name]) for name in self.outputs}
+
     def precision(self, name: str) -> Precision | None:
         """How a tensor's reals are held, None for other types."""
         value = self.natives[name]
