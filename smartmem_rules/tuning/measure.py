@@ -41,6 +41,7 @@ class Measured:
     """
 
     incumbent_ms: float
+    candidate_ms: float
     ratio: float
     better: bool
     device: str
@@ -73,13 +74,8 @@ def measure(job: Job) -> Measured:
     except (BuildError, RunError) as error:
         reason = str(error)
     if reason:
-<<<<<<< HEAD
-        return Measured(0.0, math.inf, False, device.name, device.driver, reason)
-    return beside(incumbent, candidate, device)
-=======
         return Measured(0.0, math.inf, math.inf, False, device.name, device.driver, reason)
     return compare(incumbent, candidate, device)
->>>>>>> main
 
 
 def compare(incumbent: Executor, candidate: Executor, device: Device) -> Measured:
@@ -96,7 +92,7 @@ def compare(incumbent: Executor, candidate: Executor, device: Device) -> Measure
     ratio = statistics.median(ratios)
     wins = sum(one < 1.0 for one in ratios)
     better = len(ratios) == ROUNDS and wins >= _WINS and ratio < _GAIN
-    return Measured(min(theirs), ratio, better, device.name, device.driver)
+    return Measured(min(theirs), min(mine), ratio, better, device.name, device.driver)
 
 
 _recent: dict[tuple[str, int, str], tuple[Variant, Executor]] = {}

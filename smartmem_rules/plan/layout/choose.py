@@ -129,13 +129,8 @@ def choose_layouts(
     copies = problem.copies(chosen)
     copiers = []
     for copy in copies:
-<<<<<<< HEAD
         made = _keep_copy(tensors, copy.node[0], space.places[copy.node].layouts[copy.layout], copy.readers)
-        if copy.apart:
-=======
-        made = _keep_copy(space, tensors, copy.node[0], space.places[copy.node].layouts[copy.layout], copy.readers)
         if copy.separate_kernel:
->>>>>>> main
             copiers.append((made, copy.readers[0].name))
         else:
             write_copy(space.writers[copy.node[0]][0][0], copy.node[0], made.writes[0])
