@@ -13,7 +13,7 @@ from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, moved
 from smartmem_rules.language.fixes import spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
@@ -68,17 +68,19 @@ def _problems_of(chunk: str, file: str) -> list[Diagnostic]:
 def _all_errors(text: str, file: str, first: UnexpectedInput) -> list[Diagnostic]:
     """One diagnostic for each top-level item that cannot be parsed, with what the others contradict."""
     found: list[Diagnostic] = []
-    for chunk in _chunks(text):
-        found += _problems_of(chunk, file)
+    for line, chunk in _chunks(text):
+        found += [moved(problem, line) for problem in _problems_of(chunk, file)]
     return found or [_diagnostic(text, file, first)]
 
 
-def _chunks(text: str) -> Iterator[str]:
-    """The top-level items, each after as many empty lines as put it on its place in the text."""
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """The top-level items, each with the number of lines above it."""
     starts = [match.start() for match in _ITEM.finditer(text)]
     bounds = sorted({0, *starts, len(text)})
+    line = 0
     for begin, end in pairwise(bounds):
-        yield "\n" * text.count("\n", 0, begin) + text[begin:end]
+        yield line, text[begin:end]
+        line += text.count("\n", begin, end)
 
 
 def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
