@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.model import Kernel, Plan
+    from smartmem_rules.report import FileNode
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -289,14 +290,19 @@ def planned(
     return make_plan(request, clock, refusals)
 
 
-def file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:
-    """The operators of all nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
+def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
+    """All nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
     if model is None or is_graph(model):
         return {}
-    from smartmem_rules.graph.loading import load_model  # start-up time
+    from smartmem_rules.graph.loading import load_model, needed_tensors  # start-up time
+    from smartmem_rules.report import FileNode  # start-up time
 
     proto, _ = load_model(model)  # type: ignore[arg-type]
-    return {node.name or f"{node.op_type}_{place}": node.op_type for place, node in enumerate(proto.graph.node)}
+    needed = needed_tensors(proto.graph)
+    return {
+        node.name or f"{node.op_type}_{place}": FileNode(node.op_type, not needed.isdisjoint(node.output))
+        for place, node in enumerate(proto.graph.node)
+    }
 
 
 def node_of(model: ModelSource | Graph, asked: str) -> str:
