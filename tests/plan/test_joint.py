@@ -27,7 +27,7 @@ from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
 from smartmem_rules.plan.layout.choose import solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem
-from smartmem_rules.plan.schedule.kernel_times import KernelTimes
+from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
@@ -88,8 +88,8 @@ def posed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "choose_kernels", kept)
         if time is not None:
-            patch.setattr(KernelTimes, "of", lambda _, kernel: time(kernel))
-            patch.setattr(KernelTimes, "of_launch", lambda _, kernel: sum(map(time, kernel.leaves)) - 1e9)
+            patch.setattr(KernelCosts, "of", lambda _, kernel: time(kernel))
+            patch.setattr(KernelCosts, "of_launch", lambda _, kernel: sum(map(time, kernel.leaves)) - 1e9)
         base = loose(further, rules)
         graph = import_model(proto, base, {})
         # the device that runs it has neither matrix units nor that one's assembler
