@@ -11,7 +11,8 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.emit.plan import finish
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.schedule.occupancy import Share, apart, beside
 from smartmem_rules.rulebase.base import load_rules

@@ -23,7 +23,7 @@ import onnx
 import pytest
 
 from smartmem_rules import load, optimize
-from smartmem_rules.plan.kernel.model import Source
+from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime import compiling, program_cache
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import choose
