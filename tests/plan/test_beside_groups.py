@@ -71,10 +71,11 @@ def test_a_debug_build_checks_launches_of_several_kernels() -> None:
     # the last column of the product `a` lands behind its last row
     (wrong,) = (n for n, source in enumerate(plan.sources) if LAST_COLUMN in source.text)
     text = plan.sources[wrong].text.replace(LAST_COLUMN, LAST_COLUMN.replace(")]", " + 130)]"))
-    sources = [replace(s, text=text) if n == wrong else s for n, s in enumerate(plan.sources)]
     assert len(plan.kernels[wrong].steps) == 2
+    launches = list(plan.launches)
+    launches[wrong] = replace(launches[wrong], source=replace(plan.sources[wrong], text=text))
     with pytest.raises(BoundsError, match=r"writes outside the tensor 'a' \(buffer\[d0d1\] of \[50, 130\]"):
-        Executor(replace(plan, sources=sources), choose("auto"), debug=True).run(FEEDS)
+        Executor(replace(plan, launches=launches), choose("auto"), debug=True).run(FEEDS)
 
 
 def test_equal_kernels_share_a_function_and_a_launch() -> None:
