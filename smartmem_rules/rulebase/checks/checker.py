@@ -178,10 +178,10 @@ class _Checker:
         if rule.unsound is not None:
             return
         wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators)]
-        yield from wrong
-        yield from check_termination(rule, operators)
-        if not wrong:
-            yield from deep.rewrite(rule, written)
+        found = wrong or list(deep.rewrite(rule, written))
+        yield from found
+        if not any(one.severity == "error" for one in found):
+            yield from check_termination(rule, operators)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:
