@@ -37,6 +37,14 @@ def _seconds(context: click.Context, option: click.Parameter, value: str) -> flo
 @click.option("--trials", default=200, show_default=True, type=click.IntRange(20), help="Comparisons for each rule.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; by default one for each core.")
 @click.option("--mutants", is_flag=True, help="Measure the verifier: plant errors in the rules and see which it finds.")
+@click.option("--minimize", is_flag=True, help="Instead, find rules that follow from the others, and what they cost.")
+@click.option(
+    "--on",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="With --minimize: a model or the name of a shipped one, in which saturation is timed; repeatable.",
+)
 @click.option(
     "--save", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Keep counterexamples as tests."
 )
@@ -51,6 +59,8 @@ def command(
     trials: int,
     jobs: int | None,
     mutants: bool,
+    minimize: bool,
+    models: tuple[str, ...],
     save: Path | None,
     as_json: bool,
 ) -> None:
@@ -64,6 +74,13 @@ def command(
     from smartmem_rules.verification.run import verify  # start-up time
     from smartmem_rules.verification.save import save as save_counterexample  # start-up time
 
+    if minimize:
+        from smartmem_rules.cli.minimize import show_minimal  # start-up time
+
+        show_minimal(files, models, seed, as_json)
+        return
+    if models:
+        raise click.UsageError("--on needs --minimize")
     with progress_display() as progress:
         found = verify(
             files, rule, prove, budget, seed, trials, jobs, lambda done, total: progress("verify", done, total)
