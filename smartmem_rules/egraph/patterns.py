@@ -59,6 +59,8 @@ class Left:
     """The egglog variable of each pattern variable."""
     members: dict[str, list[str]] = field(default_factory=dict)
     """The egglog variables of each variadic list."""
+    numbers: list[str] = field(default_factory=list)
+    """The egglog variables of the constants that are matched by their value, in their order."""
 
 
 @dataclass
@@ -146,6 +148,7 @@ class _LeftCompiler:
             return self._variable(pattern.name)
         if isinstance(pattern, ast.PatternNumber):
             name = f"?n{len(self.left.slots)}"
+            self.left.numbers.append(name)
             self.left.facts.append(f'(uniform {name} "{number_text(pattern.value)}")')
             return name, self._meta(name)
         assert isinstance(pattern, ast.PatternOperator)
