@@ -75,7 +75,9 @@ def is_opaque(node: Node, types: Mapping[str, TensorType], terms: Terms) -> bool
     except Refused:
         return True
     counted = any(size_of(e) is not None for output in instance.operator.outputs for e in output.type.shape)
-    return counted or _renamed(instance, node.operands, node.outputs, [e.tensor for e in node.equations]) != node.equations
+    return (
+        counted or _renamed(instance, node.operands, node.outputs, [e.tensor for e in node.equations]) != node.equations
+    )
 
 
 def _known(attributes: Mapping[str, Value]) -> dict[str, Value]:

@@ -173,7 +173,9 @@ class KernelCheck:
         known = [box for box in boxes if box is not None]
         apart = all(any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(x, y, strict=True))
                     for x, y in itertools.combinations(known, 2))  # fmt: skip
-        inside = all(0 <= low and high <= extent for box in known for (low, high), extent in zip(box, shape, strict=True))
+        inside = all(
+            0 <= low and high <= extent for box in known for (low, high), extent in zip(box, shape, strict=True)
+        )
         whole = sum(math.prod(high - low for low, high in box) for box in known) == math.prod(shape)
         return apart and inside and whole
 
@@ -259,7 +261,11 @@ class KernelCheck:
         return self.made.terms.value(number).reshape(-1)[0].item(), self.made.types[graph.tensor].dtype
 
     def _same_applications(self, kernel: Apply, graph: Apply, scans: set[str]) -> bool:
-        if (kernel.function, kernel.dtype, len(kernel.arguments)) != (graph.function, graph.dtype, len(graph.arguments)):
+        if (kernel.function, kernel.dtype, len(kernel.arguments)) != (
+            graph.function,
+            graph.dtype,
+            len(graph.arguments),
+        ):
             return False
         orders = [graph.arguments, graph.arguments[::-1]] if kernel.function in _COMMUTING else [graph.arguments]
         return any(

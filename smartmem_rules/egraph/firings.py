@@ -109,9 +109,7 @@ def table_of_rewrite(number: int, rule: ast.Rewrite, backward: bool, left: Left)
     )
 
 
-def table_of_elimination(
-    number: int, rule: ast.Eliminate, operand: int, counts: tuple[int, int], output: int
-) -> Table:
+def table_of_elimination(number: int, rule: ast.Eliminate, operand: int, counts: tuple[int, int], output: int) -> Table:
     """The table of an eliminate rule for one operand and one output."""
     operands = tuple(f"?x{place}" for place in range(counts[0]))
 

@@ -70,9 +70,7 @@ def _fed(c: Contraction) -> Iterator[tuple[str, tuple[Var, ...], Expr]]:
         yield stage.name, stage.axes, rename_reads(stage.body, {INNER: SCORES})
 
 
-def _of_parts(
-    kernel: Kernel, c: Contraction, stages: list[tuple[str, tuple[Var, ...], Expr]]
-) -> Iterator[Store]:
+def _of_parts(kernel: Kernel, c: Contraction, stages: list[tuple[str, tuple[Var, ...], Expr]]) -> Iterator[Store]:
     """The stores, each over the sum of its own right factor; these sums become stages."""
     part_of = {id(store): number for number, part in enumerate(kernel.parts, 1) for store in part.stores}
     stored = [(store, _part_number(store, kernel, part_of)) for store in kernel.stores]
