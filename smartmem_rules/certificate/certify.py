@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from smartmem_rules.certificate.codec import read_map, read_value
 from smartmem_rules.certificate.graphs import Made, MadeGraph
-from smartmem_rules.certificate.kernels import KernelCheck, cone, read_kernel
-from smartmem_rules.certificate.replay import Replay, shown_rules
+from smartmem_rules.certificate.kernels import KernelCheck
+from smartmem_rules.certificate.replay import Replay
 from smartmem_rules.certificate.terms import Refused, digest
+from smartmem_rules.exchange.expressions import ExchangeError, read_map, read_value
+from smartmem_rules.exchange.kernels import read_kernel
+from smartmem_rules.graph.equations import cone
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.rulebase.base import RuleBase
 
@@ -87,7 +89,8 @@ def examine(graph: Graph, base: RuleBase, certificate: Mapping[str, Any]) -> Ver
     if certificate.get("format") != "smartmem certificate" or certificate.get("version") != VERSION:
         raise Refused(f"this is no certificate of version {VERSION}")
     replay = Replay(graph, base)
-    for number, step in enumerate(certificate["steps"]):
+    steps = certificate["steps"]
+    for number, step in enumerate(steps):
         try:
             replay.step(step)
         except Refused as reason:
@@ -96,13 +99,13 @@ def examine(graph: Graph, base: RuleBase, certificate: Mapping[str, Any]) -> Ver
     try:
         made, gaps = made_graph(replay, certificate["graph"])
         kernel_gaps = _kernels(made, certificate, gaps)
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+    except (ExchangeError, KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise Refused(f"the certificate cannot be read ({type(error).__name__}: {error})") from error
     order = [node["name"] for node in certificate["graph"]["nodes"]]
     return Verdict(
         model=graph.name,
-        steps=len(certificate["steps"]),
-        rules=tuple(shown_rules(certificate["steps"])),
+        steps=len(steps),
+        rules=tuple(dict.fromkeys(filter(None, (step.get("rule") or step.get("eliminate") for step in steps)))),
         nodes=len(order),
         gaps={name: gaps[name] for name in order if name in gaps},
         kernels=len(certificate["kernels"]),
@@ -161,7 +164,7 @@ def _kernels(made: MadeGraph, certificate: Mapping[str, Any], gaps: dict[str, st
             if "unshown" in data:
                 raise Refused(data["unshown"])
             check.check(read_kernel(data))
-        except Refused as reason:
+        except (Refused, ExchangeError) as reason:
             kernel_gaps[data["name"]] = str(reason)
             names = [s["tensor"] for s in data["stores"]]
             check.ready.update(names)
@@ -178,5 +181,5 @@ def _kernels(made: MadeGraph, certificate: Mapping[str, Any], gaps: dict[str, st
 
 
 def _fill(gaps: dict[str, str], made: MadeGraph, tensors: Iterable[str], ends: Iterable[str], reason: str) -> None:
-    for tensor in cone(made, tensors, ends):
+    for tensor in cone(made.equations, tensors, ends):
         gaps.setdefault(made.node_of[tensor], reason)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from smartmem_rules.certificate.terms import ABSENT, OPAQUE, VIEW, Refused, Terms, attribute_key, view_equation
+from smartmem_rules.certificate.terms import ABSENT, OPAQUE, VIEW, Refused, Terms, view_equation
+from smartmem_rules.graph.equations import is_opaque, local_names, over_graph, renamed_equations
 from smartmem_rules.graph.model import Graph, Node
-from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.tensor.expr import Equation, TensorType, rename_reads
-from smartmem_rules.tensor.instantiate import Instance, size_of
+from smartmem_rules.tensor.expr import Equation
 from smartmem_rules.tensor.views import IndexMap
 
 
@@ -52,7 +51,7 @@ class ModelTerms:
     def _add(self, node: Node) -> None:
         children = [ABSENT if o is None else self.numbers[o] for o in node.operands]
         count = len(node.outputs)
-        if is_opaque(node, self.graph.types, self.terms):
+        if is_opaque(node, self.graph.types, self.terms.instances):
             joint = self.terms.opaque(node.name, children, [self.graph.types[o] for o in node.outputs])
         else:
             joint = self.terms.application(node.operator, children, node.attributes, count)
@@ -63,38 +62,6 @@ class ModelTerms:
         """How many readers the model's tensors have that are equal to a term; one where there are none."""
         equal = [name for name, one in self.numbers.items() if self.terms.equal(one, number)]
         return frozenset(self._uses[name] for name in equal) or frozenset({1})
-
-
-def is_opaque(node: Node, types: Mapping[str, TensorType], terms: Terms) -> bool:
-    """Whether the rule base, asked without the model's opset, gives a node other equations than it has."""
-    if node.operator == VIEW or attribute_key(node.attributes) != attribute_key(_known(node.attributes)):
-        return True
-    try:
-        operand_types = [None if o is None else types[o] for o in node.operands]
-        instance = terms.instances.get(node.operator, operand_types, _known(node.attributes), len(node.outputs))
-    except Refused:
-        return True
-    counted = any(size_of(e) is not None for output in instance.operator.outputs for e in output.type.shape)
-    return (
-        counted or _renamed(instance, node.operands, node.outputs, [e.tensor for e in node.equations]) != node.equations
-    )
-
-
-def _known(attributes: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: value for name, value in attributes.items() if value is not None}
-
-
-def _renamed(
-    instance: Instance, operands: Sequence[str | None], outputs: Sequence[str], locals_: Sequence[str]
-) -> tuple[Equation, ...]:
-    """The equations of an instance over a graph's tensors; its own tensors take names in their order."""
-    names = {output_name(place): output for place, output in enumerate(outputs)}
-    names.update({operand_name(place): o for place, o in enumerate(operands) if o is not None})
-    for equation, own in zip(instance.equations, locals_, strict=False):
-        names.setdefault(equation.tensor, own)
-    return tuple(
-        replace(e, tensor=names.get(e.tensor, e.tensor), body=rename_reads(e.body, names)) for e in instance.equations
-    )
 
 
 class MadeGraph:
@@ -130,18 +97,14 @@ class MadeGraph:
             joint, equations = self._opaque(node, children)
         else:
             joint = self.terms.application(node.operator, children, node.attributes, len(node.outputs))
-            instance = self._instance(node)
-            equations = _renamed(instance, node.operands, node.outputs, _locals(node.name, instance.equations))
+            own = self.terms.instance_of(self.terms.terms[joint]).equations
+            equations = over_graph(own, node.operands, node.outputs, local_names(node.name, own))
         for place, output in enumerate(node.outputs):
             self.numbers[output] = self.terms.out(joint, place)
         for equation in equations:
             self.types[equation.tensor] = equation.type
             self.equations[equation.tensor] = equation
             self.node_of[equation.tensor] = node.name
-
-    def _instance(self, node: Made) -> Instance:
-        types = [None if o is None else self.types[o] for o in node.operands]
-        return self.terms.instances.get(node.operator, types, _known(node.attributes), len(node.outputs))
 
     def _opaque(self, node: Made, children: Sequence[int]) -> tuple[int, tuple[Equation, ...]]:
         original = self.model.nodes.get(node.name)
@@ -151,11 +114,4 @@ class MadeGraph:
         names = dict(zip(original.outputs, node.outputs, strict=True))
         pairs = zip(original.operands, node.operands, strict=False)
         names.update({old: new for old, new in pairs if old is not None and new is not None})
-        for equation, own in zip(original.equations, _locals(node.name, original.equations), strict=True):
-            names.setdefault(equation.tensor, own)
-        renamed = [replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in original.equations]
-        return joint, tuple(renamed)
-
-
-def _locals(node: str, equations: Sequence[Equation]) -> list[str]:
-    return [f"{node}.{equation.tensor.rsplit('.', 1)[-1]}" for equation in equations]
+        return joint, renamed_equations(original.equations, names, local_names(node.name, original.equations))

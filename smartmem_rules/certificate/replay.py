@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from smartmem_rules.certificate.codec import map_json, read_map
 from smartmem_rules.certificate.graphs import ModelTerms
-from smartmem_rules.certificate.rules import Applied, Bound, Uses, eliminate, rewrite, same_map
+from smartmem_rules.certificate.rules import Applied, Bound, eliminate, rewrite, same_map
 from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OUT, VIEW, Refused, Terms, digest
+from smartmem_rules.exchange.expressions import ExchangeError, map_json, read_map
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase
@@ -50,7 +50,7 @@ class Replay:
         """
         try:
             found, _ = self.take(step)
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+        except (ExchangeError, KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise Refused(f"the step cannot be read ({type(error).__name__}: {error})") from error
         for key in (*found, *step):
             if found.get(key) != step.get(key):
@@ -79,14 +79,12 @@ class Replay:
         match = [self.number(name) for name in step["match"]]
         given = step.get("uses", {})
         backward, swapped = bool(step.get("backward")), frozenset(step.get("swapped", ()))
-        applied = rewrite(self.terms, rule, backward, match, swapped, Uses(given=given, possible=self.model.uses))
+        applied = rewrite(self.terms, rule, backward, match, swapped, (given, self.model.uses))
         return {
             "rule": rule.name,
-            **({"backward": True} if backward else {}),
             "equation": rule.comment,
             "match": list(step["match"]),
-            **({"swapped": sorted(swapped)} if swapped else {}),
-            **({"uses": dict(given)} if given else {}),
+            **_given(backward=backward, swapped=sorted(swapped), uses=dict(given)),
             **self._sides(applied),
         }, applied
 
@@ -94,14 +92,15 @@ class Replay:
         rule = self.rules.get(step["eliminate"])
         if not isinstance(rule, ast.Eliminate):
             raise Refused(f"there is no eliminate rule {step['eliminate']!r}")
-        uses = Uses(given=step.get("uses", {}), possible=self.model.uses)
-        claimed = _claimed(step)
-        applied, computed = eliminate(self.terms, rule, self.number(step["at"]), step["operand"], claimed, uses)
+        given, claimed = step.get("uses", {}), _claimed(step)
+        applied, computed = eliminate(
+            self.terms, rule, self.number(step["at"]), step["operand"], claimed, (given, self.model.uses)
+        )
         return {
             "eliminate": rule.name,
             "at": step["at"],
             "operand": step["operand"],
-            **({"uses": dict(uses.given)} if uses.given else {}),
+            **_given(uses=dict(given)),
             **_shown_map(claimed, computed),
             **self._sides(applied),
         }, applied
@@ -117,29 +116,28 @@ class Replay:
         view = self.terms.view(inner.children[0], same_map(computed, claimed))
         needed = ((outer.children[0], under),)
         found = {"compose": step["compose"], "under": step["under"], **_shown_map(claimed, computed)}
-        return found, Applied(left=number, right=view, made=(view,), bound={}, guards=(), needed=needed)
+        return found, Applied(left=number, right=view, made=(view,), bound={}, guards=[], needed=needed)
 
     def _identity(self, step: Step) -> tuple[dict[str, Any], Applied]:
         number = self.number(step["identity"])
         term = self.terms.terms[number]
         if term.operator != VIEW or not isinstance(term.key, IndexMap) or not term.key.is_identity:
             raise Refused("this is no view that leaves every element at its place")
-        made = Applied(left=number, right=term.children[0], made=(), bound={}, guards=(), needed=())
+        made = Applied(left=number, right=term.children[0], made=(), bound={}, guards=[], needed=())
         return {"identity": step["identity"]}, made
 
     def _value(self, step: Step) -> tuple[dict[str, Any], Applied]:
         number = self.number(step["value"])
         array = self.terms.value(number)
         constant = self.terms.constant(array, self.terms.terms[number].type)
-        made = Applied(left=number, right=constant, made=(constant,), bound={}, guards=(), needed=())
+        made = Applied(left=number, right=constant, made=(constant,), bound={}, guards=[], needed=())
         return {"value": step["value"], "sha256": digest(array)}, made
 
     # --- what is shown ---
 
     def _sides(self, applied: Applied) -> dict[str, Any]:
         bound = {name: self._shown(subject) for name, subject in applied.bound.items()}
-        guards = [{"guard": side.guard, "values": dict(side.values)} for side in applied.guards]
-        return {"bound": bound, "guards": guards}
+        return {"bound": bound, "guards": applied.guards}
 
     def _shown(self, subject: Bound) -> str | list[str]:
         return self._of(subject) if isinstance(subject, int) else [self._of(one) for one in subject]
@@ -165,18 +163,14 @@ class Replay:
         return f"{term.operator}({operands}{f'; {attributes[:_LONGEST]}' if attributes else ''})"
 
 
+def _given(**values: object) -> dict[str, Any]:
+    """What a step says of itself only where there is something to say."""
+    return {name: value for name, value in values.items() if value}
+
+
 def _claimed(step: Step) -> IndexMap | None:
     return read_map(step["map"]) if "map" in step else None
 
 
 def _shown_map(claimed: IndexMap | None, computed: IndexMap) -> dict[str, Any]:
     return {} if claimed is None or claimed == computed else {"map": map_json(claimed)}
-
-
-def shown_rules(steps: Sequence[Step]) -> list[str]:
-    """The rules that steps name, each once."""
-    return list(dict.fromkeys(str(step.get("rule") or step.get("eliminate")) for step in steps if _has_rule(step)))
-
-
-def _has_rule(step: Step) -> bool:
-    return "rule" in step or "eliminate" in step

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from smartmem_rules.certificate.indices import equal_indices
+from smartmem_rules.analysis.everywhere import equal_indices
 from smartmem_rules.certificate.terms import ABSENT, OUT, Refused, Term, Terms
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, right_outputs, run_time_arguments
+from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
 from smartmem_rules.tensor.expr import TensorType
@@ -22,25 +25,8 @@ from smartmem_rules.tensor.views import IndexMap, map_of_equation
 Bound = int | tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Uses:
-    """How many readers tensors have, for rules that ask it.
-
-    Attributes:
-        given: for names of the pattern, as the certificate says.
-        possible: how many a term may have: those of the model's tensors that it is equal to.
-    """
-
-    given: Mapping[str, int]
-    possible: Callable[[int], frozenset[int]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """A guard that holds, and the values of its names."""
-
-    guard: str
-    values: Mapping[str, str]
+Uses = tuple[Mapping[str, int], Callable[[int], frozenset[int]]]
+"""How many readers tensors have, for rules that ask it: as the certificate says, and how many a term may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +37,7 @@ class Applied:
         left, right: the terms that are equal by it.
         made: the terms of the right side's operators, operands first.
         bound: what the names of the pattern stand for.
+        guards: each with the values of its names.
         needed: pairs of terms that had to be equal already.
     """
 
@@ -58,16 +45,8 @@ class Applied:
     right: int
     made: tuple[int, ...]
     bound: Mapping[str, Bound]
-    guards: tuple[Side, ...]
+    guards: list[dict[str, Any]]
     needed: tuple[tuple[int, int], ...]
-
-
-def operators_of(pattern: ast.Pattern) -> Iterator[ast.PatternOperator]:
-    """All operators of a pattern, operands first."""
-    if isinstance(pattern, ast.PatternOperator):
-        for argument in pattern.arguments:
-            yield from operators_of(argument)
-        yield pattern
 
 
 def rewrite(
@@ -94,7 +73,7 @@ def rewrite(
     left, right = (rule.right, rule.left) if backward else (rule.left, rule.right)
     match = _Match(terms, list(operators_of(left)), tuple(operators), swapped, uses)
     scope = match.run(left)
-    guards = tuple(match.guard(guard, scope) for guard in rule.guards)
+    guards = [checked_guard(guard, scope, match.bound, terms) for guard in rule.guards]
     try:
         result = match.build(right, scope)
     except (Unsupported, DefinitionError) as reason:
@@ -126,13 +105,7 @@ class _Match:
         if len(self.operators) != len(self.patterns) or not self.patterns:
             raise Refused(f"the left side has {len(self.patterns)} operators, not {len(self.operators)}")
         self._visit(left, len(self.patterns), self.operators[-1])
-        tensors = self.bound
-        scope = Scope(
-            {},
-            {name: _tensor(name, subject, self.terms) for name, subject in tensors.items()},
-            self.terms.instances.base.functions,
-            queries(self.terms, tensors, self.uses, self.needed),
-        )
+        scope = _scope({}, self.bound, self.terms, self.uses, self.needed)
         self._attributes(scope)
         return scope
 
@@ -177,7 +150,7 @@ class _Match:
         term = application_of(self.terms, given, pattern.output or 0)
         if term.operator != pattern.operator:
             raise Refused(f"the rule wants {pattern.operator}, not {term.operator}")
-        arguments = arguments_of(pattern)
+        arguments = run_time_arguments(pattern)
         children = list(term.children)
         if len(children) < len(arguments) or (len(children) > len(arguments) and pattern.variadic is None):
             raise Refused(f"{pattern.operator} has {len(children)} operands, not {len(arguments)}")
@@ -208,11 +181,10 @@ class _Match:
                 self.bundles.setdefault(pattern.bundle, term.attributes)
             if not pattern.attributes and pattern.bundle not in repeated:
                 continue
-            types = [None if c == ABSENT else self.terms.terms[c].type for c in term.children]
-            instance = self.terms.instances.get(term.operator, types, term.attributes, len(term.types))
+            instance = self.terms.instance_of(term)
             known = {**instance.values, **term.attributes}
             if pattern.bundle in repeated:
-                rest = _rest(pattern, instance.operator, known)
+                rest = rest_of(pattern, instance.operator, known)
                 if rests.setdefault(str(pattern.bundle), rest) != rest:
                     raise Refused(f"@{pattern.bundle} stands for different attributes")
             for attribute in pattern.attributes:
@@ -231,10 +203,6 @@ class _Match:
         if expected != actual and (expected,) != actual:
             raise Refused(f"{attribute.name} is {describe(actual)}, the rule wants {print_expression(wanted)}")
 
-    def guard(self, guard: ast.Expression, scope: Scope) -> Side:
-        """A guard, evaluated."""
-        return checked_guard(guard, scope, self.bound, self.terms)
-
     def build(self, pattern: ast.Pattern, scope: Scope) -> int:
         """The term of a right side."""
         if is_absent(pattern):
@@ -247,7 +215,7 @@ class _Match:
             dtype = self.terms.terms[self.operators[-1]].type.dtype
             return self.terms.constant(np.asarray(pattern.value, storage_dtype(dtype)), TensorType(dtype, ()))
         assert isinstance(pattern, ast.PatternOperator)
-        children = [self.build(argument, scope) for argument in arguments_of(pattern)]
+        children = [self.build(argument, scope) for argument in run_time_arguments(pattern)]
         if pattern.variadic is not None:
             members = self.bound[pattern.variadic]
             assert isinstance(members, tuple)
@@ -255,10 +223,7 @@ class _Match:
         attributes: dict[str, Value] = dict(self.bundles[pattern.bundle]) if pattern.bundle is not None else {}
         for attribute in pattern.attributes:
             attributes[attribute.name] = evaluate(attribute.value, scope)
-        outputs = 1
-        if pattern.output is not None:
-            overloads = self.terms.instances.base.operators.get(pattern.operator, ())
-            outputs = max(max((len(o.outputs) for o in overloads), default=1), pattern.output + 1)
+        outputs = right_outputs(pattern, self.terms.instances.base.operators)
         joint = self.terms.application(pattern.operator, children, attributes, outputs)
         self.made.append(self.terms.out(joint, pattern.output or 0))
         return self.made[-1]
@@ -284,17 +249,12 @@ def eliminate(
     if not 0 <= operand < len(term.children) or ABSENT in term.children:
         raise Refused(f"{term.operator} has no operand number {operand}")
     types = [terms.terms[child].type for child in term.children]
-    instance = terms.instances.get(term.operator, types, term.attributes, len(term.types))
+    instance = terms.instance_of(term)
     formals = [formal.name for formal in instance.operator.inputs if formal.constant is None]
     bound: dict[str, Bound] = dict(zip(formals, term.children, strict=False))
     needed: list[tuple[int, int]] = []
-    scope = Scope(
-        dict(instance.values),
-        {name: _tensor(name, subject, terms) for name, subject in bound.items()},
-        terms.instances.base.functions,
-        queries(terms, bound, uses, needed),
-    )
-    guards = tuple(checked_guard(guard, scope, bound, terms) for guard in rule.guards)
+    scope = _scope(instance.values, bound, terms, uses, needed)
+    guards = [checked_guard(guard, scope, bound, terms) for guard in rule.guards]
     equation = next(e for e in instance.equations if e.tensor == output_name(place))
     read = equation.view
     found = None if equation.scan else map_of_equation(equation, types[operand].shape)
@@ -316,7 +276,7 @@ def same_map(computed: IndexMap, claimed: IndexMap | None) -> IndexMap:
     return claimed
 
 
-def checked_guard(guard: ast.Expression, scope: Scope, bound: Mapping[str, Bound], terms: Terms) -> Side:
+def checked_guard(guard: ast.Expression, scope: Scope, bound: Mapping[str, Bound], terms: Terms) -> dict[str, Any]:
     """A guard that holds, with what its names stand for."""
     try:
         holds = truth(guard, scope)
@@ -333,63 +293,36 @@ def checked_guard(guard: ast.Expression, scope: Scope, bound: Mapping[str, Bound
     text = print_expression(guard)
     if not holds:
         raise Refused(f"the guard {text} does not hold: {values}")
-    return Side(guard=text, values=values)
+    return {"guard": text, "values": values}
 
 
-def queries(
-    terms: Terms, bound: Mapping[str, Bound], uses: Uses, needed: list[tuple[int, int]]
-) -> dict[str, Callable[..., Value]]:
-    """What guards may ask of the tensors that a pattern bound."""
+@dataclass(frozen=True)
+class _Answers:
+    """What guards ask; `needed` takes in which terms had to be known constants."""
 
-    def subject(expr: ast.Call, scope: Scope) -> tuple[str, int] | None:
-        argument = expr.arguments[0] if expr.arguments else None
-        if isinstance(argument, ast.Name):
-            one = bound.get(argument.id)
-            return (argument.id, one) if isinstance(one, int) else None
-        if isinstance(argument, ast.Subscript) and isinstance(argument.base, ast.Name):
-            members, place = bound.get(argument.base.id), evaluate(argument.items[0], scope)
-            if isinstance(members, tuple) and isinstance(place, int):
-                return f"{argument.base.id}[{place}]", members[place]
-        return None
+    terms: Terms
+    given: Mapping[str, int]
+    possible: Callable[[int], frozenset[int]]
+    needed: list[tuple[int, int]]
 
-    def tensor(expr: ast.Call, scope: Scope) -> tuple[str, int]:
-        found = subject(expr, scope)
-        if found is None:
-            raise DefinitionError(f"{expr.span}: {expr.function} needs a tensor that the left side binds")
-        return found
+    def rank(self, number: int) -> int:
+        return len(self.terms.terms[number].type.shape)
 
-    def known(expr: ast.Call, scope: Scope) -> int | None:
-        number = tensor(expr, scope)[1]
-        found = terms.constant_of(number)
-        if found is not None:
-            needed.append((number, found))
-        return found
+    def constant(self, number: int) -> bool:
+        known = self.terms.constant_of(number)
+        if known is not None:
+            self.needed.append((number, known))
+        return known is not None
 
-    def constant(expr: ast.Call, scope: Scope) -> Value:
-        return known(expr, scope) is not None
+    def value(self, number: int) -> float | None:
+        return self.terms.uniform(number) if self.constant(number) else None
 
-    def value(expr: ast.Call, scope: Scope) -> Value:
-        found = known(expr, scope)
-        return None if found is None else terms.uniform(found)
-
-    def asked_uses(expr: ast.Call, scope: Scope) -> Value:
-        name, number = tensor(expr, scope)
-        possible = uses.possible(number)
-        count = uses.given.get(name, min(possible))
+    def uses(self, number: int, name: str) -> int:
+        possible = self.possible(number)
+        count = self.given.get(name, min(possible))
         if count not in possible:
             raise Refused(f"{name} has {' or '.join(map(str, sorted(possible)))} readers, not {count}")
         return count
-
-    def rank(expr: ast.Call, scope: Scope) -> Value:
-        found = subject(expr, scope)
-        if found is not None:
-            return len(terms.terms[found[1]].type.shape)
-        (items,) = (evaluate(argument, scope) for argument in expr.arguments)
-        if not isinstance(items, tuple):
-            raise DefinitionError(f"{expr.span}: rank needs a tensor or a list")
-        return len(items)
-
-    return {"constant": constant, "value": value, "uses": asked_uses, "rank": rank}
 
 
 def application_of(terms: Terms, number: int, place: int) -> Term:
@@ -409,27 +342,16 @@ def commutes(base: Definitions, operator: str) -> bool:
     return any(overload.commutative for overload in base.operators.get(operator, ()))
 
 
-def is_absent(pattern: ast.Pattern) -> bool:
-    """Whether a pattern stands for no operand."""
-    return isinstance(pattern, ast.PatternVariable) and pattern.name == "_"
+def _scope(
+    values: Mapping[str, Value], bound: Mapping[str, Bound], terms: Terms, uses: Uses, needed: list[tuple[int, int]]
+) -> Scope:
+    """What guards see."""
 
+    def tensor(name: str, subject: Bound) -> TensorName | TensorList:
+        if isinstance(subject, int):
+            return TensorName(name, terms.terms[subject].type)
+        return TensorList(tuple(TensorName(f"{name}{j}", terms.terms[one].type) for j, one in enumerate(subject)))
 
-def arguments_of(pattern: ast.PatternOperator) -> tuple[ast.Pattern, ...]:
-    """The arguments without absent ones at the end."""
-    arguments = list(pattern.arguments)
-    while arguments and is_absent(arguments[-1]) and pattern.variadic is None:
-        arguments.pop()
-    return tuple(arguments)
-
-
-def _tensor(name: str, subject: Bound, terms: Terms) -> TensorName | TensorList:
-    if isinstance(subject, int):
-        return TensorName(name, terms.terms[subject].type)
-    return TensorList(tuple(TensorName(f"{name}{j}", terms.terms[one].type) for j, one in enumerate(subject)))
-
-
-def _rest(pattern: ast.PatternOperator, operator: ast.Operator, values: Mapping[str, Value]) -> dict[str, Value]:
-    """The attributes that a pattern does not mention."""
-    names = [a.name for a in operator.attributes] + [i.name for i in operator.inputs if i.constant is not None]
-    mentioned = {attribute.name for attribute in pattern.attributes}
-    return {name: values.get(name) for name in names if name not in mentioned}
+    tensors = {name: tensor(name, subject) for name, subject in bound.items()}
+    queries = queries_of(bound, _Answers(terms, *uses, needed))
+    return Scope(dict(values), dict(tensors), terms.instances.base.functions, queries)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.tensor.binding import operand_name, output_name
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, is_open_expression
-from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate
+from smartmem_rules.tensor.instantiate import Definitions, Instance
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap
@@ -55,35 +55,10 @@ class Term:
         return self.types[0]
 
 
-def attribute_key(attributes: Mapping[str, Value]) -> str:
-    """Equal texts mean equal attributes."""
-    return "; ".join(f"{name}={attributes[name]!r}" for name in sorted(attributes))
-
-
 def digest(array: Array) -> str:
     """A name for the elements of an array, with its shape and type."""
     plain = np.ascontiguousarray(array)
     return hashlib.sha256(f"{plain.dtype.name}{plain.shape}".encode() + plain.tobytes()).hexdigest()
-
-
-class Instances:
-    """Operators at types, each instantiated once."""
-
-    def __init__(self, base: Definitions) -> None:
-        self.base = base
-        self._known: dict[tuple[object, ...], Instance] = {}
-
-    def get(
-        self, operator: str, types: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int
-    ) -> Instance:
-        """The operator at these types; raises Refused where no definition takes them."""
-        key = (operator, tuple(types), attribute_key(attributes), outputs)
-        if key not in self._known:
-            try:
-                self._known[key] = instantiate(self.base, operator, types, attributes, outputs)
-            except (Unsupported, DefinitionError, SymbolicExtentError) as reason:
-                raise Refused(f"{operator} does not take these operands: {reason}") from reason
-        return self._known[key]
 
 
 class Terms:
@@ -103,13 +78,11 @@ class Terms:
 
     def input(self, name: str, type_: TensorType) -> int:
         """A tensor that is given when the model runs."""
-        return self._add(Term(operator=INPUT, children=(), attributes={}, key=name, types=(type_,)))
+        return self._add(INPUT, (), name, (type_,))
 
     def constant(self, array: Array, type_: TensorType) -> int:
         """A tensor of known elements; equal ones are one term."""
-        number = self._add(
-            Term(operator=CONSTANT, children=(), attributes={}, key=(type_.dtype, digest(array)), types=(type_,))
-        )
+        number = self._add(CONSTANT, (), (type_.dtype, digest(array)), (type_,))
         self.arrays.setdefault(number, array)
         self._constants.setdefault(self.find(number), number)
         return number
@@ -119,53 +92,44 @@ class Terms:
         type_ = self.terms[child].type
         if type_.shape != map_.source:
             raise Refused(f"an index map over extents {list(map_.source)} does not read a tensor of {type_}")
-        attributes: dict[str, Value] = {}
-        return self._add(
-            Term(operator=VIEW, children=(child,), attributes=attributes, key=map_,
-                 types=(TensorType(type_.dtype, map_.shape),))
-        )  # fmt: skip
+        return self._add(VIEW, (child,), map_, (TensorType(type_.dtype, map_.shape),))
 
     def opaque(self, node: str, children: Sequence[int], types: Sequence[TensorType]) -> int:
         """A node that rules cannot read."""
-        return self._add(
-            Term(operator=OPAQUE, children=_trimmed(children), attributes={}, key=node, types=tuple(types))
-        )
+        return self._add(OPAQUE, _trimmed(children), node, tuple(types))
 
     def application(self, operator: str, children: Sequence[int], attributes: Mapping[str, Value], outputs: int) -> int:
         """An operator of the rule base; with several outputs their joint term, see `out`."""
         if operator in ENGINES:
             raise Refused(f"{operator} is no operator of the rule base")
-        children = _trimmed(children)
         given = {name: value for name, value in attributes.items() if value is not None}
-        instance = self.instances.get(operator, [self._type(child) for child in children], given, outputs)
-        return self._add(
-            Term(operator=operator, children=children, attributes=given, key=(attribute_key(given), outputs),
-                 types=instance.outputs)
-        )  # fmt: skip
+        types = self.instance(operator, _trimmed(children), given, outputs).outputs
+        return self._add(operator, _trimmed(children), (attribute_key(given), outputs), types, given)
 
     def out(self, joint: int, place: int) -> int:
         """One result of an operator with several; an operator with one is its result."""
         types = self.terms[joint].types
         if not 0 <= place < len(types):
             raise Refused(f"{self.terms[joint].operator} has no result number {place}")
-        if len(types) == 1:
-            return joint
-        return self._add(Term(operator=OUT, children=(joint,), attributes={}, key=place, types=(types[place],)))
+        return joint if len(types) == 1 else self._add(OUT, (joint,), place, (types[place],))
 
-    def _type(self, child: int) -> TensorType | None:
-        return None if child == ABSENT else self.terms[child].type
-
-    def _add(self, term: Term) -> int:
-        key = (term.operator, term.children, term.key)
-        number = self._known.get(key)
+    def _add(
+        self,
+        operator: str,
+        children: tuple[int, ...],
+        key: object,
+        types: tuple[TensorType, ...],
+        attributes: Mapping[str, Value] | None = None,
+    ) -> int:
+        known = (operator, children, key)
+        number = self._known.get(known)
         if number is not None:
             return number
-        number = self._known[key] = len(self.terms)
+        number = self._known[known] = len(self.terms)
+        term = Term(operator=operator, children=children, attributes=attributes or {}, key=key, types=types)
         folded = self._folded(term)
-        self.terms.append(
-            Term(operator=term.operator, children=term.children, attributes=term.attributes, key=term.key,
-                 types=term.types, folded=folded)
-        )  # fmt: skip
+        term = replace(term, folded=folded)
+        self.terms.append(term)
         self._parents.append(number)
         if folded is not None:
             self._constants[number] = number
@@ -182,14 +146,23 @@ class Terms:
         known = {child: self.constant_of(child) for child in present}
         if not present or None in known.values() or term.operator == OPAQUE:
             return None
-        if term.operator not in ENGINES and any(is_open_expression(e.body) for e in self._instance(term).equations):
+        if term.operator not in ENGINES and any(is_open_expression(e.body) for e in self.instance_of(term).equations):
             return None
         return tuple(ABSENT if (one := known.get(child)) is None else one for child in term.children)
 
-    def _instance(self, term: Term) -> Instance:
-        return self.instances.get(
-            term.operator, [self._type(child) for child in term.children], term.attributes, len(term.types)
-        )
+    def instance(
+        self, operator: str, children: Sequence[int], attributes: Mapping[str, Value], outputs: int
+    ) -> Instance:
+        """An operator at terms; raises Refused where no definition takes them."""
+        types = [None if child == ABSENT else self.terms[child].type for child in children]
+        try:
+            return self.instances.get(operator, types, attributes, outputs)
+        except Unsupported as reason:
+            raise Refused(f"{operator} does not take these operands: {reason}") from reason
+
+    def instance_of(self, term: Term) -> Instance:
+        """The operator of a term at its operands."""
+        return self.instance(term.operator, term.children, term.attributes, len(term.types))
 
     # --- equality ---
 
@@ -247,17 +220,8 @@ class Terms:
 
     def value(self, number: int) -> Array:
         """The elements of a term that follows from constants alone, computed with the interpreter."""
-        pending = [number]
-        while pending:
-            current = pending[-1]
-            operands = () if current in self.arrays else self._operands(current)
-            missing = [child for child in operands if child != ABSENT and child not in self.arrays]
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            if current not in self.arrays:
-                self.arrays[current] = self._computed(self.terms[current], operands)
+        if number not in self.arrays:
+            self.arrays[number] = self._computed(self.terms[number])
         return self.arrays[number]
 
     def uniform(self, number: int) -> float | None:
@@ -268,26 +232,19 @@ class Terms:
         flat = self.value(known).reshape(-1)
         return float(flat[0]) if bool((flat == flat[0]).all()) else None
 
-    def _operands(self, number: int) -> tuple[int, ...]:
-        """The terms of whose elements a known term's are computed."""
-        term = self.terms[number]
-        source = self.terms[term.folded[0]] if term.operator == OUT and term.folded else term
-        if source.folded is None:
-            raise Refused(f"the elements of {source.operator} are not known before the model runs")
-        return source.folded
-
-    def _computed(self, term: Term, operands: Sequence[int]) -> Array:
+    def _computed(self, term: Term) -> Array:
         place, source = 0, term
-        if term.operator == OUT:
-            assert term.folded is not None
+        if term.operator == OUT and term.folded is not None:
             assert isinstance(term.key, int)
             place, source = term.key, self.terms[term.folded[0]]
+        if source.folded is None:
+            raise Refused(f"the elements of {source.operator} are not known before the model runs")
         if source.operator == VIEW:
             assert isinstance(source.key, IndexMap)
             equations: Sequence[Equation] = [view_equation("%0", "$0", source.key, source.type.dtype)]
         else:
-            equations = self._instance(source).equations
-        arrays = {operand_name(n): self.arrays[child] for n, child in enumerate(operands) if child != ABSENT}
+            equations = self.instance_of(source).equations
+        arrays = {operand_name(n): self.value(child) for n, child in enumerate(source.folded) if child != ABSENT}
         return evaluate_equations(equations, arrays)[output_name(place)]
 
 

@@ -19,12 +19,10 @@ from smartmem_rules.egraph.patterns import (
     compile_left,
     compile_right,
     constructor,
-    operators_of,
-    right_outputs,
-    run_time_arguments,
     symmetric,
 )
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.patterns import operators_of, right_outputs, run_time_arguments
 from smartmem_rules.tensor.instantiate import Definitions
 
 ENGINE = "engine"

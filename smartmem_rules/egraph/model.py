@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smartmem_rules.egraph.constants import Constants
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.views import IndexMap

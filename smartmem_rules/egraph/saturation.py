@@ -17,10 +17,10 @@ from smartmem_rules.egraph.compiler import Rules, commutative_operators, compile
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.egraph.serialize import serialize
 from smartmem_rules.graph.model import Graph
+from smartmem_rules.rulebase.instances import Instances
 
 ITERATION_ENODES_FACTOR = 8
 """An iteration that leaves more than this many e-nodes for each one imported (and MINIMUM_ENODES) ends its ruleset."""

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.certificate.certify import VERSION, examine, read_node, uncertified
-from smartmem_rules.certificate.codec import map_json, value_json
-from smartmem_rules.certificate.graphs import MadeGraph, is_opaque
+from smartmem_rules.certificate.graphs import MadeGraph
 from smartmem_rules.certificate.replay import Replay
-from smartmem_rules.certificate.terms import OPAQUE, Refused, Terms, digest
+from smartmem_rules.certificate.terms import OPAQUE, Refused, digest
 from smartmem_rules.egraph.model import Saturation
+from smartmem_rules.exchange.expressions import map_json, value_json
+from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.provenance.derivation import Derivation, renamed
 from smartmem_rules.provenance.kernels import Unshown, kernel_json
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.views import IndexMap
 
 
@@ -53,9 +55,9 @@ class Made:
 
 def certificate_of(made: Made) -> dict[str, Any]:
     """The certificate of a plan, with the list of what is not certified."""
-    terms = Terms(made.base)
+    instances = Instances(made.base)
     originals = {node.name: node for node in made.model.nodes}
-    opaque = {name for name, node in originals.items() if is_opaque(node, made.model.types, terms)}
+    opaque = {name for name, node in originals.items() if is_opaque(node, made.model.types, instances)}
     nodes = [_node_json(node, opaque) for node in made.extracted.nodes]
     steps, constants = _derived(made, nodes)
     certificate: dict[str, Any] = {

@@ -7,17 +7,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from smartmem_rules.certificate.codec import map_json
 from smartmem_rules.certificate.replay import Replay
-from smartmem_rules.certificate.rules import Applied, application_of, arguments_of, is_absent, operators_of
-from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OPAQUE, OUT, VIEW, Refused, Term, attribute_key
+from smartmem_rules.certificate.rules import Applied, application_of
+from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OPAQUE, OUT, VIEW, Refused, Term
 from smartmem_rules.egraph.constants import SMALL
 from smartmem_rules.egraph.firings import Composed, Firing, Rewritten, Viewed
 from smartmem_rules.egraph.model import ENode, Saturation
+from smartmem_rules.exchange.expressions import map_json
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.provenance.explained import ExplainedTerms
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import attribute_key
+from smartmem_rules.rulebase.patterns import is_absent, operators_of
+from smartmem_rules.rulebase.patterns import run_time_arguments as arguments_of
 
 _TRIED = 4
 """Terms of one form that are tried as the root of a match."""
@@ -313,5 +316,5 @@ def _form(node: ENode, children: Collection[int]) -> tuple[object, ...]:
         case x if x in (INPUT, CONSTANT):
             key = node.attributes["name"]
         case _:
-            key = attribute_key(node.attributes)  # type: ignore[arg-type]
+            key = attribute_key(node.attributes)
     return node.operator, tuple(children), key

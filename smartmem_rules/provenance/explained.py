@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from smartmem_rules.certificate.terms import ABSENT, Terms
@@ -22,7 +23,7 @@ class ExplainedTerms(Terms):
         path = [left]
         while path[-1] in self._edges:
             path.append(self._edges[path[-1]][0])
-        for below, above in reversed(list(zip(path, path[1:], strict=False))):
+        for below, above in reversed(list(itertools.pairwise(path))):
             self._edges[above] = below, self._edges[below][1]
         self._edges[left] = right, reason
 

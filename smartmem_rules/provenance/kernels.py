@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from smartmem_rules.certificate.codec import expression_json, index_json
-from smartmem_rules.certificate.kernels import Store as Claimed
-from smartmem_rules.certificate.kernels import store_text
+from smartmem_rules.exchange.expressions import expression_json, index_json
+from smartmem_rules.exchange.kernels import Store as Claimed
+from smartmem_rules.exchange.kernels import store_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, own_indices, rename_reads, walk
 from smartmem_rules.tensor.index import Var

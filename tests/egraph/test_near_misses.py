@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.egraph import saturate
-from smartmem_rules.egraph.instances import Instances
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression

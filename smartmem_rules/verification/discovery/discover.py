@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.saturation import Bounds, saturate
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.verification.discovery.enumerate_terms import Enumerator

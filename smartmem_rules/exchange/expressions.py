@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from smartmem_rules.certificate.terms import Refused
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.tensor.builtins import ConstantTensor, Value
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -22,12 +22,17 @@ from smartmem_rules.tensor.expr import (
     compare,
     logic,
     select,
+    walk,
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale, variable
 from smartmem_rules.tensor.substitution import gathered, lookup
 from smartmem_rules.tensor.views import IndexMap, axis_variables
 
 Loops = Mapping[str, Var]
+
+
+class ExchangeError(SmartmemError):
+    """JSON that stands for no expression, index or value; the message says what."""
 
 
 # --- values of attributes ---
@@ -60,7 +65,7 @@ def read_value(data: Any) -> Value:
         case bool() | int() | float() | str() | None:
             return data
         case _:
-            raise Refused(f"{data!r} is no value of an attribute")
+            raise ExchangeError(f"{data!r} is no value of an attribute")
 
 
 # --- indices ---
@@ -122,7 +127,7 @@ def _read_atom(data: Any, loops: Loops) -> Index:
             return lookup(tuple(table), read_index(position, loops))
         case ["at", tensor, indices, extent, wrap]:
             return gathered(tensor, tuple(read_index(i, loops) for i in indices), extent, wrap)
-    raise Refused(f"{data!r} is no part of an index")
+    raise ExchangeError(f"{data!r} is no part of an index")
 
 
 # --- expressions ---
@@ -169,8 +174,12 @@ def read_expression(data: Any, loops: Loops) -> Expr:
         case ["index", index, dtype]:
             return FromIndex(read_index(index, loops), dtype)
         case ["reduce", kind, variables, body, dtype]:
-            return Reduce(kind, tuple(loops[v] for v in variables), read_expression(body, loops), dtype)
-    raise Refused(f"{data!r} is no expression")
+            made = Reduce(kind, tuple(loops[v] for v in variables), read_expression(body, loops), dtype)
+            inner = [v for n in walk(made.body) if isinstance(n, Reduce) for v in n.variables]
+            if not set(made.variables).isdisjoint(inner):
+                raise ExchangeError(f"a reduction runs over {', '.join(variables)} inside of one that does")
+            return made
+    raise ExchangeError(f"{data!r} is no expression")
 
 
 def read_condition(data: Any, loops: Loops) -> Condition | bool:
@@ -180,4 +189,4 @@ def read_condition(data: Any, loops: Loops) -> Condition | bool:
             return logic(operator, tuple(read_condition(one, loops) for one in operands))
         case ["<" | "<=" | "==" | "!=" as operator, left, right]:
             return compare(operator, read_index(left, loops), read_index(right, loops))
-    raise Refused(f"{data!r} is no condition")
+    raise ExchangeError(f"{data!r} is no condition")

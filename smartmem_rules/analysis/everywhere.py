@@ -1,15 +1,17 @@
-"""Whether two indices, or two conditions over indices, are equal wherever their variables go."""
+"""What holds wherever loop variables go: that two indices or conditions are equal, that stores write every element."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, condition_indices
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Div, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.views import IndexMap
 
 MOST_POINTS = 1 << 23
 """Points up to which all are looked at."""
@@ -41,6 +43,38 @@ def equal_conditions(left: Condition, right: Condition) -> bool:
         return bool(np.all(_holds(left, grid) == _holds(right, grid)))
     except Undecided:
         return False
+
+
+def covers(written: Sequence[Sequence[Index]], shape: Sequence[int]) -> bool:
+    """Whether stores at indices write every element of a tensor, each once: one alone, or boxes that part it."""
+    if len(written) == 1:
+        variables = tuple(sorted({v for index in written[0] for v in index.variables}, key=lambda v: v.name))
+        return IndexMap(variables, tuple(written[0]), tuple(shape)).inverse is not None
+    boxes = [box for indices in written if (box := _box(indices)) is not None]
+    if not boxes or len(boxes) < len(written):
+        return False
+    apart = all(
+        any(a[1] <= b[0] or b[1] <= a[0] for a, b in zip(one, other, strict=True))
+        for one, other in itertools.combinations(boxes, 2)
+    )
+    inside = all(low >= 0 and high <= extent for box in boxes for (low, high), extent in zip(box, shape, strict=True))
+    return apart and inside and sum(math.prod(high - low for low, high in box) for box in boxes) == math.prod(shape)
+
+
+def _box(indices: Sequence[Index]) -> list[tuple[int, int]] | None:
+    """The places that indices run over, each a variable of its own behind a start; None for others."""
+    box: list[tuple[int, int]] = []
+    seen: set[Var] = set()
+    for index in indices:
+        match index.terms:
+            case ():
+                box.append((index.constant, index.constant + 1))
+            case ((Var() as var, 1),) if var not in seen:
+                seen.add(var)
+                box.append((index.constant, index.constant + var.extent))
+            case _:
+                return None
+    return box
 
 
 def points(variables: frozenset[Var]) -> dict[Var, np.ndarray]:
