@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
 from smartmem_rules.rulebase.checks.purity import impurities
@@ -21,11 +22,12 @@ def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, n
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
     for word in rule.relaxes:
         if word not in RELAXATIONS:
-            fix = did_you_mean(word, RELAXATIONS) or f"there are {', '.join(sorted(RELAXATIONS))}"
-            message = f"there is no relaxation `{word}`"
-            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", message, rule.place(f"relaxes:{word}"), fix=fix)
-    yield from check_pattern(rule.left, operators, names)
-    yield from check_pattern(rule.right, operators, names)
+            place = rule.place(f"relaxes:{word}")
+            known = advice(f"there are {', '.join(sorted(RELAXATIONS))}")
+            fix = spelling(word, RELAXATIONS, place) or known
+            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
+    yield from check_pattern(rule.left, operators, names, rule)
+    yield from check_pattern(rule.right, operators, names, rule)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
@@ -99,11 +101,13 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
             )
 
 
-def check_pattern(pattern: s.Pattern, operators: Operators, names: Names) -> Iterator[Diagnostic]:
-    """Unknown operators, operand counts, attributes and outputs in a pattern."""
+def check_pattern(pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite) -> Iterator[Diagnostic]:
+    """Unknown operators, operand counts, attributes and outputs in a pattern of a rule."""
     if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
         message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
-        fix = f"write `{pattern.name}(...)` for the operator" if pattern.name in operators else "write it in lower case"
+        is_operator = pattern.name in operators
+        called = advice(f"write `{pattern.name}(...)` for the operator")
+        fix = called if is_operator else _in_lower_case(pattern.name, rule)
         yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, pattern.span, fix=fix)
     if not isinstance(pattern, s.PatternOperator):
         return
@@ -115,7 +119,23 @@ def check_pattern(pattern: s.Pattern, operators: Operators, names: Names) -> Ite
         yield from _check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
-        yield from check_pattern(argument, operators, names)
+        yield from check_pattern(argument, operators, names, rule)
+
+
+def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
+    """The name of a tensor in lower case, at all its places in the rule, unless another one has that name."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    text, new = "write it in lower case", name[0].lower() + name[1:]
+    places: dict[str, list[s.Span]] = {}
+    for node in nodes(rule):
+        if isinstance(node, s.PatternVariable):
+            places.setdefault(node.name, []).append(node.span)
+        elif isinstance(node, s.Name):
+            places.setdefault(node.id, []).append(node.span)
+    if new in places:
+        return advice(text)
+    return edit(text, *(Edit(span, new, name) for span in places[name]))
 
 
 def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
@@ -149,7 +169,7 @@ def _check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator
     for attribute in pattern.attributes:
         if attribute.name not in known:
             message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
-            fix = did_you_mean(attribute.name, known)
+            fix = spelling(attribute.name, known, attribute.place("name"))
             note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
             yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, attribute.place("name"), note=note, fix=fix)
 
@@ -293,7 +313,7 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
 
 def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     message = f"`{name}` is not bound by the left side"
-    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=did_you_mean(name, bound))
+    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span))
 
 
 def _bare(span: s.Span) -> Diagnostic:
@@ -303,5 +323,5 @@ def _bare(span: s.Span) -> Diagnostic:
 
 def _unknown_operator(name: str, span: s.Span, operators: Operators) -> Diagnostic:
     return Diagnostic(
-        Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=did_you_mean(name, operators)
+        Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=spelling(name, operators, span)
     )
