@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -224,6 +225,7 @@ def optimize_now(
     progress: Progress | None = None,
     debug: bool = False,
     show: Show | None = None,
+    certificate: str | Path | None = None,
     **options: Unpack[PlanOptions],
 ) -> OptimizedPlan:
     """Like `optimize`, but a model whose inputs decide shapes by their values is refused.
@@ -232,7 +234,7 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
-    plan, target = planned(graph, clock, **options)
+    plan, target = planned(graph, clock, certificate=certificate, **options)
     optimized = OptimizedPlan(plan, target.device, None if is_graph(graph) else graph, debug)  # type: ignore[arg-type]
     if debug:
         from smartmem_rules.invariants.verify import verify_plan  # start-up time
@@ -271,6 +273,7 @@ def planned(
     layout: str = "exact",
     limits: Limits = DEFAULT_LIMITS,
     refusals: Refusals | None = None,
+    certificate: str | Path | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the arguments are those of `api.optimize`.
 
@@ -286,7 +289,12 @@ def planned(
         from smartmem_rules.pipeline import Request, make_plan  # start-up time
 
     request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits)
-    return make_plan(request, clock, refusals)
+    certify: Callable[[str], None] | None = None
+    if certificate is not None:
+        from smartmem_rules.exchange.certificates import write_certificate  # start-up time
+
+        certify = partial(write_certificate, path=certificate)
+    return make_plan(request, clock, refusals, certify)
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:

@@ -17,6 +17,8 @@ from smartmem_rules.tensor.views import IndexMap, compose
 _LONGEST = 160
 """Characters of a term's attributes that are shown."""
 Step = Mapping[str, Any]
+UNREADABLE = (ExchangeError, KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError)
+"""What reading something raises that no `optimize` wrote."""
 
 
 class Replay:
@@ -50,7 +52,7 @@ class Replay:
         """
         try:
             found, _ = self.take(step)
-        except (ExchangeError, KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+        except UNREADABLE as error:
             raise Refused(f"the step cannot be read ({type(error).__name__}: {error})") from error
         for key in (*found, *step):
             if found.get(key) != step.get(key):

@@ -15,6 +15,7 @@ _COMMANDS = {
     "show": "List the launches of a plan, or print one kernel with its schedule and OpenCL C.",
     "diff": "Show what differs between two plans, stage by stage.",
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
+    "certify": "Replay the certificate of a plan, without the optimizer.",
     "check": "Check rule files.",
     "verify": "Test and prove rules, or show where they are wrong.",
     "discover": "Find rewrites over given operators and print them as rules.",

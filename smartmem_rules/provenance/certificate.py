@@ -14,19 +14,18 @@ from smartmem_rules.certificate.graphs import MadeGraph
 from smartmem_rules.certificate.replay import Replay
 from smartmem_rules.certificate.terms import OPAQUE, Refused, digest
 from smartmem_rules.egraph.model import Saturation
+from smartmem_rules.exchange.certificates import FORMAT
 from smartmem_rules.exchange.expressions import map_json, value_json
 from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
+from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.layout.copies import COPY
 from smartmem_rules.provenance.derivation import Derivation, renamed
 from smartmem_rules.provenance.kernels import Unshown, kernel_json
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.views import IndexMap
-
-
-class Unproved(Exception):
-    """No term has the elements of a constant of the graph."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,7 @@ def certificate_of(made: Made) -> dict[str, Any]:
     nodes = [_node_json(node, opaque) for node in made.extracted.nodes]
     steps, constants = _derived(made, nodes)
     certificate: dict[str, Any] = {
-        "format": "smartmem certificate",
+        "format": FORMAT,
         "version": VERSION,
         "model": made.model.name,
         **made.how,
@@ -72,6 +71,30 @@ def certificate_of(made: Made) -> dict[str, Any]:
     }
     verdict = examine(made.model, made.base, certificate)
     return {**certificate, "uncertified": uncertified(verdict.gaps, verdict.kernel_gaps)}
+
+
+def made_certificate(
+    model: Graph, base: RuleBase, saturation: Saturation | None, planning: Planning, how: Mapping[str, str]
+) -> dict[str, Any]:
+    """The certificate of a plan whose kernels are not scheduled yet.
+
+    Args:
+        model: as it was imported.
+        saturation: with what fired; None where no rules ran.
+        how: what is said of the plan: device, level, dtype.
+    """
+    return certificate_of(
+        Made(
+            model=model,
+            base=base,
+            saturation=saturation,
+            extracted=planning.graph,
+            kernels=[leaf for kernel in planning.kernels for leaf in kernel.leaves],
+            copies={name: name.removesuffix(COPY) for name in planning.tensors if name.endswith(COPY)},
+            shown=list(planning.program.shown),
+            how=how,
+        )
+    )
 
 
 def certificate_text(certificate: Mapping[str, Any]) -> str:
@@ -130,7 +153,7 @@ def _node_json(node: Node, opaque: Collection[str]) -> dict[str, Any]:
 def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The steps, and what the constants of the graph are."""
     if made.saturation is None:
-        return [], [_constant(name, name, array) for name, array in made.extracted.constants.items()]
+        return [], [_constant(name, name, made.extracted) for name in made.extracted.constants]
     derivation = Derivation(made.model, made.base, made.saturation)
     constants = {name: _term_of(name, array, derivation) for name, array in made.extracted.constants.items()}
     goals = _goals(nodes, derivation, constants)
@@ -148,10 +171,10 @@ def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[
                 names.update({f"{old}.{n}": f"@{number}.{n}" for n in range(len(one.applied.made))})
         except Refused:
             continue
-        named = derivation.replay.names
+        found = {name: derivation.replay.names.get(term) for name, term in constants.items()}
         return steps, [
-            _constant(name, names.get(named[constants[name]], named[constants[name]]), array)
-            for name, array in made.extracted.constants.items()
+            _constant(name, names.get(found[name] or "", found[name]), made.extracted)
+            for name in made.extracted.constants
         ]
     raise AssertionError("the steps of a derivation can be done again")
 
@@ -188,8 +211,12 @@ def _term_of(name: str, array: np.ndarray, derivation: Derivation) -> int:
             known = term in terms.arrays or terms.terms[term].folded is not None
             if known and digest(terms.value(term)) == wanted:
                 return term
-    raise Unproved(name)
+    type_ = derivation.saturation.classes[numbers[0]].meta.type
+    return terms.input(f"constant {name}", type_)
 
 
-def _constant(name: str, term: str, array: np.ndarray) -> dict[str, Any]:
-    return {"name": name, "is": term, "sha256": digest(array)}
+def _constant(name: str, term: str | None, graph: Graph) -> dict[str, Any]:
+    """What a constant of the graph is; of one that no term has the elements of only its type."""
+    if term is None:
+        return {"name": name, "is": None, "dtype": graph.types[name].dtype, "shape": list(graph.types[name].shape)}
+    return {"name": name, "is": term, "sha256": digest(graph.constants[name])}

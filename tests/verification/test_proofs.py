@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.proof.proofs import prove_eliminate, prove_rewrite
 
 pytest.importorskip("z3")
