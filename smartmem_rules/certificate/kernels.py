@@ -143,7 +143,7 @@ class KernelCheck:
     def _same(self, kernel: Expr, graph: Expr) -> bool:
         while isinstance(kernel, Read) and kernel.tensor in self.stages:
             stage = self.stages[kernel.tensor]
-            if len(stage.axes) != len(kernel.indices):
+            if len(stage.axes) != len(kernel.indices) or kernel.dtype != stage.value.dtype:
                 return False
             value = e.refresh(stage.value, self.names)
             kernel = e.substitute_variables(value, dict(zip(stage.axes, kernel.indices, strict=True)))
@@ -197,7 +197,9 @@ class KernelCheck:
 
     def _same_reductions(self, kernel: Reduce, graph: Reduce) -> bool:
         own = [v.extent for v in kernel.variables]
-        if kernel.kind != graph.kind or sorted(own) != sorted(v.extent for v in graph.variables):
+        if (kernel.kind, kernel.dtype) != (graph.kind, graph.dtype) or sorted(own) != sorted(
+            v.extent for v in graph.variables
+        ):
             return False
         for order in itertools.islice(itertools.permutations(graph.variables), _ORDERS):
             if [v.extent for v in order] == own:

@@ -8,7 +8,7 @@ from typing import Any
 
 from smartmem_rules.exchange.expressions import ExchangeError, Loops, read_expression, read_index
 from smartmem_rules.tensor.expr import Expr, Read, walk
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.tensor.printer import element_text, expression_text
 
 OWN_LOOPS = "@@"
@@ -56,7 +56,10 @@ def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
         later = {n.tensor for n in walk(value) if isinstance(n, Read)} & {s["name"] for s in data["stages"]}
         if one["name"] in stages or not later <= stages.keys():
             raise ExchangeError(f"the kernel {data['name']} reads {one['name']} before it is there, or makes it twice")
-        stages[one["name"]] = Stage(axes=tuple(loops[name] for name in one["axes"]), value=value)
+        stage = Stage(axes=tuple(loops[name] for name in one["axes"]), value=value)
+        if one["text"] != stage_text(one["name"], stage):
+            raise ExchangeError(f"the kernel {data['name']} keeps {stage_text(one['name'], stage)}, not {one['text']}")
+        stages[one["name"]] = stage
     stores = []
     for one in data["stores"]:
         indices = tuple(read_index(index, loops) for index in one["indices"])
@@ -65,6 +68,11 @@ def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
             raise ExchangeError(f"the kernel {data['name']} stores {store_text(store)}, not {one['text']}")
         stores.append(store)
     return KernelClaim(name=data["name"], stages=stages, stores=tuple(stores))
+
+
+def stage_text(name: str, stage: Stage) -> str:
+    """What a kernel keeps to itself, in one line."""
+    return f"{element_text(name, tuple(map(variable, stage.axes)))} = {expression_text(stage.value)}"
 
 
 def store_text(store: Store) -> str:

@@ -25,6 +25,7 @@ from smartmem_rules.provenance.derivation import Derivation, renamed
 from smartmem_rules.provenance.kernels import Unshown, kernel_json
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.views import IndexMap
 
 
@@ -155,7 +156,8 @@ def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[
     if made.saturation is None:
         return [], [_constant(name, name, made.extracted) for name in made.extracted.constants]
     derivation = Derivation(made.model, made.base, made.saturation)
-    constants = {name: _term_of(name, array, derivation) for name, array in made.extracted.constants.items()}
+    held, types = made.extracted.constants, made.extracted.types
+    constants = {name: _term_of(name, array, types[name], derivation) for name, array in held.items()}
     goals = _goals(nodes, derivation, constants)
     taken = derivation.needed(goals, constants.values())
     for chosen in (taken, derivation.taken):
@@ -195,7 +197,7 @@ def _goals(
     return [goal for goal in goals if derivation.terms.equal(*goal)]
 
 
-def _term_of(name: str, array: np.ndarray, derivation: Derivation) -> int:
+def _term_of(name: str, array: np.ndarray, type_: TensorType, derivation: Derivation) -> int:
     """The term of which a constant of the graph holds the elements: one of its class with these very bits.
 
     Where none has them, the constant is a term of its own, of which nothing can be shown.
@@ -211,7 +213,6 @@ def _term_of(name: str, array: np.ndarray, derivation: Derivation) -> int:
             known = term in terms.arrays or terms.terms[term].folded is not None
             if known and digest(terms.value(term)) == wanted:
                 return term
-    type_ = derivation.saturation.classes[numbers[0]].meta.type
     return terms.input(f"constant {name}", type_)
 
 

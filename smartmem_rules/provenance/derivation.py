@@ -139,7 +139,6 @@ class Derivation:
                         "at": self._name(number),
                         "operand": firing.operand,
                         "map": map_json(firing.map),
-                        "uses": self._uses(dict(enumerate(firing.operands))),
                     }
             case Composed():
                 for outer in self._forms.get((VIEW, (firing.between,), firing.outer), ()):
@@ -158,9 +157,9 @@ class Derivation:
             else:
                 yield from self._forms.get((OUT, (self._class_of[number],), place), ())
 
-    def _uses(self, classes: Mapping[Any, int]) -> dict[str, int]:
+    def _uses(self, classes: Mapping[str, int]) -> dict[str, int]:
         metas = {name: self.saturation.classes[class_].meta for name, class_ in classes.items() if class_ != ABSENT}
-        return {str(name): meta.uses for name, meta in metas.items() if meta is not None}
+        return {name: meta.uses for name, meta in metas.items() if meta is not None}
 
     def _rewrites(self, firing: Rewritten) -> Iterator[dict[str, Any]]:
         rule = firing.rule
@@ -195,8 +194,6 @@ class Derivation:
         own, classes, attributes = forms[end - 1]
         for swap in (False, True) if len(classes) == 2 else (False,):
             order = classes[::-1] if swap else classes
-            if swap and order == classes and self.terms.terms:
-                pass  # equal classes: the terms may still stand in the other order
             for number in self._results(own.operator, order, attributes, own.output or 0):
                 if actual is not None and not self.terms.equal(number, actual):
                     continue

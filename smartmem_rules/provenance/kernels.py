@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from smartmem_rules.exchange.expressions import expression_json, index_json
+from smartmem_rules.exchange.kernels import Stage as ClaimedStage
 from smartmem_rules.exchange.kernels import Store as Claimed
-from smartmem_rules.exchange.kernels import store_text
+from smartmem_rules.exchange.kernels import stage_text, store_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, own_indices, rename_reads, walk
 from smartmem_rules.tensor.index import Var
@@ -44,7 +45,12 @@ def kernel_json(kernel: Kernel) -> dict[str, Any]:
         "origin": list(kernel.origin),
         "loops": loops,
         "stages": [
-            {"name": name, "axes": [v.name for v in axes], "value": expression_json(body)}
+            {
+                "text": stage_text(name, ClaimedStage(axes=axes, value=body)),
+                "name": name,
+                "axes": [v.name for v in axes],
+                "value": expression_json(body),
+            }
             for name, axes, body in stages
         ],
         "stores": [_store_json(store) for store in stores],
