@@ -253,10 +253,11 @@ def plan_only(
     graph: ModelSource | Graph,
     progress: Progress | None = None,
     show: Show | None = None,
+    certificate: str | Path | None = None,
     **options: Unpack[PlanOptions],
 ) -> Plan:
     """The plan of a model without building its kernels; the options are arguments of `optimize`."""
-    plan, _ = planned(graph, Clock(progress, show), **options)
+    plan, _ = planned(graph, Clock(progress, show), certificate=certificate, **options)
     return plan
 
 

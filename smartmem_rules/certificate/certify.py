@@ -13,7 +13,7 @@ from typing import Any
 from smartmem_rules.certificate.graphs import Made, MadeGraph
 from smartmem_rules.certificate.kernels import KernelCheck
 from smartmem_rules.certificate.replay import UNREADABLE, Replay
-from smartmem_rules.certificate.terms import Refused, digest
+from smartmem_rules.certificate.terms import Digests, Refused, Terms
 from smartmem_rules.exchange.expressions import ExchangeError, read_map, read_value
 from smartmem_rules.exchange.kernels import read_kernel
 from smartmem_rules.graph.equations import cone
@@ -88,11 +88,11 @@ def certify(graph: Graph, base: RuleBase, certificate: Mapping[str, Any]) -> Ver
     return verdict
 
 
-def examine(graph: Graph, base: RuleBase, certificate: Mapping[str, Any]) -> Verdict:
+def examine(graph: Graph, base: RuleBase, certificate: Mapping[str, Any], digests: Digests | None = None) -> Verdict:
     """What a certificate shows, whatever it says of gaps; raises Refused where a step does not hold."""
     if certificate.get("version") != VERSION:
         raise Refused(f"this is no certificate of version {VERSION}")
-    replay = Replay(graph, base)
+    replay = Replay(graph, base, Terms(base, digests))
     steps = certificate["steps"]
     for number, step in enumerate(steps):
         try:
@@ -127,7 +127,7 @@ def made_graph(replay: Replay, data: Mapping[str, Any]) -> tuple[MadeGraph, dict
             constants[one["name"]] = replay.terms.input(f"constant {one['name']}", type_)
             continue
         constants[one["name"]] = replay.number(one["is"])
-        found = digest(replay.terms.value(constants[one["name"]]))
+        found = replay.terms.digests.of(replay.terms.value(constants[one["name"]]))
         if found != one["sha256"]:
             raise Refused(f"the constant {one['name']} has other elements: {found}, not {one['sha256']}")
     made = MadeGraph(replay.model, constants)

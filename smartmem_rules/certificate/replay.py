@@ -7,7 +7,7 @@ from typing import Any
 
 from smartmem_rules.certificate.graphs import ModelTerms
 from smartmem_rules.certificate.rules import Applied, Bound, eliminate, rewrite, same_map
-from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OUT, VIEW, Refused, Terms, digest
+from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OUT, VIEW, Refused, Terms
 from smartmem_rules.exchange.expressions import ExchangeError, map_json, read_map
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
@@ -133,7 +133,7 @@ class Replay:
         array = self.terms.value(number)
         constant = self.terms.constant(array, self.terms.terms[number].type)
         made = Applied(left=number, right=constant, made=(constant,), bound={}, guards=[], needed=())
-        return {"value": step["value"], "sha256": digest(array)}, made
+        return {"value": step["value"], "sha256": self.terms.digests.of(array)}, made
 
     # --- what is shown ---
 

@@ -55,17 +55,28 @@ class Term:
         return self.types[0]
 
 
-def digest(array: Array) -> str:
-    """A name for the elements of an array, with its shape and type."""
-    plain = np.ascontiguousarray(array)
-    return hashlib.sha256(f"{plain.dtype.name}{plain.shape}".encode() + plain.tobytes()).hexdigest()
+class Digests:
+    """Names for the elements of arrays with their shape and type, each computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Array, str]] = {}
+
+    def of(self, array: Array) -> str:
+        """The digest of an array, which is kept as long as this is."""
+        if id(array) not in self._known:
+            plain = np.ascontiguousarray(array)
+            name = hashlib.sha256(f"{plain.dtype.name}{array.shape}".encode())
+            name.update(plain.reshape(-1).view(np.uint8).data)
+            self._known[id(array)] = array, name.hexdigest()
+        return self._known[id(array)][1]
 
 
 class Terms:
     """All terms by number, equal ones found by `find`."""
 
-    def __init__(self, base: Definitions) -> None:
+    def __init__(self, base: Definitions, digests: Digests | None = None) -> None:
         self.instances = Instances(base)
+        self.digests = digests or Digests()
         self.terms: list[Term] = []
         self.arrays: dict[int, Array] = {}
         self._parents: list[int] = []
@@ -82,7 +93,7 @@ class Terms:
 
     def constant(self, array: Array, type_: TensorType) -> int:
         """A tensor of known elements; equal ones are one term."""
-        number = self._add(CONSTANT, (), (type_.dtype, digest(array)), (type_,))
+        number = self._add(CONSTANT, (), (type_.dtype, self.digests.of(array)), (type_,))
         self.arrays.setdefault(number, array)
         self._constants.setdefault(self.find(number), number)
         return number

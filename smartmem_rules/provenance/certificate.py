@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from smartmem_rules.certificate.certify import VERSION, examine, read_node, uncertified
 from smartmem_rules.certificate.graphs import MadeGraph
 from smartmem_rules.certificate.replay import Replay
-from smartmem_rules.certificate.terms import OPAQUE, Refused, digest
+from smartmem_rules.certificate.terms import OPAQUE, Digests, Refused, Terms
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.exchange.certificates import FORMAT
 from smartmem_rules.exchange.expressions import map_json, value_json
@@ -41,6 +41,7 @@ class Made:
         copies: tensors in a second layout, and whose they are.
         shown: outputs that are computed in another shape.
         how: what is said of the plan: device, level, dtype.
+        digests: of the constants.
     """
 
     model: Graph
@@ -51,6 +52,7 @@ class Made:
     copies: Mapping[str, str]
     shown: Sequence[str]
     how: Mapping[str, str]
+    digests: Digests = field(default_factory=Digests)
 
 
 def certificate_of(made: Made) -> dict[str, Any]:
@@ -70,7 +72,7 @@ def certificate_of(made: Made) -> dict[str, Any]:
         "stand_for": {**made.copies, **{name: _base_of(name, made.extracted) for name in made.shown}},
         "kernels": [_kernel(kernel) for kernel in made.kernels],
     }
-    verdict = examine(made.model, made.base, certificate)
+    verdict = examine(made.model, made.base, certificate, made.digests)
     return {**certificate, "uncertified": uncertified(verdict.gaps, verdict.kernel_gaps)}
 
 
@@ -154,15 +156,15 @@ def _node_json(node: Node, opaque: Collection[str]) -> dict[str, Any]:
 def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The steps, and what the constants of the graph are."""
     if made.saturation is None:
-        return [], [_constant(name, name, made.extracted) for name in made.extracted.constants]
-    derivation = Derivation(made.model, made.base, made.saturation)
+        return [], [_constant(name, name, made) for name in made.extracted.constants]
+    derivation = Derivation(made.model, made.base, made.saturation, made.digests)
     held, types = made.extracted.constants, made.extracted.types
     constants = {name: _term_of(name, array, types[name], derivation) for name, array in held.items()}
     goals = _goals(nodes, derivation, constants)
     taken = derivation.needed(goals, constants.values())
     for chosen in (taken, derivation.taken):
         names: dict[str, str] = {}
-        replay = Replay(made.model, made.base)
+        replay = Replay(made.model, made.base, Terms(made.base, made.digests))
         places = {id(one): number for number, one in enumerate(derivation.taken)}
         try:
             steps = []
@@ -175,8 +177,7 @@ def _derived(made: Made, nodes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[
             continue
         found = {name: derivation.replay.names.get(term) for name, term in constants.items()}
         return steps, [
-            _constant(name, names.get(found[name] or "", found[name]), made.extracted)
-            for name in made.extracted.constants
+            _constant(name, names.get(found[name] or "", found[name]), made) for name in made.extracted.constants
         ]
     raise AssertionError("the steps of a derivation can be done again")
 
@@ -203,6 +204,7 @@ def _term_of(name: str, array: np.ndarray, type_: TensorType, derivation: Deriva
     Where none has them, the constant is a term of its own, of which nothing can be shown.
     """
     terms, model = derivation.terms, derivation.replay.model
+    digest = terms.digests.of
     if name in model.graph.constants and digest(array) == digest(model.graph.constants[name]):
         return model.numbers[name]
     saturation, wanted = derivation.saturation, digest(array)
@@ -216,8 +218,9 @@ def _term_of(name: str, array: np.ndarray, type_: TensorType, derivation: Deriva
     return terms.input(f"constant {name}", type_)
 
 
-def _constant(name: str, term: str | None, graph: Graph) -> dict[str, Any]:
+def _constant(name: str, term: str | None, made: Made) -> dict[str, Any]:
     """What a constant of the graph is; of one that no term has the elements of only its type."""
+    type_ = made.extracted.types[name]
     if term is None:
-        return {"name": name, "is": None, "dtype": graph.types[name].dtype, "shape": list(graph.types[name].shape)}
-    return {"name": name, "is": term, "sha256": digest(graph.constants[name])}
+        return {"name": name, "is": None, "dtype": type_.dtype, "shape": list(type_.shape)}
+    return {"name": name, "is": term, "sha256": made.digests.of(made.extracted.constants[name])}

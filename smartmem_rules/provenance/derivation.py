@@ -9,7 +9,7 @@ from typing import Any
 
 from smartmem_rules.certificate.replay import Replay
 from smartmem_rules.certificate.rules import Applied, application_of
-from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OPAQUE, OUT, VIEW, Refused, Term
+from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OPAQUE, OUT, VIEW, Digests, Refused, Term
 from smartmem_rules.egraph.constants import SMALL
 from smartmem_rules.egraph.firings import Composed, Firing, Rewritten, Viewed
 from smartmem_rules.egraph.model import ENode, Saturation
@@ -37,9 +37,9 @@ class Taken:
 class Derivation:
     """All steps of a saturation that could be done again on terms."""
 
-    def __init__(self, graph: Graph, base: RuleBase, saturation: Saturation) -> None:
+    def __init__(self, graph: Graph, base: RuleBase, saturation: Saturation, digests: Digests | None = None) -> None:
         self.saturation = saturation
-        self.terms = ExplainedTerms(base)
+        self.terms = ExplainedTerms(base, digests)
         self.replay = Replay(graph, base, self.terms)
         self.taken: list[Taken] = []
         self.of_class: dict[int, list[int]] = defaultdict(list)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from smartmem_rules.certificate.terms import ABSENT, Terms
+from smartmem_rules.certificate.terms import ABSENT, Digests, Terms
 from smartmem_rules.tensor.instantiate import Definitions
 
 
 class ExplainedTerms(Terms):
     """The path between two equal terms is fixed when they become equal: later steps are never needed for it."""
 
-    def __init__(self, base: Definitions) -> None:
-        super().__init__(base)
+    def __init__(self, base: Definitions, digests: Digests | None = None) -> None:
+        super().__init__(base, digests)
         self.makers: dict[int, int] = {}
         """The step that made a term, where one did."""
         self._edges: dict[int, tuple[int, int | None]] = {}
