@@ -45,7 +45,9 @@ def command(model: Path, certificate: Path, as_json: bool, **how: Any) -> None:
 
 
 def _show(data: dict[str, Any]) -> None:
-    click.echo(f"{data['steps']} steps hold, by {len(data['rules'])} rules: {', '.join(data['rules']) or 'none'}")
+    steps, rules = data["steps"], data["rules"]
+    held = "1 step holds" if steps == 1 else f"{steps} steps hold"
+    click.echo(f"{held}, by {len(rules)} rule{'' if len(rules) == 1 else 's'}: {', '.join(rules) or 'none'}")
     click.echo(f"{data['certified']} of {data['nodes']} nodes of the plan are certified")
     click.echo(f"{data['certified_kernels']} of {data['kernels']} kernels are certified")
     for reason, count in Counter(one["reason"] for one in data["uncertified"]).most_common(_SHOWN):

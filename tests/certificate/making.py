@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -26,7 +27,7 @@ class Certified:
     certificate: dict[str, Any]
 
 
-def certified(model: onnx.ModelProto, level: str = "smartmem", device: str = "pocl") -> Certified:
+def certified(model: onnx.ModelProto | Path, level: str = "smartmem", device: str = "pocl") -> Certified:
     """The certificate of a model's plan for a device profile."""
     base = load_rules()
     graph = import_model(model, base)
