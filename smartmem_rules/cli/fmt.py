@@ -19,8 +19,9 @@ from smartmem_rules.whole_files import write_whole
 def command(files: tuple[Path, ...], only_check: bool) -> None:
     """Lay out rule FILES (or all rule files in folders); `-` reads stdin and writes stdout.
 
-    Indentation, spaces and tables are set; line breaks, comments and columns that line up stay; a byte order mark
-    goes.  A file that does not parse is left alone.
+    Indentation, spaces and tables are set, and what does not fit into 120 columns is broken; other line breaks,
+    comments and columns that line up stay; a byte order mark goes.  A file that does not parse is left
+    alone.
     """
     from smartmem_rules.language.parsing.source import read_source  # start-up time
 
