@@ -18,6 +18,7 @@ _COMMANDS = {
     "certify": "Replay the certificate of a plan, without the optimizer.",
     "check": "Check rule files.",
     "verify": "Test and prove rules, or show where they are wrong.",
+    "fuzz": "Find what engines compute wrongly, with models that rules make equal.",
     "discover": "Find rewrites over given operators and print them as rules.",
     "fmt": "Lay out rule files.",
     "docs": "Write the reference of all rules, operators, tables and devices as HTML.",
@@ -25,6 +26,9 @@ _COMMANDS = {
     "zoo": "List the models that come with the project, or write them.",
     "devices": "List the OpenCL devices with their limits.",
 }
+
+_FOLDERS = {"certify": "certificates"}
+"""The commands that stand in a folder."""
 
 
 class _Lazy(click.Group):
@@ -36,7 +40,8 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{name}").command
+        place = f"{_FOLDERS[name]}.{name}" if name in _FOLDERS else name
+        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{place}").command
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
