@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,9 @@ def command(
     """Make a plan of MODEL, compare its outputs with ONNX Runtime's, and say what became of its operators."""
     from smartmem_rules.api import optimize  # start-up time
 
+    if own_rules and not (rule_stats and how["rules"]):
+        raise click.UsageError("--own-rules limits --rule-stats to the rules of --rules FILE: give both")
+
     if dump_after and dump is None:
         raise click.UsageError("--dump-after needs --dump DIR")
     how["disable"] = names(how["disable"])
@@ -95,16 +98,21 @@ def command(
         print_optimize(console(), data)
         if rule_stats:
             print_rules(console(), data["rules"])
-        if output is not None:
-            console().print(f"saved as {output}", markup=False)
-        if certificate is not None:
-            console().print(f"certificate in {certificate}", markup=False)
-        if dump is not None:
-            console().print(f"{len(data['dumped'])} files in {dump}", markup=False)
-        for said in _overridden(how["rules"]):
-            console().print(said, markup=False)
+        _say_where(data, output, dump, how["rules"])
     if check is not None and check["passed"] is False:
         sys.exit(ANSWER_IS_NO)
+
+
+def _say_where(data: Mapping[str, Any], output: Path | None, dump: Path | None, rules: Sequence[str]) -> None:
+    """Where lies what was asked for besides the plan."""
+    if output is not None:
+        console().print(f"saved as {output}", markup=False)
+    if "certificate" in data:
+        console().print(f"certificate in {data['certificate']}", markup=False)
+    if dump is not None:
+        console().print(f"{len(data['dumped'])} files in {dump}", markup=False)
+    for said in _overridden(rules):
+        console().print(said, markup=False)
 
 
 def _rule_statistics(rewriting: RewriteStatistics, files: set[str] | None) -> list[dict[str, Any]]:

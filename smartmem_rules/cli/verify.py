@@ -71,7 +71,7 @@ def command(
         measured = None
         if mutants:
             measured = measure(files, rule, seed, jobs, lambda done, total: progress("mutants", done, total))
-    saved = [path for report in found.rules if save is not None and (path := save_counterexample(report, save))]
+    saved = [path for report in found.rules if save is not None and (path := save_counterexample(report, save, files))]
     reads = count_reads(load_rules(files), files)
     if as_json:
         data = found.data() | {"reads": {"proved": reads.proved, "total": reads.total}}
