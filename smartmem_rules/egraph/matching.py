@@ -15,9 +15,9 @@ from smartmem_rules.rulebase.patterns import is_absent, rest_of, right_outputs, 
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 
 class Refused(Exception):
