@@ -16,7 +16,7 @@ from smartmem_rules.exchange.kernels import OWN_LOOPS, KernelClaim, Stage, Store
 from smartmem_rules.tensor import expr as e
 from smartmem_rules.tensor.expr import Apply, Const, Equation, Expr, FreshNames, FromIndex, Read, Reduce, Select
 from smartmem_rules.tensor.index import Index, Var, variable
-from smartmem_rules.tensor.split import without_trivial_loops
+from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, compose, identity, keeps_order, map_of_equation
 

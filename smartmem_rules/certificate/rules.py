@@ -16,10 +16,10 @@ from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, r
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, names_in
 from smartmem_rules.tensor.primitives import storage_dtype
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.views import IndexMap, map_of_equation
 
 Bound = int | tuple[int, ...]

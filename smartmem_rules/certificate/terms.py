@@ -17,7 +17,7 @@ from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, is_open_expression
 from smartmem_rules.tensor.instantiate import Definitions, Instance
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Value
-from smartmem_rules.tensor.values import Scope, evaluate
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 
 Subject = TypeVar("Subject", contravariant=True)
 

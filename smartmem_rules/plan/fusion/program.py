@@ -23,7 +23,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
 )
 from smartmem_rules.tensor.index import Index, Var
-from smartmem_rules.tensor.split import without_trivial_loops
+from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
