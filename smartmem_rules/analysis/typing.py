@@ -13,9 +13,9 @@ from random import Random
 from smartmem_rules.analysis.probes import Drawing, Operand, nodes
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.builtins import DefinitionError, Value
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 ATTEMPTS = 48
 WANTED = 12

@@ -11,8 +11,8 @@ from smartmem_rules.egraph.model import Meta
 from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, truth
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
 from smartmem_rules.verification.instances.draws import (

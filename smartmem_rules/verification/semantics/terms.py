@@ -10,6 +10,7 @@ from smartmem_rules.egraph.patterns import is_absent, right_outputs, run_time_ar
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -24,7 +25,6 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.instantiate import Instance
-from smartmem_rules.tensor.values import Scope, evaluate
 from smartmem_rules.verification.semantics.domains import Domain
 from smartmem_rules.verification.semantics.domains import Value as Elements
 from smartmem_rules.verification.semantics.evaluate import evaluate as evaluate_equations
