@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import smartmem_rules as sm
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.proof.proofs import prove_eliminate, prove_rewrite
 
 pytest.importorskip("z3")

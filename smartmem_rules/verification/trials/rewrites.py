@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.expr import Apply, walk
 from smartmem_rules.verification.instances.case import Case
