@@ -46,6 +46,16 @@ def _no_variance(node: onnx.NodeProto, operands: Operands) -> bool:
         return bool(x.size and np.any(~(np.var(x.astype(np.float64), axis=tuple(axes)) > 1e-9)))
 
 
+def _far_from_zero(node: onnx.NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    if x is None or x.ndim < 3 or not x.size:
+        return False
+    with np.errstate(all="ignore"):
+        axes = tuple(range(2, x.ndim))
+        spread = np.sqrt(np.var(x.astype(np.float64), axis=axes) + 1e-5)
+        return bool(np.any(np.abs(x.astype(np.float64)).max(axis=axes) > 1e3 * spread))
+
+
 def _not_finite(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(o is not None and o.dtype.kind == "f" and not np.isfinite(o).all() for o in operands)
 
@@ -115,6 +125,20 @@ def _places_outside(node: onnx.NodeProto, operands: Operands) -> bool:
     return x is not None and places is not None and bool(np.any((places < 0) | (places >= x.size)))
 
 
+def _doubles_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
+    return operands[0] is not None and operands[0].dtype == np.float64 and _not_a_number(node, operands)
+
+
+def _part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, scales = operands[0], operands[2] if len(operands) > 2 else None
+    if attribute(node, "coordinate_transformation_mode") != b"align_corners" or x is None or scales is None:
+        return False
+    axes = attribute(node, "axes", list(range(x.ndim)))
+    assert isinstance(axes, list)
+    lengths = [x.shape[axis] * float(scale) for axis, scale in zip(axes, scales, strict=False)]
+    return any(length != round(length) for length in lengths)
+
+
 _SUMS = "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp"
 _ORDERING = "MaxPool GlobalMaxPool ReduceMax ReduceMin ArgMax ArgMin TopK Hardmax"
 _SAMPLING = "Resize GridSample RoiAlign Upsample"
@@ -123,6 +147,15 @@ FAULTS = (
     *(
         Fault(o, _not_a_number, "in what order NaN comes ONNX does not say, and ONNX Runtime's depends on its place")
         for o in _ORDERING.split()
+    ),
+    Fault(
+        "Resize",
+        _part_of_an_element,
+        "ONNX's published case aligns the corners of a length that is no integer, ONNX Runtime those of the integer",
+    ),
+    *(
+        Fault(o, _doubles_with_nan, "ONNX Runtime's largest element of doubles leaves NaN out")
+        for o in ("Softmax", "LogSoftmax")
     ),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
     *(
@@ -155,6 +188,12 @@ FAULTS = (
         "LayerNormalization",
         _variance_overflows,
         "ONNX's variance is in single precision; whether ONNX Runtime's overflows hangs on the row's length",
+        evaluated=True,
+    ),
+    Fault(
+        "InstanceNormalization",
+        _far_from_zero,
+        "ONNX Runtime adds the bias to the mean times the scale, beside which it vanishes",
         evaluated=True,
     ),
     Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.node_runner import NodeRunner, NoReference, is_float, wide
-from smartmem_rules.fuzzing.roundings import CANCELLING, EXACT, STASHED, SUMMING
+from smartmem_rules.fuzzing.roundings import CANCELLING, EXACT, LINEAR, STASHED, SUMMING
 
 RUNS = 4
 MORE_RUNS = 24
@@ -167,6 +167,8 @@ class Reference:
                 operands = [self._held(n, v, noise, False, stashed) for n, v in zip(node.input, operands, strict=True)]
             if precise:
                 results = runner.precise(operands)
+                if overflow and node.op_type in LINEAR:
+                    results = self._in_any_order(names, results, runner, operands)
             else:
                 narrow = [_narrowed(v, self.natives[n]) for v, n in zip(operands, node.input, strict=True)]
                 results = [_array(wide(r)) for r in runner.native(narrow)]
@@ -175,6 +177,18 @@ class Reference:
         for name, result in zip(names, results, strict=True):
             rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
             values[name] = self._held(name, result, rounds, overflow)
+
+    def _in_any_order(
+        self, names: Sequence[str], results: Sequence[Array], runner: NodeRunner, operands: Sequence[Array | None]
+    ) -> list[Array]:
+        """Sums, infinite where the addends in some order exceed the element type on their way."""
+        sizes = runner.precise([np.abs(o) if is_float(o) and o is not None else o for o in operands])
+        made: list[Array] = []
+        for name, result, size in zip(names, results, sizes, strict=True):
+            precision = self.precision(name)
+            most = np.inf if precision is None else precision.most
+            made.append(np.where(np.isfinite(result) & (size > most), np.copysign(np.inf, result), result))
+        return made
 
     def _cancelled(
         self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator

@@ -28,6 +28,13 @@ SUMMING = frozenset(
     }
 )  # fmt: skip
 """Operators that add products or operands: an order of summation is a rounding of the operands."""
+LINEAR = frozenset(
+    {
+        "AveragePool", "Conv", "ConvTranspose", "CumSum", "Einsum", "FusedMatMul", "Gemm", "GlobalAveragePool",
+        "MatMul", "Mean", "ReduceL1", "ReduceMean", "ReduceSum", "Sum",
+    }
+)  # fmt: skip
+"""Those of them that are linear in each operand: of the operands' sizes they make the size of all addends together."""
 CANCELLING = frozenset(
     {
         "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "FastGelu", "FusedConv", "FusedGemm",
