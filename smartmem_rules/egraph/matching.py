@@ -20,6 +20,7 @@ from smartmem_rules.egraph.patterns import (
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
+from smartmem_rules.tensor.computed import computed_number
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
@@ -103,8 +104,17 @@ class Application:
                 tensors[name] = TensorName(name, subject.type)
             else:
                 tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(subject)))
-        scope = Scope({}, tensors, host.instances.base.functions, queries(host, bound))
+        scope = Scope({}, tensors, host.instances.base.functions)
         bundles: dict[str, Mapping[str, Value]] = {}
+
+        def term(pattern: ast.Pattern) -> Meta | None:
+            slot = self.left.terms.get(pattern)
+            if slot is not None:
+                return metas[slot]
+            return _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, []).build(pattern)
+
+        scope.queries = queries(host, bound, term)
+        scope.term = lambda pattern: meta.type if (meta := term(pattern)) is not None else None
         marks = [matched.pattern.bundle for matched in self.left.operators]
         repeated = {mark for mark in marks if mark is not None and marks.count(mark) > 1}
         rests: dict[str, dict[str, Value]] = {}
@@ -175,6 +185,8 @@ class _Builder:
             meta = self.bound[pattern.name]
             assert isinstance(meta, Meta)
             return meta
+        if isinstance(pattern, ast.PatternComputed):
+            pattern = ast.PatternNumber(pattern.span, computed_number(pattern.value, self.scope, self.dtype))
         if isinstance(pattern, ast.PatternNumber):
             number = self.host.constants.scalar(pattern.value, self.dtype)
             meta = Meta(TensorType(self.dtype, ()), number)
@@ -206,11 +218,15 @@ class _Builder:
         return meta
 
 
-def queries(host: Host, bound: Mapping[str, Meta | list[Meta]]) -> dict[str, Callable[..., Value]]:
-    """What guards may ask of the tensors that a pattern bound."""
+def queries(
+    host: Host, bound: Mapping[str, Meta | list[Meta]], term: Callable[[ast.Pattern], Meta | None] | None = None
+) -> dict[str, Callable[..., Value]]:
+    """What guards may ask of the tensors that a pattern bound, and of the terms that a rule names by `let`."""
 
     def subject(expr: ast.Call, scope: Scope) -> Meta | None:
         argument = expr.arguments[0] if expr.arguments else None
+        if isinstance(argument, ast.Term):
+            return None if term is None else term(argument.pattern)
         if isinstance(argument, ast.Name):
             meta = bound.get(argument.id)
             return meta if isinstance(meta, Meta) else None

@@ -66,6 +66,7 @@ __all__ = [
     "Output",
     "Pattern",
     "PatternAttribute",
+    "PatternComputed",
     "PatternNumber",
     "PatternOperator",
     "PatternVariable",
@@ -73,6 +74,7 @@ __all__ = [
     "Reduction",
     "Rewrite",
     "Rule",
+    "RuleLet",
     "Ruleset",
     "Slice",
     "Span",
@@ -81,6 +83,7 @@ __all__ = [
     "Syntax",
     "Table",
     "TensorType",
+    "Term",
     "Text",
     "Truth",
     "Unary",
@@ -238,6 +241,13 @@ class PatternNumber(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class PatternComputed(Pattern):
+    """A constant tensor without axes of a right side: one number, computed when the rule is applied."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class PatternAttribute(Declaration):
     """`axis = e`: on the left a Name binds the attribute, anything else must equal it; on the right it is computed."""
 
@@ -258,6 +268,23 @@ class PatternOperator(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Term(Expression):
+    """A term that a `let` of the rule names, in a guard or attribute: what `shape(t)` asks about."""
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLet(Declaration):
+    """`let t = Mul(x, y)` or `let n = rank(x)` in a rule: a name for a term or for a value."""
+
+    name: str
+    value: Expression | Pattern
+    used: bool = field(default=True, compare=False)
+    """Whether anything of the rule speaks of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite(Declaration):
     name: str
     ruleset: str
@@ -270,6 +297,7 @@ class Rewrite(Declaration):
     comment: str
     explores: bool = False  # the right side need not be better: other rules decide
     tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +310,7 @@ class Eliminate(Declaration):
     guards: tuple[Expression, ...]
     comment: str
     tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +323,7 @@ class IndexRule(Declaration):
     guards: tuple[Expression, ...]
     comment: str
     tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from smartmem_rules.language.vocabulary import BLOCK_WORDS, CLASSES, DTYPE_WORDS
 from smartmem_rules.lsp.library import Library
 
 _HEAD = re.compile(r"^\s*(\w+)")
-_RULE_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound")
+_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "unsound")
 _OPERATOR_CLAUSES = (
     *("onnx", "internal", "commutative", "override", "require"),
     *("let", "class", "mapping", "view", "scan"),

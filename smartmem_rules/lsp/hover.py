@@ -12,6 +12,7 @@ from smartmem_rules.language.printing.printer import (
     print_expression,
     print_guards,
     print_item,
+    print_let,
     print_signature,
 )
 from smartmem_rules.language.schema import keys_of_kind
@@ -39,6 +40,8 @@ def hover(library: Library, symbol: Symbol) -> str | None:
             return code(f"{symbol.name}: {_kind(item)}")
         case s.Let(name=name, value=value):
             return code(f"let {name} = {print_expression(value)}")
+        case s.RuleLet():
+            return code(print_let(item))
         case s.EquationSyntax():
             return code(print_definition(item))
         case s.Block() | s.Table() | s.Ruleset():

@@ -135,7 +135,7 @@ class _Walk:
                     yield self._variable(name, node)
             case s.PatternOperator(operator=operator):
                 yield self._word("operator", operator, node.place("name"))
-            case s.Input() | s.Attribute() | s.Output() | s.Let() | s.Binder() | s.DtypeVariable():
+            case s.Input() | s.Attribute() | s.Output() | s.Let() | s.RuleLet() | s.Binder() | s.DtypeVariable():
                 yield self._definition(node.name, node.place("name"), node)
             case s.EquationSyntax():
                 yield self._definition(node.tensor, node.place("name"), node)
@@ -164,6 +164,8 @@ class _Walk:
             return Occurrence(self.outer[name], node.span)
         if name[:1].isupper():
             return Occurrence(Symbol("constant", name), node.span)
+        if name in self.locals:
+            return Occurrence(Symbol("local", name, self.scope), node.span)
         first = name not in self.defined
         self.defined.add(name)
         return Occurrence(Symbol("local", name, self.scope), node.span, node if first else None)
@@ -196,7 +198,7 @@ def _local_names(item: s.Item) -> frozenset[str]:
         elif isinstance(node, s.Syntax):
             if isinstance(node, s.Function | s.Predicate):
                 found.update(node.parameters)
-            if isinstance(node, s.Input | s.Attribute | s.Output | s.Let | s.Binder | s.DtypeVariable):
+            if isinstance(node, s.Input | s.Attribute | s.Output | s.Let | s.RuleLet | s.Binder | s.DtypeVariable):
                 found.add(node.name)
             if isinstance(node, s.TensorType):
                 for extent in node.shape:

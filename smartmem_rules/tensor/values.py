@@ -53,9 +53,11 @@ class Scope:
     tensors: dict[str, TensorName | TensorList | None] = field(default_factory=dict)
     functions: Mapping[str, ast.Function] = field(default_factory=dict)
     queries: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
+    term: Callable[[ast.Pattern], TensorType | None] | None = None
+    """The type of a term that a rule names."""
 
     def with_values(self, **values: Value) -> Scope:
-        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries)
+        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries, self.term)
 
 
 def evaluate(expr: ast.Expression, scope: Scope) -> Value:
@@ -161,6 +163,9 @@ def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | o
     """The tensor that an expression names, None for an absent optional one, ABSENT if it names no tensor."""
     if isinstance(expr, ast.Name):
         return scope.tensors.get(expr.id, ABSENT)
+    if isinstance(expr, ast.Term) and scope.term is not None:
+        type_ = scope.term(expr.pattern)
+        return None if type_ is None else TensorName("", type_)
     if isinstance(expr, ast.Subscript) and isinstance(expr.base, ast.Name):
         members = scope.tensors.get(expr.base.id)
         if isinstance(members, TensorList) and len(expr.items) == 1:

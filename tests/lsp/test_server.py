@@ -133,6 +133,16 @@ def test_completion_knows_the_place(client: Client, uri: str) -> None:
     assert "width" in {one["label"] for one in client.at("completion", block, 2, 4)["items"]}
 
 
+def test_names_of_a_rule(client: Client) -> None:
+    text = "rewrite r in algebra\n    Relu(t) => t\n    let t = Relu(x)\n    \n"
+    uri = client.open("names.smr", text)
+    client.diagnostics()
+    assert "let" in {one["label"] for one in client.at("completion", uri, 3, 4)["items"]}
+    assert "let t = Relu(x)" in client.at("hover", uri, 1, 9)["contents"]["value"]
+    assert spots(client.at("definition", uri, 1, 15)) == [(2, 8)]
+    assert spots(client.at("references", uri, 2, 8, context={"includeDeclaration": True})) == [(1, 9), (1, 15), (2, 8)]
+
+
 def test_formatting_and_symbols(client: Client, uri: str) -> None:
     assert client.ask("textDocument/formatting", {"textDocument": {"uri": uri}, "options": OPTIONS}) is None
     rough = client.open("rough.smr", "function  f( a,b )=a+b\n\n\nlet  A=1\n")

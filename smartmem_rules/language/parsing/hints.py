@@ -39,6 +39,8 @@ def hint(found: str, accepted: Collection[str], line: str, column: int, before: 
         return "a reduction names its range: `sum(k < K) x[k]`"
     if re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*<[^()]*,[^()]*$", before):
         return "what is reduced stands behind the parentheses: `sum(k < K) x[k]`"
+    if found == ">" and before.endswith("-"):
+        return _INSTEAD["->"]
     if found in COMPARISONS:
         return "write `a < b and b < c`: comparisons do not chain"
     if found == "=" and "SEMICOLON" in accepted and _ATTRIBUTE_AMONG_OPERANDS.search(before):

@@ -24,7 +24,7 @@ _RULES = frozenset(["rewrite", "eliminate", "index"])
 _CLAUSES = frozenset(
     ["onnx", "internal", "commutative", "override", "require", "let", "class", "mapping", "view", "scan"]
 )
-_RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "unsound", "=>", "<=>"])
+_RULE_CLAUSES = frozenset(["let", "where", "relaxes", "explores", "tags", "unsound", "=>", "<=>"])
 _KEYWORDS = frozenset(
     ["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"]
 )
@@ -147,7 +147,9 @@ class _Formatter:
         for place, token in enumerate(tokens):
             if token.kind == "comment":
                 continue
-            if token.kind == "word" and (token.text != "for" or place == 0) and self._begins_item(token):
+            following = tokens[place + 1] if place + 1 < len(tokens) else None
+            is_item = token.text != "for" or place == 0
+            if token.kind == "word" and is_item and self._begins_item(token, following):
                 state.item, state.lines_of_item = token.text, 1
             if token.text == "{" and token.kind == "symbol":
                 state.braces.append(_brace_of(state.item))
@@ -162,7 +164,9 @@ class _Formatter:
                 state.brackets.pop()
             state.last = token.text
 
-    def _begins_item(self, token: _Token) -> bool:
+    def _begins_item(self, token: _Token, following: _Token | None) -> bool:
+        if token.text == "let" and self.state.item in _RULES and following is not None and following.text[0].islower():
+            return False
         free = not self.state.brackets and self.state.inside in ("", "family")
         starts = token.text in _ITEMS or token.text in _BLOCKS
         return free and starts and self.state.last not in _BEFORE_WORDS and not self._is_name()
@@ -192,7 +196,7 @@ class _Formatter:
             clause = first.text in _CLAUSES or (len(tokens) > 1 and first.kind == "word" and tokens[1].text == "[")
             continued = state.last in _BINARY | _KEYWORDS | {","} or not clause
             return max(author, base + INDENT) if continued else base
-        if self._begins_item(first):
+        if self._begins_item(first, tokens[1] if len(tokens) > 1 else None):
             return base
         if state.item in _RULES and (first.text in _RULE_CLAUSES or state.lines_of_item == 1):
             return base + INDENT

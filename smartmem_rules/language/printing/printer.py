@@ -82,6 +82,8 @@ def _atom(expr: s.Expression) -> str:
             return f"*{print_expression(operand)}"
         case s.Broadcast(operand=operand):
             return f"~{print_expression(operand)}"
+        case s.Term(pattern=pattern):
+            return print_pattern(pattern)
         case s.Slice(low=low, high=high):
             return ":".join("" if part is None else print_expression(part) for part in (low, high))
         case _:
@@ -173,6 +175,8 @@ def print_pattern(pattern: s.Pattern) -> str:
         return pattern.name
     if isinstance(pattern, s.PatternNumber):
         return _number(pattern.value)
+    if isinstance(pattern, s.PatternComputed):
+        return print_expression(pattern.value)
     assert isinstance(pattern, s.PatternOperator)
     operands = [print_pattern(argument) for argument in pattern.arguments]
     operands += [f"*{pattern.variadic}"] if pattern.variadic is not None else []
@@ -192,13 +196,20 @@ def print_equation(rule: s.Rule) -> str:
     return f"{print_expression(rule.left)} => {print_expression(rule.right)}"
 
 
+def print_let(let: s.RuleLet) -> str:
+    """A `let` of a rule on one line."""
+    value = print_pattern(let.value) if isinstance(let.value, s.Pattern) else print_expression(let.value)
+    return f"let {let.name} = {value}"
+
+
 def print_guards(rule: s.Rule) -> str:
     """The guards of a rule on one line; empty where there are none."""
     return ", ".join(print_expression(guard) for guard in rule.guards)
 
 
 def _clauses(rule: s.Rule) -> str:
-    lines = [f"where {print_guards(rule)}"] if rule.guards else []
+    lines = [print_let(let) for let in rule.lets]
+    lines += [f"where {print_guards(rule)}"] if rule.guards else []
     if isinstance(rule, s.Rewrite):
         lines += [f"relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["explores"] if rule.explores else []

@@ -12,7 +12,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names, expanded
 from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
-from smartmem_rules.rulebase.checks.deep_checks import DeepChecker
+from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.operator_checks import (
@@ -149,7 +149,7 @@ class _Checker:
             made = resolved[id(item)]
             if any(_holds(item.span, span) for span in wrong):
                 continue
-            if isinstance(made, s.Rewrite) and not bad & _operators_of(made):
+            if isinstance(made, s.Rewrite) and not bad & operators_in(made):
                 right.append(made)
             if files is not None and item.span.file not in files:
                 continue
@@ -181,17 +181,6 @@ class _Checker:
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
-
-
-def _operators_of(rule: s.Rewrite) -> set[str]:
-    found: set[str] = set()
-    stack: list[s.Pattern] = [rule.left, rule.right]
-    while stack:
-        pattern = stack.pop()
-        if isinstance(pattern, s.PatternOperator):
-            found.add(pattern.operator)
-            stack.extend(pattern.arguments)
-    return found
 
 
 def _holds(outer: s.Span, inner: s.Span) -> bool:

@@ -9,8 +9,14 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
+from smartmem_rules.rulebase.checks.let_checks import (
+    check_computed_on_left,
+    check_lets,
+    check_uses_of_terms,
+    terms_of,
+)
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
-from smartmem_rules.rulebase.checks.purity import impurities
+from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
 from smartmem_rules.rulebase.checks.scope import Scope, head
 
 Operators = Mapping[str, Sequence[s.Operator]]
@@ -19,6 +25,8 @@ ABSENT = "_"
 
 def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
+    rule = names.with_applications(rule)
+    yield from check_lets(rule)
     for word in rule.relaxes:
         if word not in RELAXATIONS:
             fix = did_you_mean(word, RELAXATIONS) or f"there are {', '.join(sorted(RELAXATIONS))}"
@@ -33,9 +41,14 @@ def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, n
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:
         yield from impurities(guard, tensors, names)
+        yield from check_uses_of_terms(guard, rule.left)
     for part in _walk(rule.right):
         if isinstance(part, s.PatternAttribute):
-            yield from impurities(part.value, tensors, names, is_guard=False)
+            yield from impurities(part.value, tensors, names, ATTRIBUTE)
+        elif isinstance(part, s.PatternComputed):
+            yield from impurities(part.value, tensors, names, CONSTANT)
+    for term in terms_of(rule):
+        yield from check_pattern(term.pattern, operators, names)
 
 
 def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
@@ -67,6 +80,7 @@ def check_eliminate(
         bound.update(item.name for item in parameters(operator))
         bound.update(shape_names(operator))
     tensors = frozenset(i.name for o in overloads for i in o.inputs if i.constant is None)
+    yield from check_lets(rule)
     for guard in rule.guards:
         yield from _scope(bound, functions, names).problems(guard)
         yield from impurities(guard, tensors, names)
@@ -74,6 +88,7 @@ def check_eliminate(
 
 def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one equation of index arithmetic."""
+    yield from check_lets(rule)
     if isinstance(rule.left, s.Name | s.Number):
         yield _bare(rule.left.span)
     scope = _scope(_free_names(rule.left), functions, names)
@@ -174,13 +189,19 @@ def _check_direction(
     functions: Functions,
     names: Names,
 ) -> Iterator[Diagnostic]:
-    if not isinstance(left, s.PatternOperator):
+    if isinstance(left, s.PatternVariable | s.PatternNumber):
         yield _bare(left.span)
+    computed = list(check_computed_on_left(left))
+    if computed:
+        yield from computed
+        return
     yield from _check_left_attributes(left, functions, names)
     bound = set(_bound_names(left))
     yield from _check_right(right, bound, operators, functions, names)
     for guard in guards:
         yield from _scope(bound, functions, names).problems(guard)
+        for term in terms_of(guard):
+            yield from _check_right(term.pattern, bound, operators, functions, names)
 
 
 def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) -> Iterator[Diagnostic]:
@@ -197,8 +218,10 @@ def _check_right(
 ) -> Iterator[Diagnostic]:
     scope = _scope(bound, functions, names)
     for part in _walk(right):
-        if isinstance(part, s.PatternAttribute):
+        if isinstance(part, s.PatternAttribute | s.PatternComputed):
             yield from scope.problems(part.value)
+            for term in terms_of(part.value):
+                yield from _check_right(term.pattern, bound, operators, functions, names)
         elif isinstance(part, s.PatternVariable):
             if part.name not in bound and part.name != ABSENT and not part.name[0].isupper():
                 yield _unbound(part.name, part.span, bound)
@@ -288,6 +311,7 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
         {**functions, **names.predicates},
         unknown=Code.UNBOUND_VARIABLE,
         place="bound by the left side",
+        has_terms=True,
     )
 
 

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth
@@ -24,12 +27,16 @@ from smartmem_rules.verification.instances.draws import (
     formals_of,
 )
 from smartmem_rules.verification.instances.roles import operator_roles
+from smartmem_rules.verification.semantics.domains import Domain, Undefined
+from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import (
     Application,
     Leaf,
     Term,
     apply_operator,
     build_right,
+    compute,
+    leaves,
     reads_inside,
     subterms,
 )
@@ -56,6 +63,8 @@ class Assembly:
         self.rests: dict[str, dict[str, Value]] = {}
         """What the names of the rest of attributes stand for, defaults included."""
         self.given: dict[str, list[dict[str, Value]]] = {}
+        self.terms: dict[ast.Pattern, Term] = {}
+        """What the operators of the left side are."""
         self.slots: dict[str, set[str]] = {}
         self.scope = Scope(self.values, {}, search.instances.base.functions, {})
 
@@ -77,7 +86,7 @@ class Assembly:
             raise NoInstance("empty or too large")
         self.search.built.add(dtype)
         constants, uniform = self._constants()
-        self._complete_scope(constants, uniform)
+        self._complete_scope(constants, uniform, left.type.dtype)
         case = Case(left, None, self.scope, self.choices, constants, uniform, slots=self.slots)
         for guard in self.search.rule.guards:
             try:
@@ -224,6 +233,7 @@ class Assembly:
         self.values.update(values)
         self.leaves.update(fresh)
         self.given.setdefault(pattern.operator, []).append({**given, "#outputs": outputs})
+        self.terms[pattern] = term
         if pattern.bundle is not None:
             self.bundles.setdefault(pattern.bundle, given)
             self.rests.setdefault(pattern.bundle, rest)
@@ -375,7 +385,7 @@ class Assembly:
             return self.random.choice(numbers)
         return self.random.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])
 
-    def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float]) -> None:
+    def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
         bound: dict[str, Meta | list[Meta]] = {}
         numbers: dict[int, float] = {}
         for name, leaf in self.leaves.items():
@@ -393,7 +403,39 @@ class Assembly:
             )
         known = {n: None if v != v else v for n, v in numbers.items()}
         host = SimpleNamespace(constants=SimpleNamespace(uniform=known.get))
-        self.scope.queries = queries(host, bound)  # type: ignore[arg-type]
+
+        def term(pattern: ast.Pattern) -> Meta:
+            made = self.terms.get(pattern) or build_right(
+                pattern, self._leaf_or_fail, self._members_or_fail, self.bundles, self.scope,
+                self.search.instances, dtype,
+            )  # fmt: skip
+            number = None
+            if all(name in constants or leaf.number is not None for name, leaf in leaves(made).items()):
+                number = len(known)
+                known[number] = _value_of(made, uniform)
+            uses = self.choose(f"uses:{print_pattern(pattern)}", lambda: self.random.choice((1, 2, 2, 3)))
+            return Meta(made.type, number, uses)
+
+        self.scope.queries = queries(host, bound, term)  # type: ignore[arg-type]
+        self.scope.term = lambda pattern: term(pattern).type
+
+
+def _value_of(term: Term, uniform: Mapping[str, float]) -> float | None:
+    """The number that all elements of a term of constants equal; None where they differ, or some have no value."""
+    domain = Domain()
+    numbers = {name: uniform.get(name, leaf.number) for name, leaf in leaves(term).items()}
+    given = {
+        name: tuple(np.broadcast_to(v, leaf.type.shape) for v in domain.constant(number, leaf.type.dtype))
+        for name, leaf in leaves(term).items()
+        if (number := numbers[name]) is not None
+    }
+    if len(given) < len(numbers):
+        return None
+    try:
+        found = np.asarray(compute(term, given, domain)[0])
+    except (Undefined, TooLarge, ArithmeticError, IndexError):
+        return None
+    return float(found.flat[0]) if found.size and bool((found == found.flat[0]).all()) else None
 
 
 _HOST: Any = SimpleNamespace(constants=SimpleNamespace(uniform=lambda number: None))

@@ -211,12 +211,14 @@ def _with_neighbours(values: list[int | float | str]) -> list[int | float | str]
 
 
 def attribute_expressions(pattern: ast.Pattern) -> Iterator[ast.Expression]:
-    """The attribute expressions of a pattern."""
+    """The expressions of a pattern: attributes and computed constants."""
     if isinstance(pattern, ast.PatternOperator):
         for attribute in pattern.attributes:
             yield attribute.value
         for argument in pattern.arguments:
             yield from attribute_expressions(argument)
+    elif isinstance(pattern, ast.PatternComputed):
+        yield pattern.value
 
 
 def _find_uniform(expression: ast.Expression, hints: Hints) -> None:

@@ -65,6 +65,8 @@ class Formulas:
 
     def side(self, pattern: ast.Pattern, term: Term, matched: bool) -> Any:
         """One element of a side; `matched` is the left one, whose unmentioned attributes may be anything."""
+        if isinstance(pattern, ast.PatternComputed):
+            return self.scalar(pattern.value)
         if isinstance(term, Leaf):
             return self.number(term.number) if term.number is not None else self.leaf(term)
         assert isinstance(pattern, ast.PatternOperator)

@@ -10,6 +10,7 @@ from smartmem_rules.egraph.patterns import is_absent, right_outputs, run_time_ar
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.computed import computed_number
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -143,6 +144,9 @@ def build_right(
             return leaf(current.name)
         if isinstance(current, ast.PatternNumber):
             return Leaf(f"{current.value}", TensorType(dtype, ()), current.value)
+        if isinstance(current, ast.PatternComputed):
+            number = computed_number(current.value, scope, dtype)
+            return Leaf(f"{number}", TensorType(dtype, ()), number)
         assert isinstance(current, ast.PatternOperator)
         operands = [visit(argument) for argument in run_time_arguments(current)]
         if current.variadic is not None:

@@ -471,8 +471,11 @@ def _inexact(case: Case) -> bool:
     assert case.right is not None
     for side in (case.left, case.right):
         for term in subterms(side):
-            if isinstance(term, Application):
-                for value in term.attributes.values():
-                    if isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0:
-                        return True
+            given = term.attributes.values() if isinstance(term, Application) else [term.number]
+            if any(map(_is_rounded, given)):
+                return True
     return False
+
+
+def _is_rounded(value: object) -> bool:
+    return isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0
