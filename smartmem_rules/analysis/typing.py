@@ -272,7 +272,12 @@ class _Solver:
         }
         for name, members in self.use.lists.items():
             tensors[name] = TensorList(tuple(TensorName(f"{name}{n}", type_) for n, type_ in enumerate(members)))
-        return Scope(dict(self.use.values), tensors, self.base.functions, self._queries(), self._term)
+        return Scope(dict(self.use.values), tensors, self.base.functions, self._queries(), self._term, self._elements)
+
+    @staticmethod
+    def _elements(expr: s.Reduction, _: Scope) -> Value:
+        """Elements are drawn by no attempt: they are taken to be what guards ask."""
+        return True if expr.kind in ("all", "any") else 1
 
     def _term(self, pattern: s.Pattern) -> TensorType | None:
         return self._build(pattern, next((t.dtype for t in self.use.tensors.values() if t is not None), "float32"))

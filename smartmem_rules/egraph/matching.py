@@ -21,8 +21,10 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
 from smartmem_rules.tensor.computed import computed_number
+from smartmem_rules.tensor.constant_elements import over_elements
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 
@@ -114,6 +116,7 @@ class Application:
             return _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, []).build(pattern)
 
         scope.queries = queries(host, bound, term)
+        scope.elements = elements(host, bound)
         scope.term = lambda pattern: meta.type if (meta := term(pattern)) is not None else None
         marks = [matched.pattern.bundle for matched in self.left.operators]
         repeated = {mark for mark in marks if mark is not None and marks.count(mark) > 1}
@@ -216,6 +219,17 @@ class _Builder:
         if not root:
             self.pieces.append(self.host.meta_name(meta))
         return meta
+
+
+def elements(host: Host, bound: Mapping[str, Meta | list[Meta] | None]) -> Callable[[ast.Reduction, Scope], Value]:
+    """What computes the loops of guards over the elements of constants."""
+
+    def array(name: str) -> Array | None:
+        meta = bound.get(name)
+        known = isinstance(meta, Meta) and meta.constant is not None
+        return host.constants.looked_at(meta.constant) if known else None  # type: ignore[union-attr, arg-type]
+
+    return over_elements(array)
 
 
 def queries(

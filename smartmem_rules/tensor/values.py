@@ -55,9 +55,11 @@ class Scope:
     queries: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     term: Callable[[ast.Pattern], TensorType | None] | None = None
     """The type of a term that a rule names."""
+    elements: Callable[[ast.Reduction, Scope], Value] | None = None
+    """The value of a loop over the elements of constants."""
 
     def with_values(self, **values: Value) -> Scope:
-        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries, self.term)
+        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries, self.term, self.elements)
 
 
 def evaluate(expr: ast.Expression, scope: Scope) -> Value:
@@ -268,6 +270,12 @@ def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple
     return tuple(result)
 
 
+def _reduction(expr: ast.Reduction, scope: Scope) -> Value:
+    if scope.elements is None:
+        raise DefinitionError(f"{expr.span}: elements are not known here")
+    return scope.elements(expr, scope)
+
+
 def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
     scopes = [scope]
     for binder in expr.binders:
@@ -318,4 +326,5 @@ _EVALUATORS: dict[type[ast.Expression], Callable[[Any, Scope], Value]] = {
     ast.Call: _call,
     ast.Subscript: _subscript,
     ast.Comprehension: _comprehension,
+    ast.Reduction: _reduction,
 }

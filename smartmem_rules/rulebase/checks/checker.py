@@ -15,6 +15,7 @@ from smartmem_rules.rulebase.checks.block_checks import check_block, check_rules
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
+from smartmem_rules.rulebase.checks.let_checks import check_loops
 from smartmem_rules.rulebase.checks.operator_checks import (
     check_constant,
     check_function,
@@ -156,8 +157,8 @@ class _Checker:
             if isinstance(item, s.Operator) and isinstance(made, s.Operator):
                 yield from deep.operator(made, item)
                 yield from check_override(deep, made, item)
-            elif isinstance(item, s.Eliminate):
-                yield from check_is_view(item, deep)
+            elif isinstance(item, s.Eliminate) and isinstance(made, s.Eliminate):
+                yield from (*check_is_view(item, deep), *check_loops(made))
             elif isinstance(item, s.IndexRule) and isinstance(made, s.IndexRule):
                 yield from check_index_guards(made)
             elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
@@ -172,7 +173,7 @@ class _Checker:
     ) -> Iterator[Diagnostic]:
         if rule.unsound is not None:
             return
-        wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators)]
+        wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators), *check_loops(rule)]
         yield from wrong
         yield from check_termination(rule, operators)
         if not wrong:

@@ -47,6 +47,20 @@ def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
             yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=fix)
 
 
+def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+    """Loops over elements of tensors that no guard asks to be constant; predicates are written out."""
+    from smartmem_rules.analysis.ordering import constant_names  # start-up time
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+    from smartmem_rules.tensor.constant_elements import tensors_of  # start-up time
+
+    constants = constant_names(rule.guards)
+    tensors = {node.name for node in nodes(rule) if isinstance(node, s.PatternVariable)}
+    for name, span in tensors_of(rule):
+        if name not in constants and (name in tensors or isinstance(rule, s.Eliminate)):
+            message = f"the elements of `{name}` are known only where it is constant"
+            yield Diagnostic(Code.IMPURE, "error", message, span, fix=f"add the guard `constant({name})`")
+
+
 def terms_of(expression: s.Syntax) -> Iterator[s.Term]:
     """The terms that a guard or an attribute asks about."""
     from smartmem_rules.analysis.probes import nodes  # start-up time

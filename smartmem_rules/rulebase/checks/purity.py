@@ -29,9 +29,7 @@ def impurities(
     """
     match expression:
         case s.Reduction():
-            yield _impure(
-                f"{what} cannot loop over elements", expression.span, "use a function of lists, such as `sum_of`"
-            )
+            yield from _loop(expression, tensors, what)
             return
         case s.Call(function=function) if function in _OF_ELEMENTS:
             yield _impure(f"{what} cannot compute elements with `{function}`", head(expression.span, function))
@@ -48,7 +46,7 @@ def impurities(
                 yield from impurities(argument, tensors, names, what)
             return
         case s.Subscript(base=s.Name(id=name)) if name in tensors:
-            fix = f"`value({name})` is the value of a constant with one distinct value"
+            fix = f"`value({name})` is the value of a constant with one distinct value; a loop looks at all elements"
             yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
             return
         case s.Call(function=function) if function in names.predicates:
@@ -64,6 +62,18 @@ def impurities(
             yield _impure(f"{what} sees the type of a term, not its elements", expression.span, fix)
     for child in children(expression):
         yield from impurities(child, tensors, names, what)
+
+
+def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Diagnostic]:
+    """A loop that looks at no tensor of the left side; that those are constant is asked of the rule as a whole."""
+    from smartmem_rules.tensor.constant_elements import tensors_of  # start-up time
+
+    read = {name for name, _ in tensors_of(loop)}
+    if not read:
+        fix = "use a function of lists, such as `sum_of`"
+        yield _impure(f"this loop of {what} reads no constant", loop.span, fix)
+    elif not read & tensors:
+        yield _impure("a loop looks at the elements of what the left side binds", loop.span)
 
 
 def _impure(message: str, span: s.Span, fix: str | None = None) -> Diagnostic:

@@ -14,10 +14,13 @@ from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.constant_elements import over_elements
 from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
+from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements
 from smartmem_rules.verification.instances.draws import (
     DYADIC,
     Extents,
@@ -86,8 +89,10 @@ class Assembly:
             raise NoInstance("empty or too large")
         self.search.built.add(dtype)
         constants, uniform = self._constants()
+        given = self._elements(constants, uniform)
         self._complete_scope(constants, uniform, left.type.dtype)
-        case = Case(left, None, self.scope, self.choices, constants, uniform, slots=self.slots)
+        case = Case(left, None, self.scope, self.choices, constants, uniform, given, slots=self.slots)
+        self.scope.elements = over_elements(given.get)
         for guard in self.search.rule.guards:
             try:
                 holds = truth(guard, self.scope)
@@ -374,6 +379,25 @@ class Assembly:
                 if not representable(uniform[name], leaf.type.dtype):
                     raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
         return frozenset(constants), uniform
+
+    def _elements(self, constants: frozenset[str], uniform: dict[str, float]) -> dict[str, Array]:
+        """All elements of the constants over which guards loop; one that has one number is noted as such."""
+        found: dict[str, Array] = {}
+        for name in sorted(self.search.hints.elements & constants & self.leaves.keys()):
+            type_ = self.leaves[name].type
+            scope = self._partial_scope({}, self.values)
+            hints = self.search.hints
+            asked = Asked(name, self.search.rule.guards, scope, (*hints.literals, *hints.infinities))
+            flat = self.choose(
+                f"elements:{name}", lambda type_=type_, asked=asked: draw_elements(type_, asked, self.random)
+            )
+            if len(flat) != type_.elements:
+                raise NoInstance("other elements than the shape has")
+            uniform.pop(name, None)
+            if len(set(flat)) == 1:
+                uniform[name] = flat[0]
+            found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
+        return found
 
     def _uniform(self, name: str, leaf: Leaf) -> float:
         listed = self.search.hints.values.get(name, ())

@@ -19,6 +19,7 @@ from smartmem_rules.verification.instances.cases import HARD, Search
 from smartmem_rules.verification.instances.operands import (
     Range,
     draw_values,
+    given_value,
     real_values,
     special_choice,
     special_values,
@@ -248,7 +249,11 @@ class Trial:
         for domain in (*dict.fromkeys(self.domains(case)), Domain()):
             tensors: dict[str, Value] = {}
             for name, leaf in leaves(case.left).items():
-                number = case.uniform.get(name, numbers.get(name, 1.0))
+                known = given_value(case, leaf, domain)
+                if known is not None:
+                    tensors[name] = known
+                    continue
+                number = numbers.get(name, 1.0)
                 dtype = leaf.type.dtype
                 plain = number if dtype in FLOATS else bool(number) if dtype == "bool" else int(number)
                 tensors[name] = tuple(np.broadcast_to(v, leaf.type.shape) for v in domain.constant(plain, dtype))
@@ -280,7 +285,8 @@ class Trial:
         if not types & set(FLOATS):
             return [Domain()]
         used = functions_used(case.left) | functions_used(case.right)
-        if self.near or _inexact(case):
+        infinite = any(not np.isfinite(array).all() for array in case.elements.values() if array.dtype.kind == "f")
+        if self.near or infinite or _inexact(case):
             return [Bounded(self.near)]
         if used <= FIELD and types <= set(FLOATS):
             return [PrimeField(), PrimeField(), PrimeField(), Rationals()]
