@@ -17,11 +17,11 @@ from smartmem_rules.egraph.patterns import (
     right_outputs,
     run_time_arguments,
 )
+from smartmem_rules.guards.computed import computed_number
+from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
-from smartmem_rules.tensor.computed import computed_number
-from smartmem_rules.tensor.constant_elements import over_elements
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.primitives import Array

@@ -6,40 +6,54 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
 from smartmem_rules.language.lets import with_lets
 from smartmem_rules.language.patterns import application_of, as_operator, number_of, pattern_of
 from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
 
-MEMBER_SEPARATOR = "."
-"""Stands between the name of a family's rule and the member; names themselves have no such character."""
-
-
 # --- families ----------------------------------------------------------------------------------------
 
 
-def expanded(items: Iterable[s.Item]) -> Iterator[s.Item]:
+def expanded(items: Iterable[s.Item], families: Families | None = None) -> Iterator[s.Item]:
     """The items with every family replaced by its members, and rules with what their `let` clauses name written out.
 
-    A rule's name gets those of all families around it.
+    A rule's name gets those of all families around it, and of the operators that its left side chooses.
+
+    Args:
+        families: the named families of all files that are used together; those of the items where None.
     """
+    items = list(items)
+    families = families_of(items) if families is None else families
     for item in items:
-        for made in _members(item, ()) if isinstance(item, s.Family) else (item,):
-            yield with_lets(made) if isinstance(made, s.Rule) else made
+        for made in _members(item, (), families) if isinstance(item, s.Family) else (item,):
+            if isinstance(made, s.Rule):
+                yield from chosen(with_lets(made), families)
+            else:
+                yield made
 
 
-def _members(family: s.Family, outer: tuple[str, ...]) -> Iterator[s.Item]:
-    for member in family.members:
+def _members(family: s.Family, outer: tuple[str, ...], families: Families) -> Iterator[s.Item]:
+    for member in _written_out(family.members, families):
         words = dict(zip(family.variables, member, strict=False))
-        chosen = (*outer, _text(member[0] if member else None))
+        chosen_words = (*outer, _text(member[0] if member else None))
         for item in family.items:
             made = _member(item, words)
             if isinstance(made, s.Family):
-                yield from _members(made, chosen)
+                yield from _members(made, chosen_words, families)
             elif isinstance(made, s.Rule) and isinstance(item, s.Rule) and item.name not in words:
-                yield replace(made, name=MEMBER_SEPARATOR.join((made.name, *chosen)))
+                yield replace(made, name=MEMBER_SEPARATOR.join((made.name, *chosen_words)))
             else:
                 yield made
+
+
+def _written_out(members: Iterable[tuple[s.Expression, ...]], families: Families) -> Iterator[tuple[s.Expression, ...]]:
+    """The members with a named family replaced by its operators."""
+    for member in members:
+        if len(member) == 1 and isinstance(member[0], s.Name) and member[0].id in families:
+            yield from ((replace(member[0], id=name),) for name in operators_of(member[0].id, families))
+        else:
+            yield member
 
 
 def family_name(rule: str) -> str:

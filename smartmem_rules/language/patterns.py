@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 
 from smartmem_rules.language import syntax as s
 
+OR = " | "
+"""Between the operators of which a pattern takes any one, in the name that stands for them."""
+
 Problem = Callable[[s.Span, str], None]
 _ARITHMETIC: dict[str, Callable[..., int | float]] = {
     "+": operator.add,

@@ -63,6 +63,7 @@ __all__ = [
     "Number",
     "OnnxBinding",
     "Operator",
+    "OperatorFamily",
     "Output",
     "Pattern",
     "PatternAttribute",
@@ -190,6 +191,14 @@ class Function(Declaration):
     name: str
     parameters: tuple[str, ...]
     body: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFamily(Declaration):
+    """`family Rectifier = Relu | Abs`: in a pattern any one of the operators, the same one wherever the name stands."""
+
+    name: str
+    members: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +382,7 @@ class Family(Declaration):
 
 
 Rule = Rewrite | Eliminate | IndexRule
-Item = Import | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
+Item = Import | OperatorFamily | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
 
 
 @dataclass(frozen=True, slots=True)

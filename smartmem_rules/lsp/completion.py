@@ -80,7 +80,7 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
         yield from (Offer(word, "value") for word in sorted(CLASSES))
     elif re.search(r"\bmapping\s+\w*$", before):
         yield from (Offer(word, "value") for word in sorted(MAPPINGS))
-    elif head in ("rewrite", "eliminate", "for", "predicate"):
+    elif head in ("rewrite", "eliminate", "for", "family", "predicate"):
         yield from _of_rule(items)
     else:
         yield from _of_definition(head, items)
@@ -107,6 +107,8 @@ def _of_rule(items: list[s.Item]) -> Iterator[Offer]:
     for item in items:
         if isinstance(item, s.Operator):
             yield Offer(item.name, "operator", print_signature(item))
+        elif isinstance(item, s.OperatorFamily):
+            yield Offer(item.name, "operator", f"any of {', '.join(item.members)}")
         elif isinstance(item, s.Predicate):
             yield Offer(item.name, "function", f"{item.name}({', '.join(item.parameters)})")
     yield from _named(items)

@@ -16,7 +16,7 @@ from smartmem_rules.language.parsing.expression_builder import (
     unquote,
 )
 from smartmem_rules.language.parsing.tokens import Token
-from smartmem_rules.language.patterns import pattern_of
+from smartmem_rules.language.patterns import OR, pattern_of
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
@@ -68,6 +68,11 @@ class Builder(ExpressionBuilder):
         return s.Ruleset(
             self._span(children), str(name), tuple(map(str, after)), self._comment(children), places=places
         )
+
+    def operator_family(self, children: Children) -> s.OperatorFamily:
+        name, *members = tokens_of(children, "NAME")
+        places = self._name(name) | self._words("members", members)
+        return s.OperatorFamily(self._span(children), str(name), tuple(map(str, members)), places=places)
 
     def function(self, children: Children) -> s.Function:
         name, *parameters = tokens_of(children, "NAME")
@@ -277,14 +282,14 @@ class Builder(ExpressionBuilder):
 
     def eliminate(self, children: Children) -> s.Eliminate:
         self._refuse_repeated_clauses(children, "a rule")
-        name, ruleset, operator = tokens_of(children, "NAME")
+        name, ruleset, *operators = tokens_of(children, "NAME")
         tags = tokens_of(_group(children, "tags"), "NAME")
-        places = {"ruleset": self._span([ruleset]), "operator": self._span([operator])}
+        places = {"ruleset": self._span([ruleset]), "operator": self._span(operators)}
         return s.Eliminate(
             span=self._span(children),
             name=str(name),
             ruleset=str(ruleset),
-            operator=str(operator),
+            operator=OR.join(operators),
             guards=nodes_of(_group(children, "where"), s.Expression),
             comment=self._comment(children),
             tags=tuple(map(str, tags)),

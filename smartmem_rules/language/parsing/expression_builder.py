@@ -14,7 +14,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.parsing.tokens import Token
-from smartmem_rules.language.patterns import application_of
+from smartmem_rules.language.patterns import OR, application_of, pattern_of
 
 Children = list[Any]
 _Node = TypeVar("_Node")
@@ -136,6 +136,19 @@ class ExpressionBuilder:
 
     def name(self, children: Children) -> s.Name:
         return s.Name(self._span(children), str(children[0]))
+
+    def alternatives(self, children: Children) -> s.Term:
+        end = next(place for place, child in enumerate(children) if child == ")")
+        operators = tokens_of(children[:end], "NAME")
+        made = self.call(
+            [Token.of("NAME", OR.join(operators), begin_of(children[0]), end_of(children[end])), *children[end + 1 :]]
+        )
+        pattern = pattern_of(made, self._problem)
+        assert isinstance(pattern, s.PatternOperator)
+        places = {**pattern.places, "name": self._span(children[: end + 1])}
+        places |= {f"operator:{one}": self._span([one]) for one in operators}
+        span = self._span(children)
+        return s.Term(span, replace(pattern, span=span, places=places))
 
     def call(self, children: Children) -> s.Expression:
         call = s.Call(self._span(children), str(children[0]), nodes_of(children, s.Expression))

@@ -87,6 +87,7 @@ KEYWORDS: dict[str, str] = {
     "function": "a computation with numbers and lists when an operator is instantiated",
     "predicate": "a named guard; its parameters may be tensors",
     "let": "a named value; in a rule a name for a term or a value",
+    "family": "operators of which a pattern takes any one, the same one wherever the name stands",
     "for": "a family: the items in braces once for each member",
     "ruleset": "a set of rules and the sets that run before it",
     "import": "another rule file, loaded before this one",

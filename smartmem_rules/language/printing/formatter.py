@@ -332,10 +332,20 @@ def _space(
     if a in _BINARY or b in _BINARY or a in _KEYWORDS or b in _KEYWORDS:
         return " "
     if b == "(":
+        if a == ")" and _closes_alternatives(line, place - 1):
+            return ""
         return "" if previous.kind == "word" or a == ">" else " "
     if b == "[":
         return "" if previous.kind == "word" or a in _CLOSE else " "
     return " "
+
+
+def _closes_alternatives(line: Sequence[_Token], place: int) -> bool:
+    """Whether the bracket closes `(Relu | Abs`, behind which the operands stand."""
+    for token in reversed(line[:place]):
+        if token.kind != "word" and token.text != "|":
+            return token.text == "(" and any(near.text == "|" for near in line[:place] if near.column > token.column)
+    return False
 
 
 def _is_prefix(before: str) -> bool:

@@ -11,6 +11,7 @@ from itertools import takewhile, zip_longest
 from math import inf, isinf
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.patterns import OR
 
 _PRECEDENCE = {
     "or": 1, "and": 2, "not": 3,
@@ -183,7 +184,8 @@ def print_pattern(pattern: s.Pattern) -> str:
     attributes = [f"@{pattern.bundle}"] if pattern.bundle is not None else []
     attributes += [f"{attribute.name} = {print_expression(attribute.value)}" for attribute in pattern.attributes]
     inner = ", ".join(operands) + (f"; {', '.join(attributes)}" if attributes else "")
-    return f"{pattern.operator}({inner})" + ("" if pattern.output is None else f".{pattern.output}")
+    operator = f"({pattern.operator})" if OR in pattern.operator else pattern.operator
+    return f"{operator}({inner})" + ("" if pattern.output is None else f".{pattern.output}")
 
 
 def print_equation(rule: s.Rule) -> str:
@@ -229,6 +231,8 @@ def print_item(item: s.Item) -> str:
             return f"import {quoted(path)}"
         case s.Ruleset(name=name, after=after):
             return f"ruleset {name}" + (f" after {', '.join(after)}" if after else "") + _comment(item)
+        case s.OperatorFamily(name=name, members=members):
+            return f"family {name} = {OR.join(members)}"
         case s.Function(name=name, parameters=parameters, body=body):
             return f"function {name}({', '.join(parameters)}) = {print_expression(body)}"
         case s.Predicate(name=name, parameters=parameters, body=body):

@@ -8,11 +8,13 @@ from typing import TypeVar
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.keys import values_of
+from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names, expanded
 from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
+from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.let_checks import check_loops
@@ -40,7 +42,18 @@ from smartmem_rules.rulebase.checks.slip_checks import (
 from smartmem_rules.rulebase.identity import Identities
 
 _Kind = TypeVar("_Kind", bound=s.Syntax)
-Named = s.Function | s.Predicate | s.Constant | s.Ruleset | s.Rewrite | s.Eliminate | s.IndexRule | s.Table | s.Block
+Named = (
+    s.OperatorFamily
+    | s.Function
+    | s.Predicate
+    | s.Constant
+    | s.Ruleset
+    | s.Rewrite
+    | s.Eliminate
+    | s.IndexRule
+    | s.Table
+    | s.Block
+)
 
 
 def check(
@@ -52,7 +65,8 @@ def check(
         deep: files whose items are also tried at operand types and compared with one another; all where None.
         only: files whose messages are wanted; the others take part as far as these need them.
     """
-    written = [item for module in modules for item in expanded(module.items)]
+    families = families_of(item for module in modules for item in module.items)
+    written = [item for module in modules for item in expanded(module.items, families)]
     identities = Identities.of(written)
     checker = _Checker([identities.identified(item) for item in written])
     found = [*check_domains(written, identities), *checker.problems(only)]
@@ -73,6 +87,7 @@ class _Checker:
         for operator in _of(self.items, s.Operator):
             self.operators.setdefault(operator.name, []).append(operator)
         self.names = Names.of(self.items)
+        self.families = families_of(self.items)
         self.blocks = _of(self.items, s.Block)
         self.rulesets = _of(self.items, s.Ruleset)
         levels = [block for block in self.blocks if block.kind == "level"]
@@ -105,12 +120,14 @@ class _Checker:
         match item:
             case s.Function() | s.Predicate():
                 yield from check_function(item, functions, names)
+            case s.OperatorFamily():
+                yield from check_operator_family(item, operators, self.families)
             case s.Constant():
                 yield from check_constant(item, functions, names)
             case s.Operator():
                 yield from check_operator(item, functions, names)
             case s.Rewrite():
-                yield from check_rewrite(item, operators, functions, names)
+                yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, operators)
                 yield from check_dtype_words(item)
                 yield from self._ruleset(item)
@@ -219,6 +236,8 @@ def _namespace(item: Named) -> str:
             return item.kind
         case s.Function() | s.Predicate():
             return "function"
+        case s.OperatorFamily():
+            return "family"
         case s.Constant():
             return "constant"
         case s.Ruleset():

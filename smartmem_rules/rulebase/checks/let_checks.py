@@ -51,7 +51,7 @@ def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
     """Loops over elements of tensors that no guard asks to be constant; predicates are written out."""
     from smartmem_rules.analysis.ordering import constant_names  # start-up time
     from smartmem_rules.analysis.probes import nodes  # start-up time
-    from smartmem_rules.tensor.constant_elements import tensors_of  # start-up time
+    from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
 
     constants = constant_names(rule.guards)
     tensors = {node.name for node in nodes(rule) if isinstance(node, s.PatternVariable)}

@@ -66,7 +66,7 @@ def impurities(
 
 def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Diagnostic]:
     """A loop that looks at no tensor of the left side; that those are constant is asked of the rule as a whole."""
-    from smartmem_rules.tensor.constant_elements import tensors_of  # start-up time
+    from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
 
     read = {name for name, _ in tensors_of(loop)}
     if not read:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
@@ -23,7 +24,9 @@ Operators = Mapping[str, Sequence[s.Operator]]
 ABSENT = "_"
 
 
-def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+def check_rewrite(
+    rule: s.Rewrite, operators: Operators, functions: Functions, names: Names, families: Collection[str] = ()
+) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
     rule = names.with_applications(rule)
     yield from check_lets(rule)
@@ -32,8 +35,8 @@ def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, n
             fix = did_you_mean(word, RELAXATIONS) or f"there are {', '.join(sorted(RELAXATIONS))}"
             message = f"there is no relaxation `{word}`"
             yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", message, rule.place(f"relaxes:{word}"), fix=fix)
-    yield from check_pattern(rule.left, operators, names)
-    yield from check_pattern(rule.right, operators, names)
+    yield from check_pattern(rule.left, operators, names, families)
+    yield from check_pattern(rule.right, operators, names, families)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
@@ -48,7 +51,7 @@ def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, n
         elif isinstance(part, s.PatternComputed):
             yield from impurities(part.value, tensors, names, CONSTANT)
     for term in terms_of(rule):
-        yield from check_pattern(term.pattern, operators, names)
+        yield from check_pattern(term.pattern, operators, names, families)
 
 
 def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
@@ -114,7 +117,9 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
             )
 
 
-def check_pattern(pattern: s.Pattern, operators: Operators, names: Names) -> Iterator[Diagnostic]:
+def check_pattern(
+    pattern: s.Pattern, operators: Operators, names: Names, families: Collection[str] = ()
+) -> Iterator[Diagnostic]:
     """Unknown operators, operand counts, attributes and outputs in a pattern."""
     if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
         message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
@@ -123,14 +128,19 @@ def check_pattern(pattern: s.Pattern, operators: Operators, names: Names) -> Ite
     if not isinstance(pattern, s.PatternOperator):
         return
     overloads = operators.get(pattern.operator)
-    if overloads is None:
+    if OR in pattern.operator or pattern.operator in families:
+        # a left side has chosen its operators when it comes here
+        message = f"the left side does not say which operator of `{pattern.operator}` this is"
+        fix = "name the family: `family NAME = ...`, and write its name on both sides"
+        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
+    elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
         yield from _check_operands(pattern, overloads)
         yield from _check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
-        yield from check_pattern(argument, operators, names)
+        yield from check_pattern(argument, operators, names, families)
 
 
 def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:

@@ -11,10 +11,10 @@ import numpy as np
 from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run_time_arguments
+from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.constant_elements import over_elements
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartmem_rules.guards.constant_elements import at_each_place, tensors_of
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.constant_elements import at_each_place, tensors_of
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.tensor.values import Scope
