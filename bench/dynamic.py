@@ -62,7 +62,7 @@ def measured(name: str, case: Case, runs: int, show: bool) -> list[dict[str, Any
     reference = open_reference(path, (ONNXRUNTIME,))
     low, high = plan.dimensions[case.dimension]
     if show:
-        seconds = plan.plan.statistics["seconds"]["total"]
+        seconds = plan.plan.statistics.seconds["total"]
         print(f"{name}: {case.dimension} {low}..{high}, {len(plan.kernels)} kernels, planned in {seconds:.1f} s")
         print(f"{case.dimension:>12} {'error':>10} {'plan ms':>10} {'onnxruntime ms':>15}")
     rows = []

@@ -54,18 +54,19 @@ class Stopwatch:
 def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str, Any]:
     """Plan a model and say what is known of the plan."""
     from smartmem_rules.pipeline import Request, make_plan
+    from smartmem_rules.report import report_data
 
     watch = Stopwatch()
-
     plan, _ = make_plan(Request(model, (), device, level, "float32", memory, (), {}), watch)
+    report = report_data(plan, None, None)
     return {
         "kernels": len(plan.kernels),
         "moves": [k.name for k in plan.kernels if k.moves_only],
-        "operators": plan.statistics["operators"],
+        "operators": report["operators"],
         "seconds": watch.seconds,
-        "memory": {**plan.statistics["intermediate_bytes"], "model": plan.statistics["tensor_bytes"]},
-        "extraction": plan.statistics["extraction"],
-        "layouts": plan.statistics["layouts"],
+        "memory": report["intermediate_bytes"],
+        "extraction": report["extraction"],
+        "layouts": report["layouts"],
     }
 
 

@@ -126,7 +126,7 @@ def in_turns(plans: Sequence[Any], device: Any, runs: int) -> tuple[np.ndarray, 
     from smartmem_rules.runtime.executor import Executor, input_types
     from smartmem_rules.runtime.feeds import random_feeds
 
-    feeds = random_feeds(input_types(plans[0]), 0, plans[0].statistics.get("input_bounds"))
+    feeds = random_feeds(input_types(plans[0]), 0, plans[0].statistics.model.input_bounds)
     executors = [Executor(plan, device) for plan in plans]
     outputs = [executor.run(feeds) for executor in executors]
     times = np.zeros((runs, len(plans)))

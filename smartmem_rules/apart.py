@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.plan.fusion.refusals import Refusal, Refusals
 from smartmem_rules.plan.kernel.model import Kernel, Plan
 from smartmem_rules.rulebase.base import RuleBase
@@ -26,7 +26,7 @@ def explain_apart(plan: Plan, refusals: Refusals, base: RuleBase, first: str, se
     Raises:
         GraphError: the plan knows no node of a name.
     """
-    known = plan.statistics.get("nodes", {})
+    known = plan.statistics.model.nodes
     places = []
     for node in (first, second):
         found = _kernels_of(plan, node)

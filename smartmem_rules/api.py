@@ -37,7 +37,7 @@ def load(path: str | Path, device: str = AUTO, debug: bool = False) -> Optimized
         DeviceError: there is no such device.
     """
     plan = load_plan(path)
-    return OptimizedPlan(plan, device_for(str(plan.statistics.get("device", "")), device), debug=debug)
+    return OptimizedPlan(plan, device_for(plan.statistics.device, device), debug=debug)
 
 
 def optimize(

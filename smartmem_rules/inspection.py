@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.model import Graph
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.optimized import PlanOptions, plan_only
 from smartmem_rules.plan.kernel.model import Kernel, Plan
 from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text
@@ -85,7 +85,7 @@ def kernel_data(inspected: Inspected, name: str) -> dict[str, Any]:
     plan = inspected.plan
     number, kernel = _found(plan, name)
     launch, source = plan.kernels[number], plan.sources[number]
-    described = plan.statistics.get("tensor_layouts", {})
+    described = plan.statistics.planning.tensor_layouts
     return {
         "name": kernel.name,
         "launch": number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -141,7 +142,7 @@ class OptimizedPlan:
         types = input_types(self.plan)
         arrays = {name: np.asarray(array) for name, array in (given or {}).items()}
         extents = {**given_extents(types, arrays), **(dims or {})}
-        return {**random_feeds(types, seed, self.plan.statistics.get("input_bounds"), extents), **arrays}
+        return {**random_feeds(types, seed, self.plan.statistics.model.input_bounds, extents), **arrays}
 
     def check(
         self,
@@ -242,7 +243,7 @@ def optimize_now(
             optimized.prepare(lambda done, total: clock.step("build", done, total))
         device_name = target.device.name
         clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
-    plan.statistics["seconds"] = clock.table()
+    plan.statistics = replace(plan.statistics, seconds=clock.table())
     return optimized
 
 

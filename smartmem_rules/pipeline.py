@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,22 @@ from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import Level
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import Plan, PlanError
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
+from smartmem_rules.statistics import (
+    ModelStatistics,
+    NearMiss,
+    RewriteStatistics,
+    RuleCounts,
+    RuleSource,
+    SaturationStatistics,
+    SourceRange,
+)
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Gathered, Index
@@ -58,7 +67,8 @@ def make_plan(request: Request, clock: Stages, refusals: Refusals | None = None)
     """
     from smartmem_rules.emit.plan import build  # start-up time
 
-    graph, base, target, facts = _extracted(request, clock)
+    extracted = _extracted(request, clock)
+    graph, base, target = extracted.graph, extracted.base, extracted.target
     how = (request.level, request.dtype, request.memory, request.layout, _tuned(target))
     wide: set[str] = set()
     with _of_ranges():
@@ -69,8 +79,14 @@ def make_plan(request: Request, clock: Stages, refusals: Refusals | None = None)
         plan = build(graph, base, target.profile, *how, wide, clock, refusals)
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
-    plan.statistics.update(facts)
-    plan.statistics.update(memory=request.memory, device=target.name, stored_wide=sorted(wide))
+    plan.statistics = replace(
+        plan.statistics,
+        model=extracted.model,
+        rewriting=extracted.rewriting,
+        memory=request.memory,
+        device=target.name,
+        stored_wide=tuple(sorted(wide)),
+    )
     return plan, target
 
 
@@ -95,7 +111,8 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
     """The kernels of a model before they are sized, for tuning; the exceptions are those of `api.optimize`."""
     from smartmem_rules.plan.build import prepare  # start-up time
 
-    graph, base, target, _ = _extracted(request, Unmeasured())
+    extracted = _extracted(request, Unmeasured())
+    graph, base, target = extracted.graph, extracted.base, extracted.target
     if graph.dimensions:
         ranges = ", ".join(map(str, graph.dimensions))
         raise PlanError(
@@ -117,8 +134,18 @@ def _tuned(target: Target) -> dict[str, dict[str, int]]:
     return Tunings.of_user().choices(Place(name, driver, target.profile.name))
 
 
-def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class _Extracted:
     """The cheapest form of a model, what it is for, and what the plan is to remember."""
+
+    graph: Graph
+    base: RuleBase
+    target: Target
+    model: ModelStatistics
+    rewriting: RewriteStatistics
+
+
+def _extracted(request: Request, clock: Stages) -> _Extracted:
     with clock.stage("import"):
         base = rules_of(request.rules, request.disable)
         level = level_of(request.level, base)
@@ -127,9 +154,9 @@ def _extracted(request: Request, clock: Stages) -> tuple[Graph, RuleBase, Target
         whole = isinstance(source, Graph)
         imported = source if whole else import_model(source, base, request.dims, limits=request.limits)
     clock.show("import", lambda: str(imported))
-    graph, choice = _choose(imported, base, level, request, target, clock)
-    facts = {**_facts(imported), "tensor_bytes": tensor_bytes(imported, request.dtype)}
-    return graph, base, target, {**facts, **choice}
+    graph, rewriting = _choose(imported, base, level, request, target, clock)
+    model = _model_statistics(imported, request.dtype)
+    return _Extracted(graph=graph, base=base, target=target, model=model, rewriting=rewriting)
 
 
 @contextmanager
@@ -177,10 +204,10 @@ def _loaded(paths: tuple[str, ...], disable: tuple[str, ...], state: object) -> 
 
 def _choose(
     graph: Graph, base: RuleBase, level: Level, request: Request, target: Target, clock: Stages
-) -> tuple[Graph, dict[str, Any]]:
+) -> tuple[Graph, RewriteStatistics]:
     """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
     if not level.rulesets:
-        return graph, {"extraction": {"status": "skipped", "gap": 0.0}, "rules": []}
+        return graph, RewriteStatistics()
     from smartmem_rules.egraph.saturation import saturate  # start-up time
     from smartmem_rules.extraction.extract import extract  # start-up time
     from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
@@ -191,23 +218,20 @@ def _choose(
     with clock.stage("extract"):
         extracted, report = extract(saturation, graph, target.profile)
     clock.show("extract", lambda: f"{report_text(report)}{extracted}")
-    statistics = {
-        "extraction": asdict(report),
-        "rules": [asdict(one) for one in saturation.statistics.values()],
-        "saturation": {
-            "stopped": saturation.stopped,
-            "iterations": saturation.iterations,
-            "enodes": saturation.enode_count,
-        },
-        "rules_of_node": _rules_of_nodes(saturation, extracted),
-        "near_misses": _near_misses(saturation, graph),
-        "rule_sites": _rule_sites(saturation, graph),
-        "rule_places": _rule_places(saturation, base),
-    }
-    return extracted, statistics
+    return extracted, RewriteStatistics(
+        extraction=report,
+        rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
+        saturation=SaturationStatistics(
+            stopped=saturation.stopped, iterations=saturation.iterations, enodes=saturation.enode_count
+        ),
+        rules_of_node=_rules_of_nodes(saturation, extracted),
+        near_misses=_near_misses(saturation, graph),
+        rule_sites=_rule_sites(saturation, graph),
+        rule_places=_rule_places(saturation, base),
+    )
 
 
-def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, list[str]]:
+def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, tuple[str, ...]]:
     """For each ONNX node the rules that made what was chosen in its place."""
     found: dict[str, dict[str, None]] = {}
     for node in extracted.nodes:
@@ -215,27 +239,26 @@ def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, list[
         made = [e for n in classes for e in saturation.classes[n].nodes if e.operator == node.operator]
         for origin in node.origin or (node.name,):
             found.setdefault(origin, {}).update((rule, None) for e in made for rule in e.rules)
-    return {origin: list(rules) for origin, rules in found.items() if rules}
+    return {origin: tuple(rules) for origin, rules in found.items() if rules}
 
 
-def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, list[dict[str, Any]]]:
+def _near_misses(saturation: Saturation, graph: Graph) -> dict[str, tuple[NearMiss, ...]]:
     """For each ONNX node the rules that matched there, with the guard that turned them down, the nearest first."""
     producers = graph.producers()
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[NearMiss]] = {}
     for miss in sorted(saturation.near_misses, key=lambda miss: (-miss.size, -miss.passed)):
         node = producers.get(miss.tensor or "")
         if node is not None:
-            one: dict[str, Any] = {"rule": miss.rule, "reason": miss.reason, "values": dict(miss.values)}
-            if miss.place is not None:
-                one["guard"] = _place(miss.place)
+            guard = None if miss.place is None else _range(miss.place)
+            one = NearMiss(rule=miss.rule, reason=miss.reason, values=dict(miss.values), guard=guard)
             for origin in node.origin or (node.name,):
                 misses = found.setdefault(origin, [])
                 if one not in misses:
                     misses.append(one)
-    return found
+    return {origin: tuple(misses) for origin, misses in found.items()}
 
 
-def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, list[str]]:
+def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, tuple[str, ...]]:
     """For each rule that fired the ONNX nodes whose results it rewrote."""
     producers = graph.producers()
     found: dict[str, dict[str, None]] = {}
@@ -245,30 +268,30 @@ def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, list[str]]:
         for enode in class_.nodes:
             for rule in enode.rules:
                 found.setdefault(rule, {}).update(origins)
-    return {rule: list(origins) for rule, origins in found.items()}
+    return {rule: tuple(origins) for rule, origins in found.items()}
 
 
-def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, dict[str, Any]]:
+def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, RuleSource]:
     """Where the rules stand that fired or nearly did, and what they say."""
     seen = {name for name, one in saturation.statistics.items() if one.fired or one.tried}
-    return {rule.name: {**_place(rule.span), "equation": rule.comment} for rule in base.rules() if rule.name in seen}
+    return {r.name: RuleSource(range=_range(r.span), equation=r.comment) for r in base.rules() if r.name in seen}
 
 
-def _place(span: s.Span) -> dict[str, Any]:
-    """A range of a rule file: lines and columns count from 1, the end is exclusive."""
-    return {**span._asdict()}
+def _range(span: s.Span) -> SourceRange:
+    return SourceRange(**span._asdict())
 
 
-def _facts(graph: Graph) -> dict[str, Any]:
+def _model_statistics(graph: Graph, dtype: str) -> ModelStatistics:
     """What a plan remembers of its model."""
-    return {
-        "operators": graph.operator_counts.total(),
-        "operator_types": dict(graph.operator_counts.most_common()),
-        "layout_operators": graph.layout_operators,
-        "bytes_moved_before": sum(_bytes(graph, node) for node in graph.nodes),
-        "input_bounds": input_bounds(graph),
-        "nodes": {origin: node.operator for node in graph.nodes for origin in (node.origin or (node.name,))},
-    }
+    return ModelStatistics(
+        operators=graph.operator_counts.total(),
+        operator_types=dict(graph.operator_counts.most_common()),
+        layout_operators=graph.layout_operators,
+        bytes_moved_before=sum(_bytes(graph, node) for node in graph.nodes),
+        tensor_bytes=tensor_bytes(graph, dtype),
+        input_bounds=input_bounds(graph),
+        nodes={origin: node.operator for node in graph.nodes for origin in (node.origin or (node.name,))},
+    )
 
 
 def tensor_bytes(graph: Graph, dtype: str) -> int:

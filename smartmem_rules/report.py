@@ -4,42 +4,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.plan.kernel.model import Kernel, Plan
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.reference import Check
+from smartmem_rules.statistics import SKIPPED
 
 
 def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[str, Any]:
     """Everything about a plan as JSON data; `device` is None if it is not here, `check` if none was made."""
     statistics = plan.statistics
+    model, rewriting, memory = statistics.model, statistics.rewriting, statistics.planning.memory
     return {
         "model": plan.model,
         "device": plan.device if device is None else device.name,
         "profile": plan.device,
         "level": plan.level,
         "dtype": plan.dtype,
-        "memory": statistics.get("memory", "auto"),
+        "memory": statistics.memory,
         "dimensions": {d.name: [d.low, d.high] for d in plan.dimensions},
-        "operators": statistics.get("operators", 0),
-        "operator_types": statistics.get("operator_types", {}),
+        "operators": model.operators,
+        "operator_types": dict(model.operator_types),
         "kernels": len(plan.kernels),
         "kernel_forms": dict(Counter(kernel_kind(kernel) for kernel in plan.kernels)),
         "layout_operators": {
-            "before": statistics.get("layout_operators", 0),
+            "before": model.layout_operators,
             "after": sum(kernel.moves_only for kernel in plan.kernels),
         },
-        "seconds": statistics.get("seconds", {}),
+        "seconds": dict(statistics.seconds),
         "bytes_moved": sum(kernel.bytes_moved for kernel in plan.kernels),
-        "bytes_moved_before": statistics.get("bytes_moved_before", 0),
-        "intermediate_bytes": {**statistics.get("intermediate_bytes", {}), "model": statistics.get("tensor_bytes", 0)},
+        "bytes_moved_before": model.bytes_moved_before,
+        "intermediate_bytes": {**({} if memory is None else memory.data()), "model": model.tensor_bytes},
         "check": None if check is None else check.data(),
-        "extraction": statistics.get("extraction", {"status": "skipped", "gap": 0.0}),
-        "layouts": statistics.get("layouts", {"status": "skipped", "gap": 0.0}),
-        "saturation": statistics.get("saturation"),
+        "extraction": dict(SKIPPED) if rewriting.extraction is None else asdict(rewriting.extraction),
+        "layouts": statistics.planning.layouts_data(),
+        "saturation": None if rewriting.saturation is None else asdict(rewriting.saturation),
     }
 
 
@@ -57,7 +60,7 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
     Raises:
         GraphError: the model has no node of this name.
     """
-    nodes: dict[str, str] = plan.statistics.get("nodes", {})
+    nodes = plan.statistics.model.nodes
     kernels = [kernel for kernel in plan.kernels if node in kernel.origin]
     if node not in nodes and not kernels:
         in_file = folded()
@@ -66,17 +69,18 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
             hint = did_you_mean(node, known) or "its nodes are named as in the file"
             raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
         nodes = {node: in_file[node]}
-    rules = plan.statistics.get("rules_of_node", {}).get(node, [])
-    places = plan.statistics.get("rule_places", {})
-    misses = plan.statistics.get("near_misses", {}).get(node, [])
+    rewriting = plan.statistics.rewriting
+    rules = rewriting.rules_of_node.get(node, ())
+    places = {rule: place.data() for rule, place in rewriting.rule_places.items()}
+    misses = rewriting.near_misses.get(node, ())
     return {
         "node": node,
         "operator": nodes.get(node, ""),
-        "outcome": _outcome(kernels, node, plan.statistics.get("nodes", {})),
+        "outcome": _outcome(kernels, node, plan.statistics.model.nodes),
         "kernels": [_kernel_data(kernel, node, plan) for kernel in kernels],
         "rules": list(rules),
         "rule_places": {rule: places[rule] for rule in rules if rule in places},
-        "near_misses": [{**miss, **places.get(miss["rule"], {})} for miss in misses],
+        "near_misses": [{**miss.data(), **places.get(miss.rule, {})} for miss in misses],
     }
 
 
@@ -88,27 +92,24 @@ def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     Raises:
         GraphError: no rule of this name took part.
     """
-    statistics = {one["rule"]: one for one in plan.statistics.get("rules", [])}
+    nodes, rewriting = plan.statistics.model.nodes, plan.statistics.rewriting
+    statistics = {one.rule: one for one in rewriting.rules}
     if rule not in statistics:
         hint = did_you_mean(rule, statistics) or "the level runs no such rule, or none of its operators is there"
         raise GraphError(f"no rule {rule!r} took part in optimizing {plan.model}; {hint}")
-    nodes: dict[str, str] = plan.statistics.get("nodes", {})
-    sites = plan.statistics.get("rule_sites", {}).get(rule, [])
     misses = [
-        {
-            "node": node,
-            "operator": nodes.get(node, ""),
-            **{key: one[key] for key in ("reason", "values", "guard") if key in one},
-        }
-        for node, found in plan.statistics.get("near_misses", {}).items()
+        {"node": node, "operator": nodes.get(node, ""), **{k: v for k, v in one.data().items() if k != "rule"}}
+        for node, found in rewriting.near_misses.items()
         for one in found
-        if one["rule"] == rule
+        if one.rule == rule
     ]
+    place = rewriting.rule_places.get(rule)
+    counts = statistics[rule]
     return {
         "rule": rule,
-        **plan.statistics.get("rule_places", {}).get(rule, {}),
-        **{key: statistics[rule][key] for key in ("tried", "fired", "milliseconds", "enodes")},
-        "nodes": [{"node": node, "operator": nodes.get(node, "")} for node in sites],
+        **({} if place is None else place.data()),
+        **{key: getattr(counts, key) for key in ("tried", "fired", "milliseconds", "enodes")},
+        "nodes": [{"node": node, "operator": nodes.get(node, "")} for node in rewriting.rule_sites.get(rule, ())],
         "near_misses": misses,
     }
 
@@ -130,12 +131,16 @@ def _others(count: int) -> str:
 
 
 def _kernel_data(kernel: Kernel, node: str, plan: Plan) -> dict[str, Any]:
-    layouts = plan.statistics.get("tensor_layouts", {})
     return {
         "name": kernel.name,
         "form": kernel.form,
         "moves_only": kernel.moves_only,
         "with": [origin for origin in kernel.origin if origin != node],
         "bytes_moved": kernel.bytes_moved,
-        "writes": [{"tensor": t, **layouts.get(t, {"layout": plan.tensors[t].layout.places})} for t in kernel.writes],
+        "writes": [{"tensor": tensor, **_layout_data(tensor, plan)} for tensor in kernel.writes],
     }
+
+
+def _layout_data(tensor: str, plan: Plan) -> dict[str, Any]:
+    known = plan.statistics.planning.tensor_layouts.get(tensor)
+    return {"layout": plan.tensors[tensor].layout.places} if known is None else asdict(known)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan.kernel.model import Plan
 from smartmem_rules.simulate.memory import MemoryModel

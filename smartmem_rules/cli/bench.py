@@ -99,7 +99,7 @@ def command(
 
 def _known(peers: Sequence[str]) -> list[str]:
     from smartmem_rules.benchmarking.peer_systems import SYSTEMS  # start-up time
-    from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
+    from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
     for peer in peers:
         if peer not in SYSTEMS:

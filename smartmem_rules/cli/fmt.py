@@ -19,17 +19,21 @@ from smartmem_rules.whole_files import write_whole
 def command(files: tuple[Path, ...], only_check: bool) -> None:
     """Lay out rule FILES (or all rule files in folders); `-` reads stdin and writes stdout.
 
-    Indentation, spaces and tables are set; line breaks, comments and columns that line up stay.  A file that does not
-    parse is left alone.
+    Indentation, spaces and tables are set, and what does not fit into 120 columns is broken; other line breaks,
+    comments and columns that line up stay; a byte order mark goes.  A file that does not parse is left
+    alone.
     """
+    from smartmem_rules.language.parsing.source import read_source  # start-up time
+
     if files == (Path("-"),):
         click.echo(_formatted(sys.stdin.read(), "<stdin>"), nl=False)
         return
     changed = 0
     for path in rule_files(files):
-        text = path.read_text("utf-8")
+        source = read_source(path)
+        text = source.text.replace("\r\n", "\n")
         made = _formatted(text, str(path))
-        if made != text:
+        if made != text or source.marked:
             changed += 1
             click.echo(f"{'would format' if only_check else 'formatted'} {path}")
             if not only_check:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from smartmem_rules.cli.common import (
 )
 from smartmem_rules.cli.tables import print_optimize, print_rules
 from smartmem_rules.stages import STAGES
+from smartmem_rules.statistics import RewriteStatistics
 
 
 @click.command("optimize")
@@ -78,7 +80,7 @@ def command(
 
         data["dumped"] = list(map(str, write_stages(Inspected(plan.plan, stages), dump, dump_after)))
     if rule_stats:
-        data["rules"] = _rule_statistics(plan.plan.statistics, set(how["rules"]) if own_rules else None)
+        data["rules"] = _rule_statistics(plan.plan.statistics.rewriting, set(how["rules"]) if own_rules else None)
     if as_json:
         print_json(data)
     else:
@@ -95,16 +97,15 @@ def command(
         sys.exit(ANSWER_IS_NO)
 
 
-def _rule_statistics(statistics: Mapping[str, Any], files: set[str] | None) -> list[dict[str, Any]]:
+def _rule_statistics(rewriting: RewriteStatistics, files: set[str] | None) -> list[dict[str, Any]]:
     """What each rule did, and on the way to how many nodes of the plan it lies; those of some files only."""
-    used = Counter(rule for rules in statistics.get("rules_of_node", {}).values() for rule in set(rules))
-    places = statistics.get("rule_places", {})
-    meant = None if files is None else {Path(file).resolve() for file in files}
-    return [
-        {**one, "in_plan": used[one["rule"]]}
-        for one in statistics.get("rules", [])
-        if meant is None or Path(places.get(one["rule"], {}).get("file", "")).resolve() in meant
-    ]
+    used = Counter(rule for rules in rewriting.rules_of_node.values() for rule in set(rules))
+    rules = {one.rule: {**asdict(one), "in_plan": used[one.rule]} for one in rewriting.rules}
+    if files is None:
+        return list(rules.values())
+    meant = {Path(file).resolve() for file in files}
+    places = rewriting.rule_places
+    return [data for rule, data in rules.items() if rule in places and Path(places[rule].range.file).resolve() in meant]
 
 
 def _overridden(files: Sequence[str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
+from smartmem_rules.statistics import PlanStatistics, Statistics
 from smartmem_rules.tensor.extents import SymbolicExtentError
 
 
@@ -70,7 +71,7 @@ def emit_plan(scheduled: Scheduled) -> Plan:
     planning, memory = scheduled.planning, scheduled.memory
     graph = planning.graph
     target = _target(planning)
-    plan = Plan(
+    return Plan(
         model=graph.name,
         device=planning.profile.name,
         level=planning.level,
@@ -84,14 +85,18 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         placement=memory.placement,
         sizes=graph.sizes,
         dimensions=graph.dimensions,
+        statistics=Statistics(planning=_statistics(scheduled)),
     )
-    layouts = planning.layouts
-    plan.statistics["layouts"] = {"status": "skipped", "gap": 0.0} if layouts is None else layouts.data()
-    if planning.joint is not None:
-        plan.statistics["layouts"]["joint"] = planning.joint.data()
-    plan.statistics["tensor_layouts"] = {} if layouts is None else dict(layouts.described)
-    plan.statistics["intermediate_bytes"] = memory.memory.data()
-    return plan
+
+
+def _statistics(scheduled: Scheduled) -> PlanStatistics:
+    layouts, joint = scheduled.planning.layouts, scheduled.planning.joint
+    return PlanStatistics(
+        layouts=None if layouts is None else layouts.statistics,
+        joint=None if joint is None else joint.statistics,
+        tensor_layouts={} if layouts is None else layouts.described,
+        memory=scheduled.memory.memory,
+    )
 
 
 @dataclass(frozen=True)

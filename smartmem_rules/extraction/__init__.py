@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from smartmem_rules.extraction.extract import ExtractionReport, extract
+from smartmem_rules.extraction.extract import extract
 
-__all__ = ["ExtractionReport", "extract"]
+__all__ = ["extract"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from smartmem_rules.egraph.model import CONSTANT, INPUT, EClass, Saturation
 from smartmem_rules.extraction.cost import CostModel, node_cost
@@ -12,25 +11,10 @@ from smartmem_rules.extraction.rebuild import rebuild
 from smartmem_rules.extraction.solve import solve
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.device import Device
-
-"""The solver's time limit where the device does not give one."""
-
-
-@dataclass(frozen=True)
-class ExtractionReport:
-    """How good an extraction is; cost and bound are nanoseconds in the cost model."""
-
-    status: str
-    gap: float
-    cost: float
-    bound: float
-    seconds: float
-    classes: int
-    choices: int
-    """Choices that were left for the solver."""
+from smartmem_rules.statistics import Extraction
 
 
-def extract(saturation: Saturation, graph: Graph, device: Device) -> tuple[Graph, ExtractionReport]:
+def extract(saturation: Saturation, graph: Graph, device: Device) -> tuple[Graph, Extraction]:
     """The cheapest form of the graph in its e-graph.
 
     Args:
@@ -47,14 +31,14 @@ def extract(saturation: Saturation, graph: Graph, device: Device) -> tuple[Graph
     solution = solve(problem, device.solver_seconds)
     extracted = rebuild(saturation, graph, {n: c.key for n, c in solution.selection.items()}, problem.roots)
     gap = 0.0 if solution.cost == 0 else max(0.0, (solution.cost - solution.bound) / solution.cost)
-    report = ExtractionReport(
-        solution.status,
-        gap,
-        solution.cost,
-        solution.bound,
-        time.perf_counter() - started,
-        len(problem.choices),
-        sum(len(choices) for choices in problem.choices.values()),
+    report = Extraction(
+        status=solution.status,
+        gap=gap,
+        cost=solution.cost,
+        bound=solution.bound,
+        seconds=time.perf_counter() - started,
+        classes=len(problem.choices),
+        choices=sum(len(choices) for choices in problem.choices.values()),
     )
     return extracted, report
 

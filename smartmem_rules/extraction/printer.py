@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smartmem_rules.egraph.model import Saturation
-from smartmem_rules.extraction.extract import ExtractionReport
+from smartmem_rules.statistics import Extraction
 
 
 def saturation_text(saturation: Saturation) -> str:
@@ -18,6 +18,6 @@ def saturation_text(saturation: Saturation) -> str:
     return "\n".join(lines) + "\n"
 
 
-def report_text(report: ExtractionReport) -> str:
+def report_text(report: Extraction) -> str:
     """How good the extraction is."""
     return f"{report.status}, {report.cost / 1000:.3f} us, gap {report.gap:.3g}\n"

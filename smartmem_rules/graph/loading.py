@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import dtype_name
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, TensorType
 from smartmem_rules.tensor.extents import Dimension, symbol
 

@@ -14,7 +14,7 @@ from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of
 from smartmem_rules.graph.shapes import holds_extents
 from smartmem_rules.graph.weights import Values
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Select, TensorType, tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic

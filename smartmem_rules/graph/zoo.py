@@ -12,7 +12,7 @@ import onnx
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, load_model
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location, tensor_value
-from smartmem_rules.language.diagnostics import did_you_mean
+from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.resources import models_path
 
 _ONE_FILE_LIMIT = 1_800_000_000

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.codes import Code
+from smartmem_rules.language.fixes import Fix, advice, stands
 from smartmem_rules.language.syntax import Span
 
 Severity = Literal["error", "warning"]
@@ -25,7 +25,7 @@ class Diagnostic:
     label: str = ""
     secondary: tuple[Span, str] | None = None
     note: str | None = None
-    fix: str | None = None
+    fix: Fix | None = None
 
 
 class LanguageError(SmartmemError):
@@ -37,11 +37,12 @@ class LanguageError(SmartmemError):
         super().__init__(render(self.diagnostics, self.sources))
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate nearest to `word` as a fix text, or None when none is near."""
-    known = sorted(set(candidates))
-    near = [one for one in known if one.lower() == word.lower()] or get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else None
+def with_certain_edits(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Diagnostic:
+    """A message whose fix is advice where the text to be edited is another one, as in the body of a family."""
+    fix = diagnostic.fix
+    if fix is None or all(stands(one, sources.get(one.span.file, "")) for one in fix.edits):
+        return diagnostic
+    return replace(diagnostic, fix=advice(fix.text))
 
 
 def render(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.expansion import expanded
 from smartmem_rules.language.printing.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
-from smartmem_rules.language.printing.printer import print_signature
+from smartmem_rules.language.printing.printer import print_attribute, print_input, print_signature
 from smartmem_rules.language.schema import ACTIONS, keys_of_kind
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, CLASSES, DTYPE_WORDS, ITEM_WORDS, MAPPINGS, RELAXATIONS
+from smartmem_rules.lsp.calls import OpenCall, open_call
 from smartmem_rules.lsp.library import Library
+from smartmem_rules.lsp.signatures import operators_named
 
 _HEAD = re.compile(r"^\s*(\w+)")
 _RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "unsound")
@@ -36,7 +38,9 @@ def complete(library: Library, text: str, line: int, column: int) -> list[Offer]
     lines = text.split("\n")
     before = lines[line][:column] if line < len(lines) else ""
     head = _item_head(lines, line, before)
-    offers = list(_offers(library, head, before))
+    call = open_call("\n".join([*lines[:line], before]))
+    attributes = list(_of_call(library, call)) if call is not None else []
+    offers = attributes or list(_offers(library, head, before))
     return list({offer.word: offer for offer in reversed(offers)}.values())[::-1]
 
 
@@ -84,6 +88,19 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
         yield from _of_rule(items)
     else:
         yield from _of_definition(head, items)
+
+
+def _of_call(library: Library, call: OpenCall) -> Iterator[Offer]:
+    """The attributes that may be given at a place behind the `;` of an operator, with their types and defaults."""
+    if not call.in_attributes or call.attribute is not None:
+        return
+    for operator in operators_named(library, call.name):
+        for attribute in operator.attributes:
+            if attribute.name not in call.given:
+                yield Offer(attribute.name, "attribute", print_attribute(attribute))
+        for item in operator.inputs:
+            if item.constant is not None and item.name not in call.given:
+                yield Offer(item.name, "attribute", print_input(item))
 
 
 def _of_block(kind: str, before: str, items: list[s.Item]) -> Iterator[Offer]:

@@ -9,10 +9,8 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from pygls.uris import from_fs_path, to_fs_path
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.codes import EXPLANATIONS
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.printing.builtin_docs import KEYWORDS
@@ -20,14 +18,26 @@ from smartmem_rules.language.printing.formatter import format_text
 from smartmem_rules.language.printing.printer import print_equation, print_signature
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, DTYPE_WORDS, VALUE_WORDS
 from smartmem_rules.lsp.completion import complete
+from smartmem_rules.lsp.conversion import (
+    meets,
+    quick_fix,
+    to_diagnostic,
+    to_location,
+    to_path,
+    to_range,
+    to_signature_help,
+    to_uri,
+)
 from smartmem_rules.lsp.hover import hover, word_text
 from smartmem_rules.lsp.library import Library
+from smartmem_rules.lsp.signatures import signatures
 from smartmem_rules.lsp.symbols import GLOBAL, Symbol
 from smartmem_rules.rulebase.identity import is_shipped
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _COMPLETIONS = {
     "operator": lsp.CompletionItemKind.Class,
+    "attribute": lsp.CompletionItemKind.Field,
     "function": lsp.CompletionItemKind.Function,
     "keyword": lsp.CompletionItemKind.Keyword,
     "key": lsp.CompletionItemKind.Property,
@@ -43,13 +53,15 @@ class RuleServer(LanguageServer):
     def __init__(self) -> None:
         super().__init__("smartmem", "1", text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental)
         self.library = Library()
+        self.found: dict[str, list[Diagnostic]] = {}
 
     def refresh(self, uri: str) -> None:
         """Read a document again and send what is wrong with it."""
         document = self.workspace.get_text_document(uri)
-        path = _path(uri)
+        path = to_path(uri)
         self.library.open(path, document.source)
-        found = [_diagnostic(one) for one in self.library.diagnostics(path)]
+        self.found[uri] = self.library.diagnostics(path)
+        found = [to_diagnostic(one) for one in self.found[uri]]
         self.text_document_publish_diagnostics(
             lsp.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=document.version)
         )
@@ -73,7 +85,8 @@ def did_change(rules: RuleServer, params: lsp.DidChangeTextDocumentParams) -> No
 @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
 def did_close(rules: RuleServer, params: lsp.DidCloseTextDocumentParams) -> None:
     """A file is closed: what lies on disk counts again."""
-    rules.library.close(_path(params.text_document.uri))
+    rules.library.close(to_path(params.text_document.uri))
+    rules.found.pop(params.text_document.uri, None)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_HOVER)
@@ -88,7 +101,7 @@ def on_hover(rules: RuleServer, params: lsp.HoverParams) -> lsp.Hover | None:
     if text is None:
         return None
     content = lsp.MarkupContent(kind=lsp.MarkupKind.Markdown, value=text)
-    return lsp.Hover(contents=content, range=_range(found.span) if found is not None else None)
+    return lsp.Hover(contents=content, range=to_range(found.span) if found is not None else None)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
@@ -98,7 +111,7 @@ def on_definition(rules: RuleServer, params: lsp.DefinitionParams) -> list[lsp.L
     found = rules.library.at(path, line, column)
     if found is None:
         return _import_at(rules, path, line)
-    return [_location(one.span) for one in rules.library.definitions(found.symbol)]
+    return [to_location(one.span) for one in rules.library.definitions(found.symbol)]
 
 
 @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
@@ -108,7 +121,7 @@ def on_references(rules: RuleServer, params: lsp.ReferenceParams) -> list[lsp.Lo
     if found is None:
         return []
     places = rules.library.references(found.symbol)
-    return [_location(one.span) for one in places if params.context.include_declaration or not one.is_definition]
+    return [to_location(one.span) for one in places if params.context.include_declaration or not one.is_definition]
 
 
 @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
@@ -117,7 +130,7 @@ def on_prepare_rename(rules: RuleServer, params: lsp.PrepareRenameParams) -> lsp
     found = rules.library.at(*_place(params))
     if found is None or not rules.library.definitions(found.symbol):
         return None
-    return _range(found.span)
+    return to_range(found.span)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_RENAME)
@@ -137,8 +150,8 @@ def on_rename(rules: RuleServer, params: lsp.RenameParams) -> lsp.WorkspaceEdit 
         raise JsonRpcInvalidParams(refusal)
     changes: dict[str, list[lsp.TextEdit]] = {}
     for one in rules.library.references(found.symbol):
-        edit = lsp.TextEdit(range=_range(one.span), new_text=params.new_name)
-        changes.setdefault(_uri(one.span.file), []).append(edit)
+        edit = lsp.TextEdit(range=to_range(one.span), new_text=params.new_name)
+        changes.setdefault(to_uri(one.span.file), []).append(edit)
     return lsp.WorkspaceEdit(changes=changes)
 
 
@@ -153,7 +166,22 @@ def _no_rename(rules: RuleServer, symbol: Symbol, name: str) -> str | None:
     return None
 
 
-@server.feature(lsp.TEXT_DOCUMENT_COMPLETION)
+@server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix]))
+def on_code_action(rules: RuleServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """How to mend what is wrong in a range: edits, and advice as actions that say why they edit nothing."""
+    uri = params.text_document.uri
+    return [quick_fix(one, fix) for one in rules.found.get(uri, ()) if meets(one, params.range) and (fix := one.fix)]
+
+
+@server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.SignatureHelpOptions(trigger_characters=["(", ",", ";", "="]))
+def on_signature_help(rules: RuleServer, params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
+    """How to call what is being called."""
+    document = rules.workspace.get_text_document(params.text_document.uri)
+    found = signatures(rules.library, document.source, params.position.line, params.position.character)
+    return to_signature_help(found) if found else None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[";", "("]))
 def on_completion(rules: RuleServer, params: lsp.CompletionParams) -> lsp.CompletionList:
     """Words that fit."""
     document = rules.workspace.get_text_document(params.text_document.uri)
@@ -182,7 +210,7 @@ def on_formatting(rules: RuleServer, params: lsp.DocumentFormattingParams) -> li
 @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
 def on_symbols(rules: RuleServer, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
     """The items of a file."""
-    module = rules.library.module(_path(params.text_document.uri))
+    module = rules.library.module(to_path(params.text_document.uri))
     return [made for item in module.items if (made := _symbol(item)) is not None] if module is not None else []
 
 
@@ -201,7 +229,7 @@ def _symbol(item: s.Item) -> lsp.DocumentSymbol | None:
     if isinstance(item, s.Family):
         inner = [made for one in item.items if (made := _symbol(one)) is not None]
         name = f"for {', '.join(item.variables)}"
-        place = _range(item.span)
+        place = to_range(item.span)
         kind = lsp.SymbolKind.Namespace
         return lsp.DocumentSymbol(name=name, kind=kind, range=place, selection_range=place, children=inner)
     detail = print_signature(item) if isinstance(item, s.Operator) else None
@@ -211,8 +239,8 @@ def _symbol(item: s.Item) -> lsp.DocumentSymbol | None:
         name=item.name,
         detail=detail,
         kind=kinds.get(type(item), lsp.SymbolKind.Event),
-        range=_range(item.span),
-        selection_range=_range(item.place("name")),
+        range=to_range(item.span),
+        selection_range=to_range(item.place("name")),
     )
 
 
@@ -222,7 +250,7 @@ def _import_at(rules: RuleServer, path: Path, line: int) -> list[lsp.Location] |
         if isinstance(item, s.Import) and item.span.line == line:
             target = path.parent / item.path
             if target.is_file():
-                return [_location(s.Span(str(target), 1, 1, 1, 1))]
+                return [to_location(s.Span(str(target), 1, 1, 1, 1))]
     return None
 
 
@@ -239,43 +267,4 @@ def _place(
     | lsp.RenameParams
     | lsp.PrepareRenameParams,
 ) -> tuple[Path, int, int]:
-    return _path(params.text_document.uri), params.position.line + 1, params.position.character + 1
-
-
-def _path(uri: str) -> Path:
-    return Path(to_fs_path(uri) or uri)
-
-
-def _uri(file: str) -> str:
-    return from_fs_path(str(Path(file).resolve())) or file
-
-
-def _range(span: s.Span) -> lsp.Range:
-    start = lsp.Position(line=max(span.line - 1, 0), character=max(span.column - 1, 0))
-    return lsp.Range(
-        start=start, end=lsp.Position(line=max(span.end_line - 1, 0), character=max(span.end_column - 1, 0))
-    )
-
-
-def _location(span: s.Span) -> lsp.Location:
-    return lsp.Location(uri=_uri(span.file), range=_range(span))
-
-
-def _diagnostic(one: Diagnostic) -> lsp.Diagnostic:
-    severity = lsp.DiagnosticSeverity.Error if one.severity == "error" else lsp.DiagnosticSeverity.Warning
-    text = "\n".join(
-        part for part in (one.message, one.note and f"note: {one.note}", one.fix and f"fix: {one.fix}") if part
-    )
-    related = None
-    if one.secondary is not None:
-        span, label = one.secondary
-        related = [lsp.DiagnosticRelatedInformation(location=_location(span), message=label)]
-    return lsp.Diagnostic(
-        range=_range(one.span),
-        severity=severity,
-        code=str(one.code),
-        source="smartmem",
-        message=text,
-        related_information=related,
-        data={"explanation": EXPLANATIONS[one.code]},
-    )
+    return to_path(params.text_document.uri), params.position.line + 1, params.position.character + 1

@@ -22,14 +22,14 @@ from smartmem_rules.plan.layout.accesses import RegisterBlock
 from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
 from smartmem_rules.plan.layout.choose import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
 from smartmem_rules.plan.printer import fused_text, layouts_text
+from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, element_schedules
-from smartmem_rules.plan.schedule.group_texture import TextureTiles
-from smartmem_rules.plan.schedule.kernel_times import KernelTimes
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES
 from smartmem_rules.plan.schedule.scheduler import Scheduler, candidates, within_stack
+from smartmem_rules.plan.schedule.templates import Templates
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
-from smartmem_rules.tensor.primitives import device_dtype, storage_dtype
+from smartmem_rules.tensor.primitives import device_dtype
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,11 +199,11 @@ def _joint_choice(
     profile = where.device
     pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
     stored = _stored(pool.kernels, fusion.program, storage)
-    times = _times(stored, fusion.schedules, profile, storage)
+    costs = _costs(stored, fusion.schedules, profile, storage)
     # without a choice of layouts kernels are compared as if all lay in the order of their axes
     there = where if fusion.policy.chooses_layouts else replace(where, fixed=stored.keys())
-    joint = choose_kernels(pool, stored, there, {n: times.of(k) for n, k in enumerate(pool.kernels)})
-    return settle(joint, by_rules, fusion, profile, times)
+    joint = choose_kernels(pool, stored, there, {n: costs.of(k) for n, k in enumerate(pool.kernels)})
+    return settle(joint, by_rules, fusion, profile, costs)
 
 
 def _laid_out(
@@ -269,14 +269,21 @@ def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:
     return found
 
 
-def _times(
+def _costs(
     tensors: Mapping[str, Stored], schedules: tuple[Schedule, ...], profile: Device, storage: _Storage
-) -> KernelTimes:
+) -> KernelCosts:
     """The model of how long kernels take."""
     constants = {name for name, stored in tensors.items() if stored.role == "constant"}
-    texture = TextureTiles(profile, storage.dtype, constants, storage.wide) if profile.models_textures else None
-    element = storage_dtype(storage.dtype).itemsize
-    return KernelTimes(schedules, profile, constants, tensors, texture, element)
+    return KernelCosts(
+        templates=Templates(
+            device=profile,
+            schedules=schedules,
+            constants=constants,
+            tensors=tensors,
+            storage=storage.dtype,
+            wide=storage.wide,
+        )
+    )
 
 
 def _stored(kernels: Sequence[Kernel], program: Program, storage: _Storage) -> dict[str, Stored]:

@@ -21,6 +21,7 @@ from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, Touch, Wher
 from smartmem_rules.plan.layout.choose import LayoutAnswer, solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem, State
 from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Thing
+from smartmem_rules.statistics import JointStatistics
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,24 @@ class JointChoice:
         """The kernels of the rules in the place of those chosen; the bound stays."""
         return replace(self, kernels=tuple(by_rules), status="feasible", cost=self.two_step_cost, changed=0)
 
-    def data(self) -> dict[str, object]:
-        """What the plan's report says of it: costs in microseconds, the time of the choice in seconds."""
-        shown = ("status", "gap", "cost", "bound", "two_step_cost", "local_cost", "kernel_cost")
-        counts = ("by_rules", "alternatives", "regions", "changed", "seconds")
-        return {**{name: getattr(self, name) for name in (*shown, *counts)}, "kernels": len(self.kernels)}
+    @property
+    def statistics(self) -> JointStatistics:
+        """What the plan's report says of it."""
+        return JointStatistics(
+            status=self.status,
+            gap=self.gap,
+            cost=self.cost,
+            bound=self.bound,
+            two_step_cost=self.two_step_cost,
+            local_cost=self.local_cost,
+            kernel_cost=self.kernel_cost,
+            by_rules=self.by_rules,
+            alternatives=self.alternatives,
+            regions=self.regions,
+            changed=self.changed,
+            seconds=self.seconds,
+            kernels=len(self.kernels),
+        )
 
 
 class JointProblem(LayoutProblem):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text, sizes_text, tensor_text
 from smartmem_rules.plan.schedule.figures import figures
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.layout.choose import LayoutChoice
     from smartmem_rules.plan.memory.planning import MemoryPlan
     from smartmem_rules.plan.schedule.scheduler import Scheduler
+    from smartmem_rules.statistics import TensorLayout
 
 SHOWN = 4
 """Candidates of a tensor or a kernel that are listed, the cheapest first."""
@@ -28,17 +29,18 @@ def layouts_text(tensors: Mapping[str, Stored], choice: LayoutChoice | None) -> 
     lines = ["every tensor in the order of its axes" if choice is None else f"{choice.status}, {choice.cost:.3f} us"]
     for name, stored in tensors.items():
         lines.append(tensor_text(stored))
-        lines += candidates_lines({} if choice is None else choice.described.get(name, {}))
+        lines += candidates_lines(None if choice is None else choice.described.get(name))
     return "\n".join(lines) + "\n"
 
 
-def candidates_lines(described: Mapping[str, Any]) -> list[str]:
+def candidates_lines(described: TensorLayout | None) -> list[str]:
     """The layouts that a tensor could have, by the modelled time of the kernels that write and read it."""
-    possible = [one for one in described.get("candidates", ()) if one["microseconds"] is not None]
+    listed = () if described is None else described.candidates
+    possible = [(one.microseconds, one.layout) for one in listed if one.microseconds is not None]
     if len(possible) < 2:
         return []
-    cheapest = sorted(possible, key=lambda one: float(one["microseconds"]))[:SHOWN]
-    return [f"    {one['microseconds']:.3f} us as {one['layout']}" for one in cheapest]
+    cheapest = sorted(possible, key=lambda one: one[0])[:SHOWN]
+    return [f"    {microseconds:.3f} us as {layout}" for microseconds, layout in cheapest]
 
 
 def schedules_text(kernels: Iterable[Kernel], scheduler: Scheduler) -> str:

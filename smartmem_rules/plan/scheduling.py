@@ -176,7 +176,7 @@ def _horizontal_on_gpus(
     if rule is None or not device.models_occupancy or planning.profile.kind == "cpu":
         return kernels
     unsized = {kernel.name: kernel for kernel in planning.kernels}
-    shares = Shares(scheduler, tensors, device, unsized, rule.rereads)
+    shares = Shares(scheduler, scheduler.costs, tensors, device, unsized, rule.rereads)
     candidates = [Candidate(kernel, shares.of(kernel)) for kernel in kernels]
     return side_by_side_in_groups(candidates, rule, device, shares.again)
 

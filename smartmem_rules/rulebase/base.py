@@ -15,8 +15,9 @@ from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.schedule import Schedule
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.expansion import Names, expanded, with_rulesets
+from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replacement
 from smartmem_rules.language.parsing.parser import parse_file
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import rules_path
@@ -162,7 +163,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
             "error",
             f"there is no rule, schedule or fuse block `{name}` to switch off",
             s.NOWHERE,
-            fix=did_you_mean(name, known),
+            fix=advice(near) if (near := did_you_mean(name, known)) is not None else None,
         )
         for name in names
         if name not in known
@@ -224,7 +225,11 @@ class _Loader:
             return
         siblings = [sibling.name for sibling in target.parent.glob("*.smr")] if target.parent.is_dir() else []
         message = f"the imported file `{item.path}` does not exist"
-        fix = did_you_mean(target.name, siblings)
+        near = nearest(target.name, siblings)
+        fix = None
+        if near is not None:
+            corrected = (Path(item.path).parent / near).as_posix()
+            fix = replacement(f"did you mean `{near}`?", item.place("path"), f'"{corrected}"')
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
 
 

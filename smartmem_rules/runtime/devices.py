@@ -244,7 +244,7 @@ def choose(name: str = AUTO, profiles: Mapping[str, Profile] | None = None) -> D
 
 
 def _hint(name: str, known: Collection[str], found: Sequence[Device], profiles: Mapping[str, Profile]) -> str:
-    from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
+    from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
     listed = ", ".join(f"{device.place} {device.name} ({device.platform})" for device in found)
     near = did_you_mean(name, known)

@@ -27,7 +27,7 @@ def check_feeds(types: Mapping[str, TensorType], feeds: Mapping[str, Any]) -> di
     problems: list[str] = []
     for name in feeds:
         if name not in types:
-            from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
+            from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
             near = did_you_mean(name, types)
             problems.append(f"there is no input {name!r}; {near or 'the inputs are ' + _listed(types)}")
@@ -125,7 +125,7 @@ def chosen_extents(open_: Sequence[Dimension], dims: Mapping[str, int] | None) -
     ranges = {dimension.name: dimension for dimension in open_}
     for name, value in (dims or {}).items():
         if name not in ranges:
-            from smartmem_rules.language.diagnostics import did_you_mean  # start-up time
+            from smartmem_rules.language.fixes import did_you_mean  # start-up time
 
             near = did_you_mean(name, ranges)
             known = ", ".join(map(str, open_)) or "none"

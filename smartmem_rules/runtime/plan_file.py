@@ -19,6 +19,7 @@ import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.model import Argument, Kernel, KernelSchedule, Layout, Place, Plan, Slot, Source, Stored
+from smartmem_rules.statistics import Statistics
 from smartmem_rules.tensor.extents import Dimension, extent_data, extent_of, is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.types import TensorType
@@ -119,7 +120,7 @@ def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
         "placement": {name: [place.slot, place.offset] for name, place in plan.placement.items()},
         "sizes": plan.sizes,
         "dimensions": [asdict(dimension) for dimension in plan.dimensions],
-        "statistics": plan.statistics,
+        "statistics": plan.statistics.data(),
     }
 
 
@@ -248,7 +249,7 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
         {name: Place(slot, offset) for name, (slot, offset) in data["placement"].items()},
         {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
         tuple(dimensions.values()),
-        dict(data["statistics"]),
+        Statistics.of(data["statistics"]),
     )
     used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs
     unknown = set(used) - set(plan.tensors)

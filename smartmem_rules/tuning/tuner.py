@@ -260,7 +260,7 @@ class Tuner:
         """Milliseconds of the plan with the cost model's sizes and with the tuned ones."""
         plans = [finish(self.planning, choices) for choices in (None, self.database.choices(self.place))]
         executors = [Executor(plan, self.device) for plan in plans]
-        feeds = random_feeds(input_types(plans[0]), self.seed, plans[0].statistics.get("input_bounds"))
+        feeds = random_feeds(input_types(plans[0]), self.seed, plans[0].statistics.model.input_bounds)
         contenders = [
             Contender(name, lambda executor=executor: executor.run(feeds), None, self.device.name)  # type: ignore[misc]
             for name, executor in zip(("before", "after"), executors, strict=True)

@@ -14,7 +14,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
+from smartmem_rules.language.fixes import advice, did_you_mean
 from smartmem_rules.language.syntax import NOWHERE, Rewrite
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.verdicts import record
@@ -90,7 +91,8 @@ def choose(base: RuleBase, files: Sequence[str], name: str | None) -> list[int]:
         and (rule.name == name if name is not None else not (isinstance(rule, Rewrite) and rule.unsound))
     ]
     if name is not None and not chosen:
-        fix = did_you_mean(name, {rule.name for rule in rules})
+        near = did_you_mean(name, {rule.name for rule in rules})
+        fix = advice(near) if near is not None else None
         raise LanguageError(
             [Diagnostic(Code.UNKNOWN_RULE, "error", f"there is no rule `{name}` here", NOWHERE, fix=fix)], {}
         )

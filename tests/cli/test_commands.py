@@ -229,6 +229,19 @@ def test_check_watches(tmp_path: Path) -> None:
         process.terminate()
 
 
+def test_fmt_takes_a_byte_order_mark_away(tmp_path: Path) -> None:
+    path = tmp_path / "marked.smr"
+    path.write_bytes(b"\xef\xbb\xbflet A = 1\n")
+    assert smartmem("fmt", "--check", path).exit_code == 1
+    assert smartmem("fmt", path).exit_code == 0
+    assert path.read_bytes() == b"let A = 1\n"
+    path.write_bytes("let A = 1\n".encode("utf-16"))
+    refused = smartmem("fmt", path)
+    assert refused.exit_code == 2
+    assert "it is UTF-16 text" in refused.stderr
+    assert path.read_bytes() == "let A = 1\n".encode("utf-16")
+
+
 def test_fmt_lays_out_and_checks(tmp_path: Path) -> None:
     path = tmp_path / "mine.smr"
     path.write_text("function  f( a )=a+1 # one more\n")

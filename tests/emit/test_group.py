@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.plan.schedule import scheduler as scheduling
+from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
 from tests.plan.models import model
@@ -47,14 +47,14 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], kernels: int 
 def test_products_with_every_tile(
     m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduling, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
+    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
     x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
     assert _compare(proto, {"x": x}, 1) == ["group"]
 
 
 def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling, "rank_groups", lambda *_: [GroupChoice(TILES[1], 4)])
+    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(TILES[1], 4)])
     x, w = _random(4, 40, 512), _random(5, 512, 64)
     plan, executor = prepare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU)
     first, second = executor.run({"x": x})["y"], executor.run({"x": x})["y"]

@@ -38,4 +38,4 @@ def optimized(model: onnx.ModelProto, rules: Path) -> sm.OptimizedPlan:
 
 
 def fired(plan: sm.OptimizedPlan, rule: str) -> int:
-    return sum(one["fired"] for one in plan.plan.statistics["rules"] if one["rule"] == rule)
+    return sum(one.fired for one in plan.plan.statistics.rewriting.rules if one.rule == rule)

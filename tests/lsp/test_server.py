@@ -143,6 +143,66 @@ def test_names_of_a_rule(client: Client) -> None:
     assert spots(client.at("references", uri, 2, 8, context={"includeDeclaration": True})) == [(1, 9), (1, 15), (2, 8)]
 
 
+def test_attributes_are_offered_behind_the_semicolon(client: Client) -> None:
+    head = "rewrite soft in algebra\n    "
+    uri = client.open("attributes.smr", f"{head}TopK(Softmax(x; axis = 1), k; \n")
+    client.diagnostics()
+
+    def offered(line: int, column: int) -> dict[str, str]:
+        return {one["label"]: one.get("detail", "") for one in client.at("completion", uri, line, column)["items"]}
+
+    column = len("    TopK(Softmax(x; axis = 1), k; ")
+    assert offered(1, column)["largest"] == "largest: int = 1"
+    assert offered(1, column)["axis"] == "axis: int = -1"
+    assert offered(1, len("    TopK(Softmax(x; ")).keys() == {"axis"}
+    assert "axis: int" in offered(1, len("    TopK(Softmax(x; "))["axis"]
+    assert {"Mul", "where"} <= offered(1, len("    TopK(Softmax(")).keys()
+    assert "shape" in offered(1, len("    TopK(Softmax(x; axis = "))
+
+
+def test_signatures_are_shown_in_calls(client: Client, uri: str) -> None:
+    def shown(text: str) -> Any:
+        opened = client.open("calls.smr", f"rewrite some in algebra\n    {text}\n")
+        client.diagnostics()
+        return client.at("signatureHelp", opened, 1, 4 + len(text))
+
+    (softmax, *_) = shown("Softmax(x; ")["signatures"]
+    assert softmax["label"].startswith("Softmax<")
+    assert softmax["parameters"][softmax["activeParameter"]]["label"].startswith("axis: int")
+    (matmul, *_) = shown("MatMul(Add(x, 1), ")["signatures"]
+    assert matmul["label"].startswith("MatMul(")
+    assert matmul["activeParameter"] == 1
+    near = shown("Mul(x, c) => x where near(value(c), ")["signatures"]
+    assert [(one["label"], one["activeParameter"]) for one in near] == [("near(a, b)", 1)]
+    (scalar,) = client.at("signatureHelp", uri, 8, len("    where scalar("))["signatures"]
+    assert scalar["label"] == "scalar(t)"
+    assert shown("Softmax(x; axis = 1) ") is None
+    assert client.at("signatureHelp", uri, 2, len("operator Halve<T: float>(")) is None
+
+
+def test_quick_fixes_edit_or_say_why_not(client: Client) -> None:
+    text = "rewrite wrong in algebra\n    Mul(x, c) => Rellu(x)\n    where c == 1\n"
+    uri = client.open("fixes.smr", text)
+    data = {one["code"]: one["data"]["fix"] for one in client.diagnostics()}
+    assert data["SMR0301"]["kind"] == "edit"
+    assert data["SMR0314"]["kind"] == "advice"
+
+    def actions(line: int, column: int) -> Any:
+        place = {"line": line, "character": column}
+        params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+        return client.ask("textDocument/codeAction", params)
+
+    (spelling,) = actions(1, 20)
+    assert (spelling["title"], spelling["kind"]) == ("did you mean `Relu`?", "quickfix")
+    (edit,) = spelling["edit"]["changes"][uri]
+    assert (edit["newText"], edit["range"]["start"]["character"]) == ("Relu", 17)
+    assert spelling["diagnostics"][0]["code"] == "SMR0301"
+    (told,) = actions(2, 10)
+    assert "edit" not in told
+    assert "the author has to decide" in told["disabled"]["reason"]
+    assert actions(0, 0) == []
+
+
 def test_formatting_and_symbols(client: Client, uri: str) -> None:
     assert client.ask("textDocument/formatting", {"textDocument": {"uri": uri}, "options": OPTIONS}) is None
     rough = client.open("rough.smr", "function  f( a,b )=a+b\n\n\nlet  A=1\n")

@@ -27,7 +27,7 @@ from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
 from smartmem_rules.plan.layout.choose import solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem
-from smartmem_rules.plan.schedule.kernel_times import KernelTimes
+from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
@@ -88,8 +88,8 @@ def posed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "choose_kernels", kept)
         if time is not None:
-            patch.setattr(KernelTimes, "of", lambda _, kernel: time(kernel))
-            patch.setattr(KernelTimes, "of_launch", lambda _, kernel: sum(map(time, kernel.leaves)) - 1e9)
+            patch.setattr(KernelCosts, "of", lambda _, kernel: time(kernel))
+            patch.setattr(KernelCosts, "of_launch", lambda _, kernel: sum(map(time, kernel.leaves)) - 1e9)
         base = loose(further, rules)
         graph = import_model(proto, base, {})
         # the device that runs it has neither matrix units nor that one's assembler
@@ -295,9 +295,9 @@ def test_never_worse_and_with_no_more_kernels(program: Callable[[], Model], devi
     choice = made.choice
     assert choice.bound <= choice.cost <= choice.two_step_cost <= choice.local_cost + 1e-9
     assert len(choice.kernels) <= made.pool.first
-    data = made.plan.statistics["layouts"]["joint"]
-    assert data["gap"] <= 1e-6 or data["status"] == "feasible"
-    assert set(data) >= {"status", "gap", "cost", "bound", "two_step_cost", "local_cost", "regions", "changed"}
+    found = made.plan.statistics.planning.joint
+    assert found is not None
+    assert found.gap <= 1e-6 or found.status == "feasible"
 
 
 def test_a_residual_sum_ends_the_convolution_that_leaves_fewer_kernels() -> None:
@@ -314,7 +314,7 @@ def test_other_levels_and_local_layouts_keep_their_meaning(level: str, layout: s
     graph = import_model(downsampling().proto, BASE, {})
     profile = BASE.devices["nvidia"]
     plan = emitted(graph, BASE, profile, level, "float32", "preferred", layout)
-    assert "joint" not in plan.statistics["layouts"]
+    assert plan.statistics.planning.joint is None
 
 
 def test_the_cost_model_decides_what_depends() -> None:
@@ -328,7 +328,9 @@ def test_the_cost_model_decides_what_depends() -> None:
     profile = base.devices["pocl"]
     profile = replace(profile, compute=replace(profile.compute, launch_us=1e3))
     plan = emitted(graph, base, profile, "dnnfusion")
-    assert plan.statistics["layouts"]["joint"]["by_rules"] == 2
+    joint = plan.statistics.planning.joint
+    assert joint is not None
+    assert joint.by_rules == 2
     assert len(plan.kernels) == 1
     got = Executor(plan, choose()).run(feeds)
     np.testing.assert_allclose(got["y"], ReferenceEvaluator(proto).run(None, feeds)[0], atol=1e-4)

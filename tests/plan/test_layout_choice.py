@@ -203,11 +203,12 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
 def test_second_layouts(device: str, memory: str, gain: float, apart: bool) -> None:
     """The kernel that computes a tensor writes both, or one of its own; each reader takes one; results are right."""
     plan = planned(device, memory, gain, 0.01, 50.0)
-    found = plan.statistics["layouts"]
+    found = plan.statistics.planning.layouts
+    assert found is not None
     copies = [name for name in plan.tensors if name.endswith("@copy")]
-    assert len(copies) == found["copies"] > 0
-    assert (found["copy_kernels"] > 0) == apart
-    assert sum(k.moves_only for k in plan.kernels) == found["copy_kernels"]
+    assert len(copies) == found.copies > 0
+    assert (found.copy_kernels > 0) == apart
+    assert sum(k.moves_only for k in plan.kernels) == found.copy_kernels
     for name in copies:
         first = name.removesuffix("@copy")
         assert plan.tensors[name].layout != plan.tensors[first].layout
@@ -238,7 +239,8 @@ def test_constants_are_laid_out_for_each_reader() -> None:
         got = executor.run(feeds)
         for name, wanted in zip(("y", "w"), ReferenceEvaluator(proto).run(None, feeds), strict=True):
             np.testing.assert_allclose(got[name], wanted, atol=1e-5, err_msg=f"{mode} {name}")
-        assert plan.statistics["layouts"]["status"] == "optimal"
+        assert plan.statistics.planning.layouts is not None
+        assert plan.statistics.planning.layouts.status == "optimal"
 
 
 @pytest.mark.parametrize("layout", ["exact", "local"])
@@ -254,15 +256,17 @@ def test_the_report_bounds_every_choice(layout: str, device: str) -> None:
     constants = {"w": normal(9, 12), "one": i64(1)}
     proto = model(nodes, {"x": normal(4, 12, 9)}, "y", constants)
     plan, _ = prepare(proto, Mode(device=device, layout=layout, memory="auto"))
-    choice = plan.statistics["layouts"]
-    assert choice["status"] == ("optimal" if layout == "exact" else "local")
-    assert choice["bound"] <= choice["cost"] + 1e-9
-    assert choice["cost"] <= choice["local_cost"] + 1e-9
-    assert choice["images"] + choice["buffers"] == choice["tensors"] > 0
-    assert (choice["images"] > 0) == (device == "adreno_740")
+    choice = plan.statistics.planning.layouts
+    assert choice is not None
+    assert choice.status == ("optimal" if layout == "exact" else "local")
+    assert choice.bound <= choice.cost + 1e-9
+    assert choice.cost <= choice.local_cost + 1e-9
+    assert choice.images + choice.buffers == choice.tensors > 0
+    assert (choice.images > 0) == (device == "adreno_740")
     stored = {n for n, t in plan.tensors.items() if t.role == "intermediate"}
-    assert stored <= set(plan.statistics["tensor_layouts"])
+    described = plan.statistics.planning.tensor_layouts
+    assert stored <= set(described)
     for name in stored:
-        one = plan.statistics["tensor_layouts"][name]
-        assert one["layout"] == plan.tensors[name].layout.places
-        assert one["layout"] in [c["layout"] for c in one["candidates"]]
+        one = described[name]
+        assert one.layout == plan.tensors[name].layout.places
+        assert one.layout in [candidate.layout for candidate in one.candidates]

@@ -390,6 +390,6 @@ def test_what_halves_do_not_hold_is_stored_as_float32() -> None:
     nodes = [("MatMul", "x w", "a"), ("ReduceMean", "a axes", "m"), ("Sub", "a m", "d"), ("Mul", "d c", "y")]
     proto = model(nodes, {"x": x}, "y", {"w": w, "axes": i64(0), "c": np.float32(1e-5)})
     plan, executor = prepare(proto, Mode(dtype="float16"))
-    assert plan.statistics["stored_wide"]
+    assert plan.statistics.stored_wide
     (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
     np.testing.assert_allclose(executor.run({"x": x})["y"], wanted, rtol=0, atol=5e-3 * np.abs(wanted).max())

@@ -6,6 +6,7 @@ import json
 import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.plan_file import PlanFileError, is_plan_file, load_plan, save_plan
+from smartmem_rules.statistics import ModelStatistics, Statistics
 from tests.runtime.plans import make_plan
 
 
@@ -41,9 +43,12 @@ def test_scalar_and_boolean_constants(tmp_path: Path) -> None:
 
 def test_numbers_of_numpy_in_the_statistics(tmp_path: Path) -> None:
     plan = make_plan()
-    plan.statistics = {"a": np.float32(1.5), "b": {"c": np.int64(3)}, "d": (1, 2)}
+    seconds: dict[str, Any] = {"import": np.float32(1.5)}
+    bytes_: Any = np.int64(3)
+    plan.statistics = Statistics(seconds=seconds, model=ModelStatistics(tensor_bytes=bytes_))
     save_plan(plan, tmp_path / "a.plan")
-    assert load_plan(tmp_path / "a.plan").statistics == {"a": 1.5, "b": {"c": 3}, "d": [1, 2]}
+    found = load_plan(tmp_path / "a.plan").statistics
+    assert found == Statistics(seconds={"import": 1.5}, model=ModelStatistics(tensor_bytes=3))
 
 
 def damage_nothing(path: Path) -> None:
@@ -120,7 +125,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "a.plan"
     path.write_text("old")
     plan = make_plan()
-    plan.statistics = {"not a number": float("nan")}
+    plan.statistics = Statistics(seconds={"not a number": float("nan")})
     with pytest.raises(ValueError, match="JSON"):
         save_plan(plan, path)
     assert os.listdir(tmp_path) == ["a.plan"]

@@ -65,6 +65,14 @@ class Compute:
         """Nanoseconds of an enqueue."""
         return self.launch_us * 1000
 
+    def time(self, operations: float) -> float:
+        """Nanoseconds of scalar operations that keep all units busy."""
+        return operations / self.peak
+
+    def unit_time(self, operations: float) -> float:
+        """Nanoseconds of scalar operations on one unit."""
+        return operations * self.units / self.peak
+
     @property
     def resident(self) -> int:
         """Work-items that a unit keeps busy, 0 where the block does not say."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.language.parsing.expression_builder import (
     Children,
     ExpressionBuilder,
@@ -20,10 +21,9 @@ from smartmem_rules.language.patterns import OR, pattern_of
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
+_REMOVED = ("internal", "commutative", "override", "class", "mapping", "explores", "unsound")
 _MERGED = {
-    **dict.fromkeys(
-        ("internal", "commutative", "override", "class", "mapping", "explores", "unsound"), "remove this one"
-    ),
+    **dict.fromkeys(_REMOVED, "remove this one"),
     **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
 }
 _SINGLE_CLAUSES = frozenset(_MERGED)
@@ -103,7 +103,7 @@ class Builder(ExpressionBuilder):
                 self._problem(
                     self._span(list(member)),
                     f"this member gives {len(member)} of the family's {len(variables)} names a meaning",
-                    f"write `({', '.join(map(str, variables))})`" if len(variables) > 1 else None,
+                    advice(f"write `({', '.join(map(str, variables))})`") if len(variables) > 1 else None,
                 )
         return s.Family(
             self._span(children),
@@ -164,7 +164,9 @@ class Builder(ExpressionBuilder):
             if word not in _SINGLE_CLAUSES:
                 continue
             if word in seen:
-                self._problem(self._span([child]), f"{owner} has one `{word}` clause at most", _MERGED.get(word))
+                span, said = self._span([child]), _MERGED[word]
+                fix = replacement(said, span, "") if word in _REMOVED else advice(said)
+                self._problem(span, f"{owner} has one `{word}` clause at most", fix)
             seen.add(word)
 
     def dtype_variables(self, children: Children) -> Children:
@@ -226,6 +228,8 @@ class Builder(ExpressionBuilder):
         if member is not None:
             places["member"] = nodes_of(children, list)[0][1].place("name")
         view, scan = _has(children[:1], "view"), _has(children[:1], "scan")
+        if view:
+            places["view"] = self._span(children[:1])
         return s.EquationSyntax(
             self._span(children), str(tensor), member, groups[-1], children[-1], view, scan, places=places
         )
@@ -236,7 +240,9 @@ class Builder(ExpressionBuilder):
         plain = len(binders) == 1 and binders[0].kind == "loop" and isinstance(binders[0].bound, s.Name)
         if not plain or binders[0].bound != s.Name(binders[0].span, _GIVEN_BY_SIGNATURE):
             self._problem(
-                self._span(group), "the number of a variadic output is one plain name", "write `ys[j][...] = ...`"
+                self._span(group),
+                "the number of a variadic output is one plain name",
+                advice("write `ys[j][...] = ...`"),
             )
             return _GIVEN_BY_SIGNATURE
         return binders[0].name

@@ -4,68 +4,181 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
+from smartmem_rules.language.expressions import Span
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
 from smartmem_rules.language.parsing.expectation import COMPARISONS
 
 _INSTEAD = {
-    "&": "write `and`, or a comma between two guards",
-    "|": "write `or`",
-    "!": "write `not`",
-    "elif": "write `else if`",
-    "//": "a comment begins with `#`",
+    "&": ("write `and`, or a comma between two guards", "and"),
+    "|": ("write `or`", "or"),
+    "!": ("write `not`", "not "),
+    "elif": ("write `else if`", "else if"),
+    "//": ("a comment begins with `#`", "#"),
+    "->": ("write `=>`", "=>"),
+    "def": ("write `function`", "function"),
+}
+_CHARACTERS = {
+    "\0": "",
+    "\ufeff": "",
+    "\u200b": "",
+    "\u00a0": " ",
+    "\u201c": '"',
+    "\u201d": '"',
+    "\u2212": "-",
+    "\u2013": "-",
+    "\u00d7": "*",
+    "\u2264": "<=",
+    "\u2265": ">=",
+    "\u2260": "!=",
+    "\u2192": "=>",
+    "\u21d2": "=>",
+    "\u21d4": "<=>",
+}
+_ADVICE = {
     "/*": "a comment begins with `#`",
-    "->": "write `=>`",
     "rule": "write `rewrite NAME in RULESET`",
-    "def": "write `function`",
 }
 _ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*\([^();]*\w\s*$", re.DOTALL)
 _RANGELESS = re.compile(r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*[\w(]")
 
 
-def hint(found: str, accepted: Collection[str], line: str, column: int, before: str) -> str | None:
-    """A fix for what cannot stand at a place.
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a parse fails.
 
-    Args:
+    Attributes:
         found: what stands there.
         accepted: the names of the terminals that could.
-        line: the line of it, `column` counts from 1.
-        before: all text of the item up to there.
+        line: the line of it.
+        text: all text of the item up to there, its first line on the line that it has in the file.
+        span: its place.
     """
-    rest = line[column - 1 :]
-    for word in (rest[:2], found, rest[:1]):
-        if word in _INSTEAD and (word != "->" or "__ANON_3" in accepted or "=>" in accepted):
-            return _INSTEAD[word]
-    if _RANGELESS.search(before):
-        return "a reduction names its range: `sum(k < K) x[k]`"
-    if re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*<[^()]*,[^()]*$", before):
-        return "what is reduced stands behind the parentheses: `sum(k < K) x[k]`"
-    if found == ">" and before.endswith("-"):
-        return _INSTEAD["->"]
-    if found in COMPARISONS:
-        return "write `a < b and b < c`: comparisons do not chain"
-    if found == "=" and "SEMICOLON" in accepted and _ATTRIBUTE_AMONG_OPERANDS.search(before):
-        return "attributes stand behind the operands and a `;`: `Softmax(x; axis = 1)`"
-    if found == "=" and "EQUAL" not in accepted:
-        return "write `==` to compare"
-    if found == ";" and "SEMICOLON" not in accepted:
-        return "nothing ends with `;` here"
-    if found in "+-*/" and "LPAR" in accepted and re.search(r"\brewrite\b[^=]*$", before):
-        return "a pattern names operators: `Add(x, 0)`"
-    return _missing(found, accepted, before)
+
+    found: str
+    accepted: Collection[str]
+    line: str
+    text: str
+    span: Span
+
+    @property
+    def before(self) -> str:
+        """The text of the item up to here."""
+        return self.text.lstrip()
+
+    def behind_text(self) -> Span:
+        """The empty place where the text before it ends."""
+        body = self.text.rstrip()
+        line, column = body.count("\n") + 1, len(body) - body.rfind("\n")
+        return self.span._replace(line=line, column=column, end_line=line, end_column=column)
+
+    def here(self, length: int) -> Span:
+        """So many characters from here."""
+        return self.span._replace(end_line=self.span.line, end_column=self.span.column + length)
 
 
-def _missing(found: str, accepted: Collection[str], before: str) -> str | None:
-    """What was left out before the place."""
-    if "IN" in accepted and re.search(r"\brewrite\s+\w+\s*$", before):
-        return "a rule names its rule set: `rewrite NAME in algebra`"
-    if "STRING" in accepted and re.search(r"\bimport\s*$", before):
-        return 'write the file between quotation marks: `import "other.smr"`'
-    if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", before):
-        return "an `onnx` clause ends with `;`"
-    if "COLON" in accepted and re.search(r"\boperator\b[^{]*$", before):
-        return "an operand has a type: `x: T[*S]`"
-    if found == "[" and re.search(r"\bfor\b.*\bin\s*$", before):
-        return "the members stand without brackets: `for Op in Relu, Exp { ... }`"
-    if found == "," and "CELL" in accepted:
-        return "the cells of a row stand apart by blanks, without commas"
+def hint(stop: Stop) -> Fix | None:
+    """A fix for what cannot stand at a place."""
+    found, accepted, text = stop.found, stop.accepted, stop.before
+    return (
+        _other_word(stop)
+        or _reduction(text)
+        or _sign(stop)
+        or (_PATTERN_NAMES if found in "+-*/" and "LPAR" in accepted and _in_left_side(text) else None)
+        or _missing(stop)
+    )
+
+
+_PATTERN_NAMES = advice("a pattern names operators: `Add(x, 0)`")
+
+
+def _in_left_side(text: str) -> bool:
+    return re.search(r"\brewrite\b[^=]*$", text) is not None
+
+
+def _other_word(stop: Stop) -> Fix | None:
+    """What another language calls otherwise."""
+    rest = stop.line[stop.span.column - 1 :]
+    if rest and rest[0] in _CHARACTERS:
+        new = _CHARACTERS[rest[0]]
+        return replacement(f"write `{new}`" if new.strip() else "remove it", stop.here(1), new)
+    for word in (rest[:2], stop.found, rest[:1]):
+        if word in _ADVICE:
+            return advice(_ADVICE[word])
+        if word in _INSTEAD and (word != "->" or "__ANON_3" in stop.accepted or "=>" in stop.accepted):
+            text, new = _INSTEAD[word]
+            doubled = len(word) == 1 and rest[:2] == 2 * word
+            return replacement(text, stop.here(len(word) * (1 + doubled)), new)
     return None
+
+
+def _reduction(text: str) -> Fix | None:
+    if _RANGELESS.search(text):
+        return advice("a reduction names its range: `sum(k < K) x[k]`")
+    if re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*<[^()]*,[^()]*$", text):
+        return advice("what is reduced stands behind the parentheses: `sum(k < K) x[k]`")
+    return None
+
+
+def _sign(stop: Stop) -> Fix | None:
+    """A sign that means something else or nothing here."""
+    found, accepted, text = stop.found, stop.accepted, stop.before
+    if found == ">" and text.endswith("-"):
+        return replacement("write `=>`", stop.span._replace(column=stop.span.column - 1), "=>")
+    if found in COMPARISONS:
+        return advice("write `a < b and b < c`: comparisons do not chain")
+    if found == "=" and "SEMICOLON" in accepted and _ATTRIBUTE_AMONG_OPERANDS.search(text):
+        return _behind_operands(stop)
+    if found == "=" and "EQUAL" not in accepted:
+        return replacement("write `==` to compare", stop.span, "==")
+    if found == ";" and "SEMICOLON" not in accepted:
+        return replacement("nothing ends with `;` here", stop.span, "")
+    return None
+
+
+def _behind_operands(stop: Stop) -> Fix:
+    """The comma before an attribute among the operands becomes `;`."""
+    text = "attributes stand behind the operands and a `;`: `Softmax(x; axis = 1)`"
+    comma = re.search(r",(\s*\w+\s*)$", stop.text)
+    if comma is None:
+        return advice(text)
+    line = stop.text.count("\n", 0, comma.start()) + 1
+    column = comma.start() - stop.text.rfind("\n", 0, comma.start())
+    return replacement(text, Span(stop.span.file, line, column, line, column + 1), ";")
+
+
+def _missing(stop: Stop) -> Fix | None:
+    """What was left out before the place."""
+    found, accepted, text = stop.found, stop.accepted, stop.before
+    if "IN" in accepted and re.search(r"\brewrite\s+\w+\s*$", text):
+        return advice("a rule names its rule set: `rewrite NAME in algebra`")
+    if "STRING" in accepted and re.search(r"\bimport\s*$", text):
+        words = stop.line[stop.span.column - 1 :].split()
+        said = 'write the file between quotation marks: `import "other.smr"`'
+        return replacement(said, _rest(stop), '"{}"'.format(words[0].strip("';"))) if words else advice(said)
+    if "SEMICOLON" in accepted and re.search(r"\bonnx\s+\S+\s*$", text):
+        return edit("an `onnx` clause ends with `;`", Edit(stop.behind_text(), ";"))
+    if "COLON" in accepted and re.search(r"\boperator\b[^{]*$", text):
+        return advice("an operand has a type: `x: T[*S]`")
+    if found == "[" and re.search(r"\bfor\b.*\bin\s*$", text):
+        return _without_brackets(stop)
+    if found == "," and "CELL" in accepted:
+        places = [place for place in range(stop.span.column, len(stop.line) + 1) if stop.line[place - 1] == ","]
+        commas = (Edit(stop.span._replace(column=place, end_column=place + 1), " ") for place in places)
+        return edit("the cells of a row stand apart by blanks, without commas", *commas)
+    return None
+
+
+def _rest(stop: Stop) -> Span:
+    """The rest of the line, without blanks at its end."""
+    return stop.span._replace(end_line=stop.span.line, end_column=len(stop.line.rstrip()) + 1)
+
+
+def _without_brackets(stop: Stop) -> Fix:
+    text = "the members stand without brackets: `for Op in Relu, Exp { ... }`"
+    close = stop.line.find("]", stop.span.column)
+    if close < 0:
+        return advice(text)
+    closing = before(stop.span._replace(column=close + 1))._replace(end_column=close + 2)
+    return edit(text, Edit(stop.here(1), ""), Edit(closing, ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from threading import Lock
@@ -12,16 +13,18 @@ from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
+from smartmem_rules.language.fixes import spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
-from smartmem_rules.language.parsing.hints import hint
+from smartmem_rules.language.parsing.hints import Stop, hint
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
 _ITEM = re.compile(rf"^(?=(?:{'|'.join((*ITEM_WORDS, *BLOCK_WORDS))})\b)", re.MULTILINE)
+_OWN_NAMES = {"\ufeff": "a byte order mark"}
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 # The builder that lark calls holds the state of one parse.
@@ -89,17 +92,25 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     lines = text.split("\n")
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
-    fix = hint(found.strip("`"), accepted, line, span.column, before.lstrip())
+    fix = hint(Stop(found.strip("`"), accepted, line, before, span))
     if fix is None and _WORD.fullmatch(found.strip("`")):
         words = [t.pattern.value for t in grammar().terminals if t.name in accepted and t.pattern.value.isalpha()]
-        fix = did_you_mean(found.strip("`"), words)
+        fix = spelling(found.strip("`"), words, span)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
 
 
 def _found(error: UnexpectedInput) -> str:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         return "the end of the line" if error.token.type == "_ROW_END" else f"`{error.token}`"
-    return f"the character `{error.char}`" if isinstance(error, UnexpectedCharacters) else "the end of the text"
+    return _character(error.char) if isinstance(error, UnexpectedCharacters) else "the end of the text"
+
+
+def _character(char: str) -> str:
+    """A character as it is, or by its number and name where it shows nothing."""
+    if char.isprintable():
+        return f"the character `{char}`"
+    name = unicodedata.name(char, "a control character").lower()
+    return f"the character U+{ord(char):04X} ({_OWN_NAMES.get(char, name)})"
 
 
 def _error_span(text: str, file: str, error: UnexpectedInput) -> Span:

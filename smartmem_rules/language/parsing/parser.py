@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 from pathlib import Path
 
 from smartmem_rules.language import cache as kept
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.syntax import Module, Span, Syntax, parts_of
+from smartmem_rules.language.fixes import advice
+from smartmem_rules.language.parsing.source import read_source
+from smartmem_rules.language.syntax import Module, Syntax, parts_of
 
 DEEPEST = 100
 """Levels of a tree, from its item down."""
@@ -20,15 +21,7 @@ def parse_file(path: str | Path) -> Module:
     Raises LanguageError with all syntax errors, or when the file cannot be read.
     """
     file = str(path)
-    try:
-        content = Path(path).read_bytes()
-        text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
-    except OSError as error:
-        raise _unreadable(file, error.strerror or "the system does not give it") from error
-    except UnicodeDecodeError as error:
-        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise _unreadable(file, "it is UTF-16 text", "save it as UTF-8") from error
-        raise _unreadable(file, "it is not UTF-8 text", "save it as UTF-8") from error
+    text = read_source(path).text
     key = kept.digest_of(file, text)
     known = kept.read_pickle(key)
     if isinstance(known, Module):
@@ -36,11 +29,6 @@ def parse_file(path: str | Path) -> Module:
     module = parse_text(text, file)
     kept.write_pickle(key, module)
     return module
-
-
-def _unreadable(file: str, reason: str, fix: str | None = None) -> LanguageError:
-    message = f"cannot read this file: {reason}"
-    return LanguageError([Diagnostic(Code.UNREADABLE, "error", message, Span(file, 1, 1, 1, 1), fix=fix)], {})
 
 
 def parse_text(text: str, file: str = "<text>") -> Module:
@@ -76,7 +64,7 @@ def _too_deep(module: Module) -> list[Diagnostic]:
         if isinstance(node, Syntax):
             if depth > DEEPEST:
                 message = f"this is nested more than {DEEPEST} deep"
-                fix = "name a part with `let` or a function"
+                fix = advice("name a part with `let` or a function")
                 return [Diagnostic(Code.TOO_DEEP, "error", message, node.span, fix=fix)]
             for name in parts_of(node):
                 part = getattr(node, name)

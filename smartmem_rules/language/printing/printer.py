@@ -305,14 +305,15 @@ def _value(value: int | float | str) -> str:
 def print_signature(operator: s.Operator) -> str:
     """Name, dtypes, inputs, attributes and outputs on one line."""
     dtypes = ", ".join(f"{variable.name}: {' | '.join(variable.classes)}" for variable in operator.dtypes)
-    inputs = ", ".join(_input(item) for item in operator.inputs)
-    attributes = ", ".join(_attribute(attribute) for attribute in operator.attributes)
+    inputs = ", ".join(print_input(item) for item in operator.inputs)
+    attributes = ", ".join(print_attribute(attribute) for attribute in operator.attributes)
     outputs = ", ".join(_output(output) for output in operator.outputs)
     given = f"{inputs}; {attributes}" if attributes else inputs
     return f"{operator.name}{f'<{dtypes}>' if dtypes else ''}({given}) -> {outputs}"
 
 
-def _input(item: s.Input) -> str:
+def print_input(item: s.Input) -> str:
+    """Name, type and default of an input, as a signature has them."""
     mark = "?" if item.optional else ""
     if item.constant is not None:
         default = f" = {print_expression(item.default)}" if item.default is not None else ""
@@ -321,7 +322,8 @@ def _input(item: s.Input) -> str:
     return f"{item.name}{'...' if item.variadic else ''}: {_type(item.type)}{mark}"
 
 
-def _attribute(attribute: s.Attribute) -> str:
+def print_attribute(attribute: s.Attribute) -> str:
+    """Name, kind and default of an attribute, as a signature has them."""
     if attribute.default is not None:
         return f"{attribute.name}: {attribute.kind} = {print_expression(attribute.default)}"
     return f"{attribute.name}: {attribute.kind}" + ("" if attribute.required else " = none")

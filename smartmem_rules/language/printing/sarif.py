@@ -9,6 +9,7 @@ from typing import Any
 
 from smartmem_rules.language.codes import EXPLANATIONS, Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import Fix
 from smartmem_rules.language.syntax import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -57,19 +58,38 @@ def _result(one: Diagnostic, rule: int) -> dict[str, Any]:
     if one.secondary is not None:
         span, label = one.secondary
         result["relatedLocations"] = [{**_location(span), "id": 0, "message": {"text": label}}]
-    properties = {name: value for name, value in (("label", one.label), ("note", one.note), ("fix", one.fix)) if value}
+    fix = one.fix
+    said = {"label": one.label, "note": one.note, "fix": fix and fix.text, "fixKind": fix and fix.kind}
+    properties = {name: value for name, value in said.items() if value}
     if properties:
         result["properties"] = properties
+    if fix is not None and fix.edits:
+        result["fixes"] = [_fix(fix)]
     return result
 
 
+def _fix(fix: Fix) -> dict[str, Any]:
+    replacements: dict[str, list[dict[str, Any]]] = {}
+    for edit in fix.edits:
+        inserted = {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+        replacements.setdefault(edit.span.file, []).append(inserted)
+    changes = [{"artifactLocation": _artifact(file), "replacements": made} for file, made in replacements.items()]
+    return {"description": {"text": fix.text}, "artifactChanges": changes}
+
+
 def _location(span: Span) -> dict[str, Any]:
-    path = Path(span.file)
-    region = {
+    return {"physicalLocation": {"artifactLocation": _artifact(span.file), "region": _region(span)}}
+
+
+def _artifact(file: str) -> dict[str, str]:
+    path = Path(file)
+    return {"uri": path.as_uri() if path.is_absolute() else path.as_posix()}
+
+
+def _region(span: Span) -> dict[str, int]:
+    return {
         "startLine": span.line,
         "startColumn": span.column,
         "endLine": span.end_line,
         "endColumn": span.end_column,
     }
-    artifact = {"uri": path.as_uri() if path.is_absolute() else path.as_posix()}
-    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.printer import kernel_text, plan_text
+from smartmem_rules.statistics import Statistics
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
     from smartmem_rules.tensor.expr import Expr
@@ -411,7 +412,7 @@ class Plan:
             these scalars are no outputs of the model.
         slots, placement: the device memory of the intermediates and where each one lies in it.
         dimensions: those for a range of which the plan is made; extents are expressions of them.
-        statistics: what the stages measured: seconds, rule statistics, extraction, operator counts.
+        statistics: what the stages measured and decided.
     """
 
     model: str
@@ -427,7 +428,7 @@ class Plan:
     placement: dict[str, Place]
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     dimensions: tuple[Dimension, ...] = ()
-    statistics: dict[str, Any] = field(default_factory=dict)
+    statistics: Statistics = field(default_factory=Statistics)
 
     def __str__(self) -> str:
         return plan_text(self)

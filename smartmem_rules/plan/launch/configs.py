@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.language.blocks.schedule import Group
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.launch.launches import copied
+from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group
 from smartmem_rules.plan.schedule.group import GroupChoice
 from smartmem_rules.plan.schedule.occupancy import Share
@@ -43,6 +43,7 @@ class Shares:
     """
 
     scheduler: Scheduler
+    costs: KernelCosts
     tensors: Mapping[str, Stored]
     device: Device
     unsized: Mapping[str, Kernel]
@@ -78,7 +79,7 @@ class Shares:
     # --- contractions ---
 
     def _tiles(self, kernel: Kernel) -> tuple[Share, ...]:
-        ways = self.scheduler.tiles_of(kernel)
+        ways = self.costs.tiles(kernel)
         own = next((way for way in ways if self._is_own(way[0], kernel)), None)
         if own is None:
             return ()
@@ -88,29 +89,23 @@ class Shares:
             if way[0].splits == 1:
                 best.setdefault(way[0].tile.threads, way)
         others = [way for way in best.values() if way is not own]
-        return tuple(self._tile(kernel, choice, cost) for choice, cost in (own, *others))
+        return tuple(self._tile(kernel, choice, time) for choice, time in (own, *others))
 
     @staticmethod
     def _is_own(choice: GroupChoice, kernel: Kernel) -> bool:
         return schedule_of(kernel, GroupSchedule).sizes() == choice.sizes()
 
-    def _tile(self, kernel: Kernel, choice: GroupChoice, cost: float) -> Share:
+    def _tile(self, kernel: Kernel, choice: GroupChoice, time: float) -> Share:
         c, tile = kernel.contraction, choice.tile
         assert c is not None
-        demand = self.scheduler.demand(kernel, c)
+        demand = self.costs.templates.demand(kernel)
         groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
         local = 4 * (tile.memory + (tile.threads if c.stages else 0)) + tile.rows * demand.row_bytes
-        schedule = next(s for s in self.scheduler.schedules if s.name == schedule_of(kernel, GroupSchedule).name)
-        busy, nanoseconds = ANY, cost
-        if isinstance(schedule, Group) and schedule.cycles.sums_per_cycle:
-            # cycles of a multiprocessor that adds so many products in each of them at the peak
-            nanoseconds = (
-                cost * 2 * schedule.cycles.sums_per_cycle * self.device.compute.units / self.device.compute.peak
-            )
-            busy = int(schedule.cycles.resident_subgroups) * 32
+        cycles = self.costs.group_schedule(kernel).cycles
+        busy = int(cycles.resident_subgroups) * 32 if cycles.sums_per_cycle else ANY
         items = groups * choice.splits * tile.threads
         alone = choice.splits > 1 or local + SPARE > self.device.memory.local_memory
-        return Share(tile.threads, items, local, nanoseconds, busy, choice.sizes(), alone)
+        return Share(tile.threads, items, local, time, busy, choice.sizes(), alone)
 
     def _registers(self, kernel: Kernel) -> Share:
         c, schedule = kernel.contraction, schedule_of(kernel, TileSchedule)
@@ -136,4 +131,4 @@ class Shares:
         # a table that is looked up is not read whole
         most = self.rereads * max(written, 1) if kernel.form == "pointwise" else ANY**2
         read = sum(min(most, stored_bytes(self.tensors[name])) for name in kernel.reads)
-        return max(kernel.operations / self.device.compute.peak, (written + read) / self.device.memory.global_bandwidth)
+        return max(self.device.compute.time(kernel.operations), (written + read) / self.device.memory.global_bandwidth)

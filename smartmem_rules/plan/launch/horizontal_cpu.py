@@ -38,4 +38,4 @@ def _is_small(kernel: Kernel, rule: Horizontal, device: Device) -> bool:
     """Whether one unit of the device computes the kernel in the time of a few launches."""
     if any(leaf.form == "scan" for leaf in kernel.leaves):
         return False
-    return kernel.operations * device.compute.units / device.compute.peak <= rule.launches * device.compute.launch
+    return device.compute.unit_time(kernel.operations) <= rule.launches * device.compute.launch

@@ -21,7 +21,7 @@ from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import chain
 from smartmem_rules.plan.launch.horizontal_cpu import side_by_side
 from smartmem_rules.plan.launch.wavefront import wavefront
-from smartmem_rules.plan.schedule.kernel_times import KernelTimes
+from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.scheduler import too_large
 from smartmem_rules.plan.schedule.sizing import panel_of
 
@@ -101,7 +101,7 @@ def _chained(kernels: list[Kernel], fusion: Fusion, device: Device) -> list[Kern
 
 
 def settle(
-    joint: JointChoice, by_rules: Sequence[Kernel], fusion: Fusion, device: Device, times: KernelTimes
+    joint: JointChoice, by_rules: Sequence[Kernel], fusion: Fusion, device: Device, costs: KernelCosts
 ) -> tuple[list[Kernel], JointChoice]:
     """The launches of the kernels that were chosen, or of the rules' where these are fewer or faster once joined.
 
@@ -112,7 +112,7 @@ def settle(
     if not joint.changed or not any(kernel.steps for kernel in found):
         return found, joint
     first = launches(before, fusion, device)
-    times_of = [sum(map(times.of_launch, one)) for one in (found, first)]
+    times_of = [sum(map(costs.of_launch, one)) for one in (found, first)]
     if len(found) > len(first) or times_of[0] > times_of[1]:
         return first, joint.given_up(by_rules)
     return found, joint

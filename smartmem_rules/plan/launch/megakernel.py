@@ -142,9 +142,7 @@ def _launch(kernel: Kernel, device: Device) -> _Launch:
     size = kernel.grid.items
     if is_symbolic(size) or size == 0 or kernel.order is not None:
         return _Launch(kernel, False)
-    time = max(
-        kernel.operations * device.compute.units / device.compute.peak, kernel.bytes_moved / device.memory.of_unit
-    )
+    time = max(device.compute.unit_time(kernel.operations), kernel.bytes_moved / device.memory.of_unit)
     # units without a work-item in the last round, and those that wait for a late one
     late = -size % device.compute.units + device.compute.late_unit
     return _Launch(kernel, True, time, time / size * late, time / size)

@@ -56,12 +56,12 @@ class _Layer:
 
     def product_time(self, device: Device) -> float:
         """Nanoseconds of the product on one unit."""
-        return self.product.operations * device.compute.units / device.compute.peak
+        return device.compute.unit_time(self.product.operations)
 
     def scan_time(self, device: Device) -> float:
         """Nanoseconds of the recurrence on one unit, whose steps each read the weights."""
         return max(
-            self.scan.operations * device.compute.units / device.compute.peak,
+            device.compute.unit_time(self.scan.operations),
             self.steps * self.weights / device.memory.of_unit,
         )
 

@@ -19,6 +19,7 @@ from smartmem_rules.plan.layout.candidates import LayoutSpace
 from smartmem_rules.plan.layout.copies import copy_kernel, rename_tensors, write_copy
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Chosen, Solution
+from smartmem_rules.statistics import LayoutStatistics, TensorLayout
 
 
 @dataclass(frozen=True)
@@ -43,28 +44,29 @@ class LayoutChoice:
     layouts: Mapping[str, Layout]
     copies: int
     copiers: tuple[tuple[Kernel, str], ...]
-    described: Mapping[str, Mapping[str, object]] = field(repr=False)
+    described: Mapping[str, TensorLayout] = field(repr=False)
 
     @property
     def gap(self) -> float:
         return 0.0 if self.cost <= 0 else max(0.0, self.cost - self.bound) / self.cost
 
-    def data(self) -> dict[str, object]:
-        """What the plan's report says of it: costs in microseconds, the time of the choice in seconds."""
+    @property
+    def statistics(self) -> LayoutStatistics:
+        """What the plan's report says of it."""
         images = sum(layout.memory == "image" for layout in self.layouts.values())
-        return {
-            "status": self.status,
-            "gap": self.gap,
-            "cost": self.cost,
-            "bound": self.bound,
-            "local_cost": self.local_cost,
-            "tensors": len(self.layouts),
-            "images": images,
-            "buffers": len(self.layouts) - images,
-            "copies": self.copies,
-            "copy_kernels": len(self.copiers),
-            "seconds": self.seconds,
-        }
+        return LayoutStatistics(
+            status=self.status,
+            gap=self.gap,
+            cost=self.cost,
+            bound=self.bound,
+            local_cost=self.local_cost,
+            tensors=len(self.layouts),
+            images=images,
+            buffers=len(self.layouts) - images,
+            copies=self.copies,
+            copy_kernels=len(self.copiers),
+            seconds=self.seconds,
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from smartmem_rules.plan.layout.accesses import lead_of, uses
 from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, Touch
 from smartmem_rules.plan.layout.copies import copy_kernel
 from smartmem_rules.plan.layout.pbqp import Array, Chosen, PairwiseProblem
+from smartmem_rules.statistics import LayoutCandidate, TensorLayout
 
 State = tuple[int, int | None]
 """A tensor's layout and its second one, by their numbers among its candidates."""
@@ -209,26 +210,26 @@ class LayoutProblem:
         """Whether a kernel reads the second of two layouts."""
         return touch.reads is not None and bool(touch.reads[lead][second] < touch.reads[lead][first])
 
-    def described(self, chosen: Mapping[Node, int]) -> dict[str, dict[str, object]]:
+    def described(self, chosen: Mapping[Node, int]) -> dict[str, TensorLayout]:
         """For each tensor its layout, and what each candidate costs beside what the others chose, in microseconds."""
         costs = self.pairs.marginals(chosen)
-        found: dict[str, dict[str, object]] = {}
+        found: dict[str, TensorLayout] = {}
         for node, place in self.space.places.items():
             if place.stored.role in ("constant", "input") or not place.stored.type.shape:
                 continue
             first, second = self.states[node][chosen[node]]
             own = (costs[node] - self.handicaps[node]) / 1000
-            found[node[0]] = {
-                "layout": place.layouts[first].places,
-                "copy": None if second is None else place.layouts[second].places,
-                "reduced": [f"d{axis}" for axis in place.reduced],
-                "candidates": [
-                    {
-                        "layout": "; and ".join(place.layouts[n].places for n in state if n is not None),
-                        "microseconds": round(float(cost), 3) if np.isfinite(cost) else None,
-                    }
+            found[node[0]] = TensorLayout(
+                layout=place.layouts[first].places,
+                copy=None if second is None else place.layouts[second].places,
+                reduced=tuple(f"d{axis}" for axis in place.reduced),
+                candidates=tuple(
+                    LayoutCandidate(
+                        layout="; and ".join(place.layouts[n].places for n in state if n is not None),
+                        microseconds=round(float(cost), 3) if np.isfinite(cost) else None,
+                    )
                     for state, cost in zip(self.states[node], own, strict=True)
-                ],
-                "readers": [t.kernel.name for t in self.touches[node] if t.reads is not None],
-            }
+                ),
+                readers=tuple(t.kernel.name for t in self.touches[node] if t.reads is not None),
+            )
         return found

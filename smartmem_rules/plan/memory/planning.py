@@ -15,31 +15,10 @@ from smartmem_rules.plan.kernel.model import Kernel, Place, PlanError, Slot, Sto
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
 from smartmem_rules.plan.memory.kernel_order import Pairs, ordered
+from smartmem_rules.statistics import MemoryStatistics
 from smartmem_rules.tensor.ranges import largest
 
 LARGEST = 1 << 62
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Bytes of device memory for intermediates, each filled up to the device's alignment.
-
-    Attributes:
-        reused: with sharing.
-        separate: with one buffer or image for each tensor.
-        bound: no placement of this kernel order needs less: the largest sum of bytes that are live at once.
-        optimal: whether no order and no placement needs less.
-    """
-
-    reused: int
-    separate: int
-    bound: int
-    optimal: bool
-
-    def data(self) -> dict[str, int | str]:
-        """The content for JSON."""
-        status = "optimal" if self.optimal else "feasible"
-        return {"reused": self.reused, "separate": self.separate, "bound": self.bound, "status": status}
 
 
 @dataclass(frozen=True)
@@ -57,7 +36,7 @@ class MemoryPlan:
     slots: list[Slot]
     placement: dict[str, Place]
     in_place: dict[str, str]
-    memory: Memory
+    memory: MemoryStatistics
 
 
 @dataclass(frozen=True)
@@ -113,7 +92,8 @@ def _arranged(tensors: Mapping[str, Stored], kernels: list[Kernel], pairs: Pairs
     in_place = _taken(needs, kernels, pairs)
     placed = _placed(needs, in_place, allocator)
     separate = sum(need.bytes for need in needs)
-    memory = Memory(placed.total, separate, peak(_blocks(needs, in_place)), False)
+    bound = peak(_blocks(needs, in_place))
+    memory = MemoryStatistics(reused=placed.total, separate=separate, bound=bound, optimal=False)
     return MemoryPlan(kernels, placed.slots, placed.placement, in_place, memory)
 
 

@@ -36,8 +36,8 @@ def figures(scheduler: Scheduler, kernel: Kernel) -> Figures:
     if c is None or schedule is None:
         return Figures()
     if isinstance(schedule, Group):
-        unit = "ns" if scheduler.texture is not None else "cycles"
-        return Figures(unit, tuple((choice.sizes(), cost) for choice, cost in scheduler.tiles_of(kernel)))
+        unit, found = scheduler.costs.tile_figures(kernel)
+        return Figures(unit, tuple((choice.sizes(), cost) for choice, cost in found))
     if isinstance(schedule, Panel):
         constant = any(one is not None for one in schedule_of(kernel, PanelSchedule).packed)
         problem = PanelProblem(kernel, c, schedule, constant)

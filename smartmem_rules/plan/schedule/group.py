@@ -8,6 +8,10 @@ from dataclasses import asdict, dataclass
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, GroupCycles
+from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.plan.kernel.row_arrays import row_bytes
+from smartmem_rules.plan.schedule.sizing import count
+from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.ranges import largest
 
 PADDING_LEFT = 4
@@ -136,6 +140,18 @@ class Demand:
         """At the greatest extents of open dimensions: what sizes are chosen for."""
         sizes = (largest(self.batch), largest(self.m), tuple(map(largest, self.columns)), largest(self.k))
         return Demand(*sizes, self.row_bytes, largest(self.inner), self.element, largest(self.taps))
+
+
+def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
+    """What a contraction asks of a work-group, at the greatest extents of open dimensions.
+
+    Args:
+        element: bytes of a stored element.
+    """
+    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
+    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
+    taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
+    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Panel
-from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Sizes, rows_as_at_peak
+from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Filter, Sizes, rows_as_at_peak
 
 
 @dataclass(frozen=True)
@@ -31,27 +31,33 @@ class LaunchCosts:
         return Steps(self, whole, sizes).time(block)
 
     def demand(self, sizes: Sizes, block: int, rows: float, items: int) -> float:
-        """Nanoseconds of one of the work-items with so many rows, by the cheapest way there is."""
-        direct = (sizes.operations / (sizes.batch_count * sizes.m_count) * rows, sizes.right_bytes)
-        ways = [direct] if block <= sizes.most else []
-        ways += [(f.blocks[block] / items, f.right_bytes) for f in sizes.filters if block in f.blocks]
-        compute, bandwidth = self.device.compute, self.device.memory.of_unit
-        return min(operations * compute.units / compute.peak + right / bandwidth for operations, right in ways)
+        """Nanoseconds of one of the work-items with so many rows, filtered where that is how such blocks run."""
+        filtered = next((found for found in sizes.filters if block in found.blocks), None)
+        if filtered is not None:
+            return self._filtered(filtered, block, items)
+        operations = sizes.operations / (sizes.batch_count * sizes.m_count) * rows
+        return self.device.compute.unit_time(operations) + sizes.right_bytes / self.device.memory.of_unit
 
     def alone(self, sizes: Sizes) -> float:
-        """Nanoseconds of a kernel by itself, its work balanced over the device."""
+        """Nanoseconds of a kernel by itself, its work balanced over the device; filtered where that is how it runs."""
         filtered = (
-            self.device.compute.launch + self.rounds(items) * self.demand(sizes, block, block, items)
-            for block in {b for f in sizes.filters for b in f.blocks}
+            self.device.compute.launch + self.rounds(items) * self._filtered(found, block, items)
+            for found in sizes.filters
+            for block in found.blocks
             if (items := sizes.batch_count * -(-sizes.m_count // block))
         )
-        return min([self._directly(sizes), *filtered])
+        return min(filtered, default=self._directly(sizes))
+
+    def _filtered(self, found: Filter, block: int, items: int) -> float:
+        return (
+            self.device.compute.unit_time(found.blocks[block] / items) + found.right_bytes / self.device.memory.of_unit
+        )
 
     def _directly(self, sizes: Sizes) -> float:
         block = max(1, min(sizes.most, sizes.m_count, self.schedule.smallest_block))
         blocks = -(-sizes.m_count // block) * sizes.batch_count
         items = max(blocks, self.schedule.items)
-        work = sizes.operations / items * self.device.compute.units / self.device.compute.peak
+        work = self.device.compute.unit_time(sizes.operations / items)
         weights = blocks / items * sizes.right_bytes / self.device.memory.of_unit
         return self.device.compute.launch + self.rounds(items) * (work + weights)
 
@@ -134,7 +140,7 @@ class Steps:
             work, right = self._work, self.right_bytes
             if another is not None:
                 work, right = work + another.operations / another.batch_count, right + another.right_bytes
-            item = work * compute.units / compute.peak + right / costs.device.memory.of_unit
+            item = compute.unit_time(work) + right / costs.device.memory.of_unit
             return compute.launch + costs.rounds(self.sizes[0].batch_count) * item
         here = self._block(block)
         time = here.time if another is None else here.time + costs.demand(another, block, here.rows, here.items)

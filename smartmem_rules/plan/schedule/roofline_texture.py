@@ -39,7 +39,7 @@ def group_time(device: Device, tile: GroupTile, demand: Demand, counted: int = 0
     idle = math.ceil(groups / compute.texture_units) * compute.texture_units / groups
     # and so do work-groups that take the local memory of several
     crowded = max(1.0, (4 * tile.memory + tile.rows * demand.row_bytes) / memory.unit_memory)
-    own = max(2 * products / compute.peak, (products * each + stored) / memory.local_bandwidth)
+    own = max(compute.time(2 * products), (products * each + stored) / memory.local_bandwidth)
     return max(own * idle * crowded, read / memory.texture_bandwidth, read / memory.shared)
 
 
@@ -62,4 +62,4 @@ def register_time(device: Device, rows: int, columns: int, demand: Demand) -> fl
     )
     waves = math.ceil(items / compute.wave)
     idle = math.ceil(waves / compute.texture_units) * compute.texture_units / waves
-    return max(2 * products / compute.peak * idle, texels / memory.texture_bandwidth * idle, lines / memory.shared)
+    return max(compute.time(2 * products) * idle, texels / memory.texture_bandwidth * idle, lines / memory.shared)

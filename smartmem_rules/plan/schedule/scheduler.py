@@ -1,4 +1,4 @@
-"""Sizes the kernels: which template realises a contraction, its register block, and the packing of constant factors."""
+"""Carries out what was decided on the templates of kernels: their records of sizes, and packed constant factors."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from smartmem_rules.language.blocks.schedule import (
     Panel,
     RegisterTiles,
     Schedule,
-    Tile,
     Winograd,
 )
-from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.key import kernel_key
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored, row_major
-from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.kernel.traffic import account_reads
+from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, class_of, search_space, sizes_of_elements
 from smartmem_rules.plan.schedule.factors import Packer
-from smartmem_rules.plan.schedule.group import Demand, GroupChoice, fitting, group_cost, rank_groups, tiles_of
-from smartmem_rules.plan.schedule.group_texture import TextureTiles
+from smartmem_rules.plan.schedule.group import Demand, demand_of, fitting, tiles_of
 from smartmem_rules.plan.schedule.panel import PanelProblem, ranked
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -35,20 +32,10 @@ from smartmem_rules.plan.schedule.records import (
     WinogradSchedule,
     schedule_of,
 )
-from smartmem_rules.plan.schedule.roofline_texture import group_time
-from smartmem_rules.plan.schedule.sizing import count, most, panel_of, right_factors
-from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
-from smartmem_rules.tensor.expr import (
-    Read,
-    Reduce,
-    TensorType,
-    free_variables,
-    tensors_read,
-    walk,
-)
-from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.plan.schedule.sizing import panel_of, right_factors
+from smartmem_rules.plan.schedule.templates import GroupForm, PanelForm, Templates, TileForm, WinogradForm
+from smartmem_rules.tensor.expr import Read, TensorType, free_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 MOST_BLOCKS = 48
@@ -116,7 +103,15 @@ class Scheduler:
         self.choices = choices or {}
         self.elementwise = elementwise or {}
         self.width = width
-        self.texture = TextureTiles(device, storage, constants, frozenset(wide)) if device.models_textures else None
+        self.templates = Templates(
+            device=device,
+            schedules=schedules,
+            constants=constants,
+            tensors=tensors,
+            storage=storage,
+            wide=frozenset(wide),
+        )
+        self.costs = KernelCosts(templates=self.templates)
         self.packer = Packer(constants, tensors, storage, limits)
 
     def schedule_launch(self, kernel: Kernel) -> None:
@@ -150,24 +145,18 @@ class Scheduler:
                 sizes = sizes_of_elements(own, kernel, self.tensors, self.device, self.width, choice or {})
                 kernel.schedule = sizes
             return
-        constant = bool(tensors_read(c.b)) and is_constant(c.b, self.constants) and not is_symbolic(count((c.n, *c.k)))
         c = replace(c, k=self._ordered_k(c))
         kernel.contraction = c
-        for schedule in self.schedules:
-            if isinstance(schedule, Winograd):
-                continue
-            if isinstance(schedule, Panel):
-                if self._winograd(kernel, c, schedule, constant, choice):
-                    return
-                if self._panel(kernel, c, schedule, constant, choice):
-                    return
-            elif isinstance(schedule, Group):
-                if self._group(kernel, c, schedule, constant, choice):
-                    return
-            elif isinstance(schedule, Tile) and not (c.stages or kernel.parts or kernel.stages):
-                self._tile(kernel, c, schedule, constant)
-                return
-        raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+        constant = self.templates.packs(c)
+        match self.templates.required(kernel, choice):
+            case PanelForm() as form:
+                self._panel(kernel, c, form, constant)
+            case WinogradForm() as form:
+                self._transformed(kernel, form)
+            case GroupForm() as form:
+                self._group(kernel, c, form, constant)
+            case TileForm() as form:
+                self._tile(kernel, c, form, constant)
 
     def space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
         """The choices that tuning has for a kernel: the cost model's own first, then the others by their estimate.
@@ -193,28 +182,16 @@ class Scheduler:
             constant = schedule_of(own, PanelSchedule).packed != (None,)
             problem = PanelProblem(replace(own, block_rows=None), c, panel, constant)
             found = [one.choice() for one in ranked(problem, units)]
-            found += self._filtered_space(kernel, c, units)
+            found += self._filtered_space(kernel, units)
         elif isinstance(schedule, Group):
-            found = [choice.sizes() for choice in self._groups(own, schedule, self.demand(own, c), units)]
+            found = [choice.sizes() for choice in self.templates.groups(own, schedule)]
         else:
             return []
         first = {name: sizes.get(name, 1) for name in found[0]} if found else {}
         return [first, *(choice for choice in found if choice != first)] if found else []
 
-    def tiles_of(self, kernel: Kernel) -> list[tuple[GroupChoice, float]]:
-        """The tiles that a contraction of work-groups may have, and the model's nanoseconds or cycles of each."""
-        schedule = next(s for s in self.schedules if s.name == schedule_of(kernel, GroupSchedule).name)
-        assert kernel.contraction is not None
-        assert isinstance(schedule, Group)
-        demand = self.demand(kernel, kernel.contraction)
-        choices = self._groups(kernel, schedule, demand, self.units)
-        if self.texture is not None:
-            return [(choice, group_time(self.device, choice.tile, demand)) for choice in choices]
-        return [(choice, group_cost(choice, schedule.cycles, demand, self.units)) for choice in choices]
-
-    def _filtered_space(self, kernel: Kernel, c: Contraction, units: int) -> list[dict[str, int]]:
-        constant = is_constant(c.b, self.constants)
-        problems = self._transforms(kernel, c, constant)
+    def _filtered_space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
+        problems = self.templates.transforms(kernel)
         found = [(problem.estimate(z, units), z.choice()) for problem in problems for z in problem.space()]
         return [choice for _, choice in sorted(found, key=lambda one: one[0])]
 
@@ -238,17 +215,12 @@ class Scheduler:
 
     # --- the panel template ---
 
-    def _panel(self, kernel: Kernel, c: Contraction, s: Panel, constant: bool, choice: Choice | None) -> bool:
-        problem = PanelProblem(kernel, c, s, constant)
-        sizes = problem.default()
-        if sizes is None:
-            return False
-        if choice is not None and choice.get("outputs", 1) == 1:
-            sizes = problem.legal(choice) or sizes
+    def _panel(self, kernel: Kernel, c: Contraction, form: PanelForm, constant: bool) -> None:
+        problem, sizes = form.problem, form.sizes
         factors, columns = right_factors(kernel), sizes.columns
         packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
         kernel.schedule = PanelSchedule(
-            name=s.name,
+            name=form.schedule.name,
             template="rows" if kernel.stages else "panel",
             rows=sizes.rows,
             columns=sizes.columns,
@@ -256,31 +228,15 @@ class Scheduler:
             tiles_per_block=sizes.tiles_per_block,
             tail=problem.tail(sizes),
             ahead=problem.ahead(sizes),
-            window_rows=s.window_rows,
+            window_rows=form.schedule.window_rows,
             packed=tuple(packed),
         )
         if constant:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
-        return True
 
-    def _winograd(self, kernel: Kernel, c: Contraction, panel: Panel, constant: bool, choice: Choice | None) -> bool:
-        """A convolution by Winograd's filtering where that is cheaper than by the panel template, or was tuned so."""
-        problems = self._transforms(kernel, c, constant)
-        if choice is not None:
-            found = tuned(problems, choice)
-        else:
-            found = paying(problems, PanelProblem(kernel, c, panel, constant), self.units)
-        if found is None:
-            return False
-        self._transformed(kernel, *found)
-        return True
-
-    def _transforms(self, kernel: Kernel, c: Contraction, constant: bool) -> list[WinogradProblem]:
-        found = (WinogradProblem.of(kernel, c, s, constant) for s in self.schedules if isinstance(s, Winograd))
-        return [problem for problem in found if problem is not None]
-
-    def _transformed(self, kernel: Kernel, problem: WinogradProblem, sizes: WinogradSizes) -> None:
+    def _transformed(self, kernel: Kernel, form: WinogradForm) -> None:
+        problem, sizes = form.problem, form.sizes
         factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
         packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
         kernel.schedule = WinogradSchedule(
@@ -303,43 +259,20 @@ class Scheduler:
 
     # --- the template of work-groups ---
 
-    def _group(self, kernel: Kernel, c: Contraction, s: Group, constant: bool, wanted: Choice | None) -> bool:
-        """Tiles by the model of `group_cost`; False where the template does not realise the contraction."""
-        small = most(c.k) < min(t.step for t in tiles_of(s)) // 2 and not (c.stages or kernel.parts)
-        if kernel.stages or (kernel.parts and not constant) or small:
-            return False
-        demand = self.demand(kernel, c)
-        choices = self._groups(kernel, s, demand, self.units)
-        if not choices:
-            return False
-        if self.texture is not None and self.texture.faster_in_registers(self.schedules, kernel, choices[0], demand):
-            return False
-        choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
+    def _group(self, kernel: Kernel, c: Contraction, form: GroupForm, constant: bool) -> None:
+        choice = form.choice
         packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
         if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
             choice = replace(choice, tile=replace(choice.tile, right_type="float"))
-        schedule = GroupSchedule(name=s.name, template="group", tile=choice.tile, splits=choice.splits, packed=packed)
+        schedule = GroupSchedule(
+            name=form.schedule.name, template="group", tile=choice.tile, splits=choice.splits, packed=packed
+        )
         kernel.schedule = schedule
         if packed is not None:
             account_reads(kernel, skip_right=True)
             kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
         if choice.splits > 1:
-            self._split(kernel, schedule, demand)
-        return True
-
-    def _groups(self, kernel: Kernel, s: Group, demand: Demand, units: int) -> list[GroupChoice]:
-        if self.texture is not None:
-            return self.texture.ranked(s, kernel, self.tensors, demand)
-        if not s.cycles.sums_per_cycle:
-            raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
-        # how many work-groups meet in memory has to be known
-        reduced = () if kernel.contraction is None else kernel.contraction.k
-        splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
-        return rank_groups(tiles_of(s), splits, s.cycles, demand, self.device)
-
-    def demand(self, kernel: Kernel, c: Contraction) -> Demand:
-        """What a contraction asks of a work-group."""
-        return demand_of(kernel, c, storage_dtype(self.storage).itemsize)
+            self._split(kernel, schedule, form.demand)
 
     def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: Demand) -> None:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
@@ -356,9 +289,11 @@ class Scheduler:
 
     # --- the tile template ---
 
-    def _tile(self, kernel: Kernel, c: Contraction, s: Tile, constant: bool) -> None:
-        rows = min(s.rows[0], most(c.m))
-        kernel.schedule = TileSchedule(name=s.name, template="tile", rows=rows, columns=s.columns[0], group=s.group)
+    def _tile(self, kernel: Kernel, c: Contraction, form: TileForm, constant: bool) -> None:
+        s = form.schedule
+        kernel.schedule = TileSchedule(
+            name=s.name, template="tile", rows=form.rows, columns=form.columns, group=s.group
+        )
         if not constant:
             return
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
@@ -380,15 +315,3 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[Schedule], local_me
         if tiles and c is not None and c.stages and not fitting(tiles, demand_of(kernel, c), local_memory):
             found.update(kernel.writes)
     return found
-
-
-def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
-    """What a contraction asks of a work-group, at the greatest extents of open dimensions.
-
-    Args:
-        element: bytes of a stored element.
-    """
-    columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
-    inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
-    taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most

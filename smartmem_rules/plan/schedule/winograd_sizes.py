@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from smartmem_rules.language.blocks.schedule import Panel, Schedule, Winograd
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
@@ -91,12 +91,24 @@ class WinogradProblem:
             # a block of rows transforms its input once for each share of the columns
             shares = dict.fromkeys(-(-total // share) for share in (1, 2, 4, 8, 16))
             # the smallest blocks of each number of blocks
-            for strips in dict.fromkeys(-(-self.strips // blocks) for blocks in range(1, self.strips + 1)):
+            numbers = range(1, 2 if self.given is not None else self.strips + 1)
+            for strips in dict.fromkeys(-(-self.strips // blocks) for blocks in numbers):
                 for tiles in shares:
                     sizes = self.sizes(strips, columns, tiles)
                     if sizes is not None:
                         found.setdefault(sizes)
         return list(found)
+
+    @property
+    def blocks(self) -> dict[int, WinogradSizes]:
+        """The sizes with the widest register block for each block of whole rows that scratch memory has room for."""
+        columns = max(self.s.columns)
+        every = (self.sizes(strips, columns, 1 << 30) for strips in range(1, self.strips + 1))
+        return {sizes.block_rows: sizes for sizes in every if sizes is not None}
+
+    def of_kernel(self, kernel: Kernel) -> WinogradProblem:
+        """The same contraction in a kernel whose work-items may have other rows."""
+        return WinogradProblem(kernel, self.c, self.s, self.transform, self.windows)
 
     def tiles_of(self, block_rows: int) -> int:
         """Tiles of a block of rows."""
@@ -168,6 +180,17 @@ def paying(
     return best and best[1:]
 
 
+def filter_of(problem: WinogradProblem, panel: Panel) -> Filter:
+    """What a convolution demands where it is filtered in blocks of whole rows.
+
+    Args:
+        panel: the schedule whose best register block reaches the device's peak.
+    """
+    peak = 2 / least_step(panel)
+    blocks = {block: problem.estimate(sizes, 1) * peak for block, sizes in problem.blocks.items()}
+    return Filter(blocks, problem.right_bytes)
+
+
 def filters_of(
     kernel: Kernel,
     schedules: Sequence[Schedule],
@@ -184,15 +207,20 @@ def filters_of(
     c = kernel.contraction
     if c is None:
         return ()
+    own = (WinogradProblem.of(kernel, c, s, constant) for s in schedules if isinstance(s, Winograd))
+    problems = [one for one in own if one is not None]
+    if paying(problems, PanelProblem(kernel, c, panel, constant), units) is None:
+        return ()
     peak = 2 / least_step(panel)
-    found = []
-    for s in (s for s in schedules if isinstance(s, Winograd)):
-        problem = WinogradProblem.of(kernel, c, s, constant)
-        if problem is not None and paying([problem], PanelProblem(kernel, c, panel, constant), units):
-            every = (problem.sizes(strips, max(s.columns), 1 << 30) for strips in range(1, problem.strips + 1))
-            blocks = {z.block_rows: problem.estimate(z, 1) * peak for z in every if z is not None}
-            found.append(Filter(blocks, problem.right_bytes))
-    return tuple(found)
+    times: list[dict[int, float]] = [{} for _ in problems]
+    for block in sorted({block for problem in problems for block in problem.blocks}):
+        held = replace(kernel, block_rows=block)
+        given = [problem.of_kernel(held) for problem in problems]
+        # as the kernel will be sized with this block
+        found = paying(given, PanelProblem(held, c, panel, constant), units)
+        if found is not None:
+            times[given.index(found[0])][block] = found[0].estimate(found[1], 1) * peak
+    return tuple(Filter(own, one.right_bytes) for own, one in zip(times, problems, strict=True) if own)
 
 
 def _terms(matrix: tuple[tuple[float, ...], ...]) -> int:

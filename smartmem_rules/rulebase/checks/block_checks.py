@@ -8,7 +8,9 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.keys import Key, value_place, values_of
 from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_of
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expansion import family_name
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, spelling
 from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -24,7 +26,7 @@ def check_block(block: s.Block, known: Known) -> Iterator[Diagnostic]:
     for entry in block.entries:
         key = keys.get(entry.key)
         if key is None:
-            fix = did_you_mean(entry.key, keys)
+            fix = spelling(entry.key, keys, entry.place("key"))
             note = None if fix else f"its keys are {', '.join(keys)}"
             message = f"{_called(block)} has no key `{entry.key}`"
             yield Diagnostic(Code.UNKNOWN_KEY, "error", message, entry.place("key"), note=note, fix=fix)
@@ -54,10 +56,10 @@ def _check_subject(block: s.Block) -> Iterator[Diagnostic]:
     subjects = SUBJECTS.get(block.kind, ())
     if block.subject is None and subjects:
         message = f"a `{block.kind}` block says what it is for"
-        example = f"write `{block.kind} {block.name} for {subjects[0]}`"
+        example = advice(f"write `{block.kind} {block.name} for {subjects[0]}`")
         yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("name"), fix=example)
     elif block.subject is not None and block.subject not in subjects:
-        fix = did_you_mean(block.subject, subjects)
+        fix = spelling(block.subject, subjects, block.place("subject"))
         message = f"a `{block.kind}` block is not for `{block.subject}`"
         note = f"it can be for {', '.join(subjects)}" if subjects else "it is for nothing: leave `for` out"
         yield Diagnostic(Code.BAD_VALUE, "error", message, block.place("subject"), note=note, fix=fix)
@@ -87,13 +89,13 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
             message = f"`{key.name}` takes {'numbers' if wants_number else 'words'}, not `{value}`"
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=f"it means: {key.meaning}")
         elif key.choices and not wants_number and value not in key.choices:
-            fix = did_you_mean(str(value), key.choices)
+            fix = spelling(str(value), key.choices, place)
             message = f"`{key.name}` is never `{value}`"
             yield Diagnostic(
                 Code.BAD_VALUE, "error", message, place, note=f"it is one of {', '.join(key.choices)}", fix=fix
             )
         elif key.refers and str(value) not in known[key.refers]:
-            fix = did_you_mean(str(value), known[key.refers])
+            fix = spelling(str(value), known[key.refers], place)
             message = f"there is no {_KINDS[key.refers]} `{value}`"
             yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", message, place, fix=fix)
 
@@ -103,7 +105,7 @@ def _check_clause(entry: s.Entry) -> Iterator[Diagnostic]:
         workaround_of(entry.values)
     except ClauseError as error:
         place = entry.span if error.place is None else entry.place(f"value:{error.place}")
-        yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=error.fix)
+        yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=advice(error.fix) if error.fix else None)
 
 
 _KINDS = {"ruleset": "rule set", "table": "table", "fuse": "fuse block", "layout": "layout block"}
@@ -120,7 +122,7 @@ def check_table(table: s.Table) -> Iterator[Diagnostic]:
         for name in dict.fromkeys(names):
             if name not in words:
                 message = f"no operator is `{name}`, so this {what} is never reached"
-                fix = did_you_mean(name, words)
+                fix = spelling(name, words, table.place(f"{what}:{name}"))
                 note = None if fix else f"the {_AXES[axis]} are {', '.join(sorted(words))}"
                 yield Diagnostic(Code.UNKNOWN_LINE, "error", message, table.place(f"{what}:{name}"), note=note, fix=fix)
         missing = [word for word in sorted(words) if word not in names]
@@ -161,12 +163,12 @@ def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[D
         place = table.place(f"cell:{row}:{column}")
         if cell[0] not in actions:
             note = f"the actions are {', '.join(actions)}"
-            fix = did_you_mean(cell[0], actions)
+            fix = spelling(cell[0], actions, place, "/".join(("{}", *cell[1:])))
             message = f"there is no action `{cell[0]}`"
             yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
         elif len(cell) > 2 or (len(cell) == 2 and cell[1] not in results):
             message = f"`{'/'.join(cell[1:])}` is no result of two operators"
-            fix = did_you_mean(cell[1], results)
+            fix = spelling(cell[1], results, place, f"{cell[0]}/{{}}") if len(cell) == 2 else None
             note = f"behind `/` stands what they become together: {', '.join(sorted(results))}"
             yield Diagnostic(Code.UNKNOWN_ACTION, "error", message, place, note=note, fix=fix)
 
@@ -182,7 +184,7 @@ def check_rulesets(
     for one in rulesets:
         for name in one.after:
             if name not in known:
-                fix = did_you_mean(name, known)
+                fix = spelling(name, known, one.place(f"after:{name}"))
                 message = f"there is no rule set `{name}`"
                 yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, one.place(f"after:{name}"), fix=fix)
         if one.name in _before(one.name, after):
@@ -218,5 +220,13 @@ def check_ruleset_of(rule: s.Rewrite | s.Eliminate, known: Collection[str]) -> I
     """A rule set that nothing runs: its rules would never fire, and nobody would notice."""
     if rule.ruleset not in known:
         message = f"no level runs the rule set `{rule.ruleset}`, and no `ruleset` declares it"
-        fix = did_you_mean(rule.ruleset, known) or f"declare it: `ruleset {rule.ruleset} after algebra`"
+        fix = spelling(rule.ruleset, known, rule.place("ruleset")) or _declared(rule)
         yield Diagnostic(Code.UNKNOWN_RULESET, "error", message, rule.place("ruleset"), fix=fix)
+
+
+def _declared(rule: s.Rewrite | s.Eliminate) -> Fix:
+    declaration = f"ruleset {rule.ruleset} after algebra"
+    text = f"declare it: `{declaration}`"
+    if family_name(rule.name) != rule.name:
+        return advice(text)
+    return edit(text, Edit(before(rule.span), f"{declaration}\n\n"))

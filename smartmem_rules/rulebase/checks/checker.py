@@ -10,7 +10,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.keys import values_of
 from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
 from smartmem_rules.language.expansion import Names, expanded
 from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
@@ -72,7 +72,8 @@ def check(
     found = [*check_domains(written, identities), *checker.problems(only)]
     found = [one for one in found if only is None or one.span.file in only]
     found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
-    return _in_order_of_text(found, modules)
+    texts = {module.span.file: module.text for module in modules}
+    return [with_certain_edits(one, texts) for one in _in_order_of_text(found, modules)]
 
 
 @dataclass
@@ -123,7 +124,7 @@ class _Checker:
             case s.OperatorFamily():
                 yield from check_operator_family(item, operators, self.families)
             case s.Constant():
-                yield from check_constant(item, functions, names)
+                yield from check_constant(item, functions, names, self.items)
             case s.Operator():
                 yield from check_operator(item, functions, names)
             case s.Rewrite():

@@ -13,6 +13,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice, replacement
 
 _IN_MEMORY: dict[object, Any] = {}
 _MOST_IN_MEMORY = 4096
@@ -47,7 +48,9 @@ class DeepChecker:
         for equation in written.equations:
             if equation.tensor in found.get("no_views", ()):
                 message = f"`{equation.tensor}` is no view: it computes with elements or reads several"
-                fix = "leave `view` out, or write one plain read"
+                word = equation.place("view")
+                marked = word._replace(end_line=equation.place("name").line, end_column=equation.place("name").column)
+                fix = replacement("leave `view` out, or write one plain read", marked, "")
                 yield Diagnostic(Code.NOT_A_VIEW, "error", message, equation.place("name"), fix=fix)
         yield from _declared(written, found)
 
@@ -153,9 +156,11 @@ def _reads_outside(written: s.Operator, found: Mapping[str, Any]) -> Diagnostic:
         f"`{written.name}` reads what is not there: {outside['reason']}",
         _place_of(outside["at"], written),
         note=f"for example at {written.name}{outside['example']}",
-        fix="a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
-        if later
-        else "add a `require` that excludes such operands, a condition around the read, or `else` and a value",
+        fix=advice(
+            "a scan reads earlier steps, those listed above it also in their own step; all have as many steps"
+            if later
+            else "add a `require` that excludes such operands, a condition around the read, or `else` and a value"
+        ),
     )
 
 
@@ -170,7 +175,7 @@ def _declared(written: s.Operator, found: Mapping[str, Any]) -> Iterator[Diagnos
         word, reason, example = derived
         message = f"`{written.name}` is {word}, not {declared}"
         note = f"derived from the definition: {reason}; for example at {example}"
-        fix = f"write `{kind} {word}`, or leave the clause out"
+        fix = replacement(f"write `{kind} {word}`, or leave the clause out", written.place(kind), word)
         yield Diagnostic(code, "error", message, written.place(kind), label=f"{word} follows", note=note, fix=fix)
 
 
@@ -190,7 +195,7 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
         "the sides have different types",
         written.right.span,
         note=note,
-        fix="add a guard that excludes this" if sometimes else None,
+        fix=advice("add a guard that excludes this") if sometimes else None,
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.choices import Families
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice, spelling
 
 
 def check_operator_family(
@@ -16,7 +17,7 @@ def check_operator_family(
     """Members that are no operators or stand twice, and a name that patterns could not use."""
     if not family.name[0].isupper():
         message = f"the family `{family.name}` begins with a lower-case letter, like a tensor"
-        fix = f"call it `{family.name[0].upper()}{family.name[1:]}`"
+        fix = advice(f"call it `{family.name[0].upper()}{family.name[1:]}`")
         yield Diagnostic(Code.MALFORMED, "error", message, family.place("name"), fix=fix)
     if family.name in operators:
         message = f"`{family.name}` is an operator already"
@@ -30,4 +31,4 @@ def check_operator_family(
             yield Diagnostic(Code.DUPLICATE_NAME, "error", message, span)
         elif member not in known:
             message = f"there is no operator `{member}`"
-            yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=did_you_mean(member, known))
+            yield Diagnostic(Code.UNKNOWN_OPERATOR, "error", message, span, fix=spelling(member, known, span))

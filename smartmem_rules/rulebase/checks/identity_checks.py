@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.rulebase.identity import Identities, bindings, domains, is_shipped, replaced_by
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -27,7 +28,7 @@ def check_domains(items: Sequence[s.Item], identities: Identities) -> Iterator[D
             f"`{operator.name}` of {own} is not the `{operator.name}` that rules speak of, which belongs to {others}",
             operator.place("name"),
             secondary=(owner.place("name"), "rules mean this one"),
-            fix=f"to use it in rules, call the definition otherwise; `onnx {_binding(operator)} ;` stays",
+            fix=advice(f"to use it in rules, call the definition otherwise; `onnx {_binding(operator)} ;` stays"),
         )
 
 
@@ -37,7 +38,9 @@ def check_override(base: Definitions, operator: s.Operator, written: s.Operator)
     if replaced is None:
         if written.override:
             message = f"`{written.name}` takes the place of no built-in definition"
-            yield Diagnostic(Code.OVERRIDE, "warning", message, written.place("override"), fix="leave `override` out")
+            place = written.place("override")
+            fix = replacement("leave `override` out", place, "")
+            yield Diagnostic(Code.OVERRIDE, "warning", message, place, fix=fix)
         return
     secondary = (replaced.place("name"), "this definition is built in")
     if written.override:
@@ -50,7 +53,7 @@ def check_override(base: Definitions, operator: s.Operator, written: s.Operator)
         f"`{written.name}` would take the place of a built-in definition, which accepts the same operands",
         written.place("name"),
         secondary=secondary,
-        fix="write the clause `override` if that is meant; else bind it to an operator of your own domain",
+        fix=advice("write the clause `override` if that is meant; else bind it to an operator of your own domain"),
     )
 
 

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.checks.scope import head
+
+_ON_LEFT = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, and compare `value(c)` in a guard"
 
 
 def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
@@ -23,7 +26,7 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
             yield _twice(let.name, let.place("name"), earlier)
         elif not let.used:
             message = f"nothing in `{rule.name}` uses `{let.name}`"
-            fix = "use it or leave it out; a constant of the whole file begins with an upper-case letter"
+            fix = advice("use it or leave it out; a constant of the whole file begins with an upper-case letter")
             yield Diagnostic(Code.UNUSED_LET, "error", message, let.place("name"), fix=fix)
         if isinstance(let.value, s.Pattern) and not isinstance(rule, s.Rewrite):
             message = "only rewrites name terms; here `let` names values of guards"
@@ -43,7 +46,7 @@ def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
     for part in subpatterns(left):
         if isinstance(part, s.PatternComputed):
             message = f"a left side cannot compute `{print_expression(part.value)}`"
-            fix = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, and compare `value(c)` in a guard"
+            fix = advice(_ON_LEFT)
             yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=fix)
 
 
@@ -58,7 +61,7 @@ def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
     for name, span in tensors_of(rule):
         if name not in constants and (name in tensors or isinstance(rule, s.Eliminate)):
             message = f"the elements of `{name}` are known only where it is constant"
-            yield Diagnostic(Code.IMPURE, "error", message, span, fix=f"add the guard `constant({name})`")
+            yield Diagnostic(Code.IMPURE, "error", message, span, fix=advice(f"add the guard `constant({name})`"))
 
 
 def terms_of(expression: s.Syntax) -> Iterator[s.Term]:

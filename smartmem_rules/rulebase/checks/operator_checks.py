@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
 from smartmem_rules.language.vocabulary import (
     ALL_FUNCTIONS,
     ATTRIBUTE_KINDS,
@@ -20,7 +21,7 @@ from smartmem_rules.language.vocabulary import (
     LIST_FUNCTIONS,
     MAPPINGS,
 )
-from smartmem_rules.rulebase.checks.scope import Scope, children, index_count
+from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
 Functions = Mapping[str, s.Function]
 
@@ -33,13 +34,38 @@ def check_function(function: s.Function | s.Predicate, functions: Functions, nam
     yield from scope.problems(function.body)
 
 
-def check_constant(constant: s.Constant, functions: Functions, names: Names) -> Iterator[Diagnostic]:
-    """The problems of one named constant."""
+def check_constant(
+    constant: s.Constant, functions: Functions, names: Names, items: Sequence[s.Item]
+) -> Iterator[Diagnostic]:
+    """The problems of one named constant; `items` are those that may use it."""
     if not constant.name[0].isupper():
         message = f"the constant `{constant.name}` begins with a lower-case letter, like a tensor"
-        fix = f"call it `{constant.name.upper()}`"
+        fix = _in_upper_case(constant, items)
         yield Diagnostic(Code.LOWER_CASE_CONSTANT, "error", message, constant.place("name"), fix=fix)
     yield from Scope(frozenset(names.constants), LIST_FUNCTIONS, functions).problems(constant.value)
+
+
+def _in_upper_case(constant: s.Constant, items: Sequence[s.Item]) -> Fix:
+    """The constant's name in upper case, where it is defined and where items of its file use it."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    new = constant.name.upper()
+    edits = {constant.place("name"): Edit(constant.place("name"), new, constant.name)}
+    for item in items:
+        if item.span.file == constant.span.file and constant.name not in _bound_in(item):
+            for node in nodes(item):
+                if isinstance(node, s.Name) and node.id == constant.name:
+                    edits[node.span] = Edit(node.span, new, constant.name)
+    return edit(f"call it `{new}`", *edits.values())
+
+
+def _bound_in(item: s.Item) -> set[str]:
+    """The names that an item gives a meaning of its own."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    own = s.Input | s.Attribute | s.Output | s.Let | s.Binder | s.PatternVariable
+    found = {node.name for node in nodes(item) if isinstance(node, own)}
+    return found | set(getattr(item, "parameters", ()))
 
 
 def check_recursion(functions: Functions, names: Names) -> Iterator[Diagnostic]:
@@ -128,7 +154,8 @@ def _check_signature(operator: s.Operator) -> Iterator[Diagnostic]:
     types = [*(item.type for item in operator.inputs), *(output.type for output in operator.outputs)]
     for kind in types:
         if kind is not None:
-            yield from _known(kind.dtype, variables | DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype", kind.span)
+            place = head(kind.span, kind.dtype)
+            yield from _known(kind.dtype, variables | DTYPE_WORDS, Code.UNKNOWN_DTYPE, "dtype", place)
     for item in operator.inputs:
         if item.constant is not None:
             yield from _known(
@@ -213,10 +240,10 @@ def _check_local_extents(equation: s.EquationSyntax, operator: s.Operator) -> It
     for binder in equation.indices:
         if binder.bound == s.Name(binder.span, "_"):
             message = f"index `{binder.name}` of the local tensor `{equation.tensor}` has no extent"
-            fix = did_you_mean(equation.tensor, [output.name for output in operator.outputs])
-            yield Diagnostic(
-                Code.NO_EXTENT, "error", message, binder.span, fix=fix or f"write `{binder.name} < EXTENT`"
-            )
+            outputs = [output.name for output in operator.outputs]
+            fix = spelling(equation.tensor, outputs, equation.place("name"))
+            wanted = advice(f"write `{binder.name} < EXTENT`")
+            yield Diagnostic(Code.NO_EXTENT, "error", message, binder.span, fix=fix or wanted)
 
 
 def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Iterator[Diagnostic]:
@@ -237,7 +264,7 @@ def _check_output_indices(equation: s.EquationSyntax, output: s.Output) -> Itera
 
 def _known(word: str, words: frozenset[str] | set[str], code: Code, what: str, span: s.Span) -> Iterator[Diagnostic]:
     if word not in words:
-        fix = did_you_mean(word, words)
+        fix = spelling(word, words, span)
         note = None if fix else f"there are {', '.join(sorted(words))}"
         yield Diagnostic(code, "error", f"there is no {what} `{word}`", span, note=note, fix=fix)
 

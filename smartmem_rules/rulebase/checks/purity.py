@@ -8,6 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.vocabulary import ELEMENT_FUNCTIONS, GUARD_FUNCTIONS, LIST_FUNCTIONS
 from smartmem_rules.rulebase.checks.scope import children, head
 
@@ -77,4 +78,4 @@ def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Dia
 
 
 def _impure(message: str, span: s.Span, fix: str | None = None) -> Diagnostic:
-    return Diagnostic(Code.IMPURE, "error", message, span, fix=fix)
+    return Diagnostic(Code.IMPURE, "error", message, span, fix=advice(fix) if fix is not None else None)

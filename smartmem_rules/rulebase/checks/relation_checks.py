@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expansion import family_name
+from smartmem_rules.language.fixes import advice, inserted, replacement
 
 
 def check_relations(
@@ -49,7 +51,7 @@ def check_relations(
             if root(rule.left) and relations.inverse(rule, other):
                 message = f"`{other.name}` takes back what `{rule.name}` does"
                 secondary = (rule.place("name"), f"`{rule.name}` is here")
-                fix = "write one rule with `<=>`, or guards of which only one can hold"
+                fix = advice("write one rule with `<=>`, or guards of which only one can hold")
                 yield Diagnostic(
                     Code.INVERSE_PAIR, "warning", message, other.place("name"), secondary=secondary, fix=fix
                 )
@@ -64,9 +66,9 @@ def _subsumed(general: s.Rewrite, specific: s.Rewrite, mutual: bool) -> Diagnost
             Code.DUPLICATE_REWRITE, "error", message, specific.place("name"), secondary=secondary, note=note
         )
     message = f"`{specific.name}` adds nothing to `{general.name}`, which is more general"
-    return Diagnostic(
-        Code.SUBSUMED, "warning", message, specific.place("name"), secondary=secondary, fix="remove the narrower rule"
-    )
+    text = "remove the narrower rule"
+    fix = replacement(text, specific.span, "") if family_name(specific.name) == specific.name else advice(text)
+    return Diagnostic(Code.SUBSUMED, "warning", message, specific.place("name"), secondary=secondary, fix=fix)
 
 
 def check_termination(rule: s.Rewrite, operators: Mapping[str, Sequence[s.Operator]]) -> Iterator[Diagnostic]:
@@ -82,7 +84,7 @@ def check_termination(rule: s.Rewrite, operators: Mapping[str, Sequence[s.Operat
     before, after = (", ".join(map(str, side)) for side in (left, right))
     note = f"operators, work and operands are {before} before and {after} after"
     message = f"`{rule.name}` does not make its expression smaller"
-    fix = "add `explores` if other rules gain from it"
+    fix = inserted("add `explores` if other rules gain from it", rule.span, "\n    explores")
     yield Diagnostic(Code.NOT_DECREASING, "warning", message, rule.place("name"), note=note, fix=fix)
 
 

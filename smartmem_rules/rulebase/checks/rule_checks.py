@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 from smartmem_rules.rulebase.checks.let_checks import (
@@ -32,11 +33,12 @@ def check_rewrite(
     yield from check_lets(rule)
     for word in rule.relaxes:
         if word not in RELAXATIONS:
-            fix = did_you_mean(word, RELAXATIONS) or f"there are {', '.join(sorted(RELAXATIONS))}"
-            message = f"there is no relaxation `{word}`"
-            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", message, rule.place(f"relaxes:{word}"), fix=fix)
-    yield from check_pattern(rule.left, operators, names, families)
-    yield from check_pattern(rule.right, operators, names, families)
+            place = rule.place(f"relaxes:{word}")
+            known = advice(f"there are {', '.join(sorted(RELAXATIONS))}")
+            fix = spelling(word, RELAXATIONS, place) or known
+            yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
+    yield from check_pattern(rule.left, operators, names, rule, families)
+    yield from check_pattern(rule.right, operators, names, rule, families)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
@@ -51,7 +53,7 @@ def check_rewrite(
         elif isinstance(part, s.PatternComputed):
             yield from impurities(part.value, tensors, names, CONSTANT)
     for term in terms_of(rule):
-        yield from check_pattern(term.pattern, operators, names, families)
+        yield from check_pattern(term.pattern, operators, names, rule, families)
 
 
 def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
@@ -118,12 +120,14 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
 
 
 def check_pattern(
-    pattern: s.Pattern, operators: Operators, names: Names, families: Collection[str] = ()
+    pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite, families: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
-    """Unknown operators, operand counts, attributes and outputs in a pattern."""
+    """Unknown operators, operand counts, attributes and outputs in a pattern of a rule."""
     if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
         message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
-        fix = f"write `{pattern.name}(...)` for the operator" if pattern.name in operators else "write it in lower case"
+        is_operator = pattern.name in operators
+        called = advice(f"write `{pattern.name}(...)` for the operator")
+        fix = called if is_operator else _in_lower_case(pattern.name, rule)
         yield Diagnostic(Code.UPPER_CASE_VARIABLE, "error", message, pattern.span, fix=fix)
     if not isinstance(pattern, s.PatternOperator):
         return
@@ -131,7 +135,7 @@ def check_pattern(
     if OR in pattern.operator or pattern.operator in families:
         # a left side has chosen its operators when it comes here
         message = f"the left side does not say which operator of `{pattern.operator}` this is"
-        fix = "name the family: `family NAME = ...`, and write its name on both sides"
+        fix = advice("name the family: `family NAME = ...`, and write its name on both sides")
         yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
@@ -140,7 +144,23 @@ def check_pattern(
         yield from _check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
-        yield from check_pattern(argument, operators, names, families)
+        yield from check_pattern(argument, operators, names, rule, families)
+
+
+def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
+    """The name of a tensor in lower case, at all its places in the rule, unless another one has that name."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    text, new = "write it in lower case", name[0].lower() + name[1:]
+    places: dict[str, list[s.Span]] = {}
+    for node in nodes(rule):
+        if isinstance(node, s.PatternVariable):
+            places.setdefault(node.name, []).append(node.span)
+        elif isinstance(node, s.Name):
+            places.setdefault(node.id, []).append(node.span)
+    if new in places:
+        return advice(text)
+    return edit(text, *(Edit(span, new, name) for span in places[name]))
 
 
 def _check_operands(pattern: s.PatternOperator, overloads: Sequence[s.Operator]) -> Iterator[Diagnostic]:
@@ -174,7 +194,7 @@ def _check_attributes(pattern: s.PatternOperator, overloads: Sequence[s.Operator
     for attribute in pattern.attributes:
         if attribute.name not in known:
             message = f"`{pattern.operator}` has no attribute `{attribute.name}`"
-            fix = did_you_mean(attribute.name, known)
+            fix = spelling(attribute.name, known, attribute.place("name"))
             note = None if fix else f"its attributes are {', '.join(sorted(known))}" if known else "it has none"
             yield Diagnostic(Code.UNKNOWN_ATTRIBUTE, "error", message, attribute.place("name"), note=note, fix=fix)
 
@@ -327,7 +347,7 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
 
 def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     message = f"`{name}` is not bound by the left side"
-    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=did_you_mean(name, bound))
+    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span))
 
 
 def _bare(span: s.Span) -> Diagnostic:
@@ -337,5 +357,5 @@ def _bare(span: s.Span) -> Diagnostic:
 
 def _unknown_operator(name: str, span: s.Span, operators: Operators) -> Diagnostic:
     return Diagnostic(
-        Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=did_you_mean(name, operators)
+        Code.UNKNOWN_OPERATOR, "error", f"there is no operator `{name}`", span, fix=spelling(name, operators, span)
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import spelling
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 
 
@@ -102,7 +103,7 @@ class Scope:
         if name.id in self.names or name.id in DTYPE_WORDS or name.id in VALUE_WORDS:
             return
         message = f"`{name.id}` is not {self.place}"
-        yield Diagnostic(self.unknown, "error", message, name.span, fix=did_you_mean(name.id, self.names))
+        yield Diagnostic(self.unknown, "error", message, name.span, fix=spelling(name.id, self.names, name.span))
 
     def _call(self, call: s.Call) -> Iterator[Diagnostic]:
         user = self.user_functions.get(call.function)
@@ -110,12 +111,13 @@ class Scope:
         if user is not None:
             arity = Arity(len(user.parameters), len(user.parameters))
         if arity is None:
-            fix = did_you_mean(call.function, [*self.functions, *self.user_functions])
+            place = head(call.span, call.function)
+            fix = spelling(call.function, [*self.functions, *self.user_functions], place)
             yield Diagnostic(
                 Code.UNDEFINED_FUNCTION,
                 "error",
                 f"there is no function `{call.function}`",
-                head(call.span, call.function),
+                place,
                 fix=fix,
             )
         else:

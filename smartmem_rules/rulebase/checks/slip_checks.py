@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, did_you_mean
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice, replacement, spelling
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -52,9 +53,11 @@ def check_division(item: s.Item) -> Iterator[Diagnostic]:
             case s.Binary(operator="//" | "%" as word, right=s.Number(value=0) as zero):
                 what = "a division" if word == "//" else "a modulus"
                 yield Diagnostic(Code.DIVISION_BY_ZERO, "error", f"{what} by 0 has no value", zero.span)
-            case s.Binary(operator="/", left=s.Number(), right=s.Number(value=0) as zero):
+            case s.Binary(operator="/", left=s.Number(value=number), right=s.Number(value=0) as zero):
                 message = "a number divided by 0 has no value"
-                yield Diagnostic(Code.DIVISION_BY_ZERO, "error", message, zero.span, fix="write `inf` or `nan`")
+                value = "inf" if number else "nan"
+                fix = replacement(f"write `{value}`", node.span, value)
+                yield Diagnostic(Code.DIVISION_BY_ZERO, "error", message, zero.span, fix=fix)
 
 
 def check_dtype_words(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
@@ -76,7 +79,7 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
             for word in words:
                 if word.value not in ALL_DTYPES:
                     message = f'there is no dtype "{word.value}"'
-                    fix = did_you_mean(word.value, ALL_DTYPES)
+                    fix = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
                     yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
 
 
@@ -138,5 +141,5 @@ def check_is_view(rule: s.Eliminate, base: Definitions) -> Iterator[Diagnostic]:
             "error",
             f"`{rule.operator}` computes with elements, so it can be no index map",
             rule.place("operator") if "operator" in rule.places else rule.span,
-            fix="eliminate operators that only move elements; write a rewrite for all else",
+            fix=advice("eliminate operators that only move elements; write a rewrite for all else"),
         )

@@ -1,0 +1,175 @@
+"""How long kernels take by the model of their device: what all who decide about kernels ask.
+
+A kernel's time is its launch, its arithmetic (with what it computes more than once) and what its template moves between
+the chip and the caches beyond the first access to each operand; that first access is what a layout costs
+(`plan.layout.costs`).  The sum of both is what the joint choice of kernels and layouts makes small (`plan.joint`).
+A contraction is priced by the template and the sizes that it will run with (`templates`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.schedule import Group, GroupCycles, Panel
+from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.plan.layout.accesses import count
+from smartmem_rules.plan.schedule.group import Demand, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.launch_costs import LaunchCosts
+from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from smartmem_rules.plan.schedule.roofline_texture import group_time, register_time
+from smartmem_rules.plan.schedule.sizing import Filter, Sizes, panel_of, right_factors, sizes_of
+from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
+from smartmem_rules.plan.schedule.winograd_sizes import filter_of, filters_of
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, children
+from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelCosts:
+    """Times of kernels on a device, in nanoseconds.
+
+    Attributes:
+        templates: which template realises a contraction.
+    """
+
+    templates: Templates
+
+    @property
+    def device(self) -> Device:
+        """Whose times these are."""
+        return self.templates.device
+
+    def of_launch(self, kernel: Kernel) -> float:
+        """A launch of one kernel or of several."""
+        if not kernel.steps:
+            return self.of(kernel)
+        panel, launch = panel_of(self.templates.schedules), self.device.compute.launch
+        sizes = [] if panel is None else [self._row_sizes(step, panel) for step in kernel.steps]
+        known = [one for one in sizes if one is not None]
+        if kernel.form == "chain" and panel is not None and len(known) == len(kernel.steps):
+            known[0] = replace(known[0], filters=self._filters(kernel.steps[0], panel, known[0]))
+            block = known[0].m_count if kernel.rows is None else kernel.rows.block_rows
+            return LaunchCosts(panel, self.device).together(known, block, whole=not kernel.axes)
+        return launch + sum(self.of_launch(step) - launch for step in kernel.steps)
+
+    def of(self, kernel: Kernel) -> float:
+        """A kernel that is no launch of several; infinitely long where no template takes its contraction."""
+        if kernel.contraction is None:
+            return self.device.compute.launch + self.device.compute.time(kernel.operations)
+        form = self.templates.form(kernel)
+        return math.inf if form is None else self.with_form(kernel, form)
+
+    def with_form(self, kernel: Kernel, form: Form) -> float:
+        """A contraction with a template and sizes."""
+        c, launch = kernel.contraction, self.device.compute.launch
+        assert c is not None
+        match form:
+            case PanelForm():
+                return self._over_rows(kernel, c, form.schedule, None)
+            case WinogradForm():
+                return self._over_rows(kernel, c, self._panel(), form)
+            case GroupForm():
+                time, columns = self._group(form), form.choice.tile.columns
+            case TileForm():
+                time, columns = self._registers(kernel, form), form.columns
+        return launch + time + self._left(kernel, c, columns)
+
+    # --- tiles in local memory ---
+
+    def group_schedule(self, kernel: Kernel) -> Group:
+        """The schedule block of a kernel that is sized for tiles in local memory."""
+        name = schedule_of(kernel, GroupSchedule).name
+        return next(s for s in self.templates.schedules if isinstance(s, Group) and s.name == name)
+
+    def tiles(self, kernel: Kernel) -> list[tuple[GroupChoice, float]]:
+        """The tiles that a sized kernel may have with the time of each, without the launch, the fastest first."""
+        schedule, demand = self.group_schedule(kernel), self.templates.demand(kernel)
+        choices = self.templates.groups(kernel, schedule)
+        return [(one, self.of_tile(one, schedule.cycles, demand)) for one in choices]
+
+    def tile_figures(self, kernel: Kernel) -> tuple[str, list[tuple[GroupChoice, float]]]:
+        """The same in the unit in which their schedule block counts: cycles of a multiprocessor, or nanoseconds."""
+        if self.templates.texture is not None:
+            return "ns", self.tiles(kernel)
+        schedule, demand = self.group_schedule(kernel), self.templates.demand(kernel)
+        units, choices = self.device.compute.units, self.templates.groups(kernel, schedule)
+        return "cycles", [(one, group_cost(one, schedule.cycles, demand, units)) for one in choices]
+
+    def of_tile(self, choice: GroupChoice, cycles: GroupCycles, demand: Demand, counted: int = 0) -> float:
+        """Work-groups that share tiles, without the launch.
+
+        Args:
+            counted: bytes whose reading is counted elsewhere, on texture GPUs.
+        """
+        if self.templates.texture is not None:
+            return group_time(self.device, choice.tile, demand, counted)
+        # the device reaches its peak where all multiprocessors add products in each cycle
+        cycle = self.device.compute.unit_time(2 * cycles.sums_per_cycle)
+        return group_cost(choice, cycles, demand, self.device.compute.units) * cycle
+
+    def _group(self, form: GroupForm) -> float:
+        demand = form.demand
+        once = demand.batch * demand.m * demand.k * demand.taps * demand.element
+        return self.of_tile(form.choice, form.schedule.cycles, demand, once)
+
+    # --- registers ---
+
+    def _registers(self, kernel: Kernel, form: TileForm) -> float:
+        if self.templates.texture is None:
+            return self.device.compute.time(kernel.operations)
+        return register_time(self.device, form.rows, form.columns, self.templates.demand(kernel))
+
+    # --- whole rows of the left factor are made once, in a work-item ---
+
+    def _over_rows(self, kernel: Kernel, c: Contraction, schedule: Panel, filtered: WinogradForm | None) -> float:
+        costs = LaunchCosts(schedule, self.device)
+        sizes = self._row_sizes(kernel, schedule)
+        made = self._left(kernel, c, max(largest(n.extent) for n, _ in right_factors(kernel)))
+        if sizes is None:
+            return self.device.compute.launch + self.device.compute.time(kernel.operations) + made
+        if filtered is not None:
+            filters = self._filters(kernel, schedule, sizes) or (filter_of(filtered.problem, schedule),)
+            sizes = replace(sizes, filters=filters)
+        return costs.alone(sizes) + made
+
+    def _filters(self, kernel: Kernel, schedule: Panel, sizes: Sizes) -> tuple[Filter, ...]:
+        return filters_of(kernel, self.templates.schedules, schedule, sizes.constant, self.device.compute.units)
+
+    def _panel(self) -> Panel:
+        panel = panel_of(self.templates.schedules)
+        assert panel is not None
+        return panel
+
+    def _row_sizes(self, kernel: Kernel, schedule: Panel) -> Sizes | None:
+        return sizes_of(kernel, schedule, self.templates.constants)
+
+    # --- what a contraction makes of its operands ---
+
+    def _left(self, kernel: Kernel, c: Contraction, columns: int) -> float:
+        """What it takes to compute the left factor and its rows' stages for each tile of columns.
+
+        Reads are counted from the second tile on: the first one's are what the layouts cost.
+        """
+        tiles = sum(-(-largest(n.extent) // columns) for n, _ in right_factors(kernel))
+        rows = count((*c.batch, *c.m))
+        made = rows * count(c.k) * operations(c.a)
+        again = 0
+        for stage in c.stages:
+            each = rows * count(stage.axes)
+            made += each * operations(stage.body)
+            again += each * _loads(stage.body)
+        memory, element = self.device.memory, storage_dtype(self.templates.storage).itemsize
+        shared = memory.of_unit if self.templates.texture is None else min(memory.texture_bandwidth, memory.shared)
+        return self.device.compute.time(tiles * made) + (tiles - 1) * again * element / shared
+
+
+def _loads(expr: Expr) -> int:
+    """Elements of tensors that an expression reads, the turns of its loops counted."""
+    if isinstance(expr, Read):
+        return 1
+    turns = count(expr.variables) if isinstance(expr, Reduce) else 1
+    return turns * sum(_loads(child) for child in children(expr))

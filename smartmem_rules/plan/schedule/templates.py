@@ -1,0 +1,199 @@
+"""Which template realises a contraction, and with which sizes.
+
+The decision is made here and nowhere else: the costs of kernels price it (`cost`), the scheduler carries it out.
+It depends on what a kernel computes and on how its tensors are stored, not on their layouts, so that it is the same
+before layouts are chosen and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile, Winograd
+from smartmem_rules.plan.fusion.contraction import is_constant
+from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
+from smartmem_rules.plan.schedule.elementwise import Choice
+from smartmem_rules.plan.schedule.group import Demand, GroupChoice, demand_of, rank_groups, tiles_of
+from smartmem_rules.plan.schedule.group_texture import TextureTiles
+from smartmem_rules.plan.schedule.panel import PanelProblem, PanelSizes
+from smartmem_rules.plan.schedule.sizing import count, most
+from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
+from smartmem_rules.tensor.expr import tensors_read
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.primitives import storage_dtype
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelForm:
+    """Register tiles over rows staged in cache."""
+
+    schedule: Panel
+    problem: PanelProblem
+    sizes: PanelSizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinogradForm:
+    """A convolution by Winograd's filtering."""
+
+    problem: WinogradProblem
+    sizes: WinogradSizes
+
+    @property
+    def schedule(self) -> Winograd:
+        return self.problem.s
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupForm:
+    """Tiles in local memory."""
+
+    schedule: Group
+    choice: GroupChoice
+    demand: Demand
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileForm:
+    """Register tiles without anything shared."""
+
+    schedule: Tile
+    rows: int
+    columns: int
+
+
+Form = PanelForm | WinogradForm | GroupForm | TileForm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Templates:
+    """Chooses templates for contractions.
+
+    Attributes:
+        schedules: that the device and the level admit, in the order in which they are tried.
+        constants: the names of the constant tensors.
+        tensors: how all others are stored.
+        storage: how the plan stores floating-point tensors.
+        wide: tensors that halves cannot hold.
+    """
+
+    device: Device
+    schedules: tuple[Schedule, ...]
+    constants: Collection[str]
+    tensors: Mapping[str, Stored]
+    storage: str
+    wide: frozenset[str] = frozenset()
+
+    @cached_property
+    def texture(self) -> TextureTiles | None:
+        """The roofs of a texture GPU, by which its contractions are sized."""
+        if not self.device.models_textures:
+            return None
+        return TextureTiles(self.device, self.storage, self.constants, self.wide)
+
+    def form(self, kernel: Kernel, choice: Choice | None = None) -> Form | None:
+        """The template and sizes of a contraction; None where no schedule takes it.
+
+        Args:
+            choice: sizes that take the place of the cost model's, where a template can take them.
+        """
+        c = kernel.contraction
+        assert c is not None
+        for schedule in self.schedules:
+            found: Form | None = None
+            if isinstance(schedule, Panel):
+                found = self._winograd(kernel, c, schedule, choice) or self._panel(kernel, c, schedule, choice)
+            elif isinstance(schedule, Group):
+                found = self._group(kernel, c, schedule, choice)
+            elif isinstance(schedule, Tile):
+                found = self._tile(kernel, c, schedule)
+            if found is not None:
+                return found
+        return None
+
+    def required(self, kernel: Kernel, choice: Choice | None = None) -> Form:
+        """Like `form`.
+
+        Raises:
+            PlanError: no schedule takes the contraction.
+        """
+        found = self.form(kernel, choice)
+        if found is None:
+            raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
+        return found
+
+    def packs(self, c: Contraction) -> bool:
+        """Whether the right factor is a constant that is packed in the plan."""
+        known = bool(tensors_read(c.b)) and is_constant(c.b, self.constants)
+        return known and not is_symbolic(count((c.n, *c.k)))
+
+    def demand(self, kernel: Kernel) -> Demand:
+        """What a contraction asks of a work-group."""
+        assert kernel.contraction is not None
+        return demand_of(kernel, kernel.contraction, storage_dtype(self.storage).itemsize)
+
+    def groups(self, kernel: Kernel, s: Group) -> list[GroupChoice]:
+        """The tiles of work-groups that a contraction may have, the fastest by the model first.
+
+        Raises:
+            PlanError: nothing says how fast tiles are.
+        """
+        demand = self.demand(kernel)
+        if self.texture is not None:
+            return self.texture.ranked(s, kernel, self.tensors, demand)
+        if not s.cycles.sums_per_cycle:
+            raise PlanError(f"neither the schedule {s.name} nor the device's profile says how fast its tiles are")
+        # how many work-groups meet in memory has to be known
+        reduced = () if kernel.contraction is None else kernel.contraction.k
+        splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
+        return rank_groups(tiles_of(s), splits, s.cycles, demand, self.device)
+
+    def transforms(self, kernel: Kernel) -> list[WinogradProblem]:
+        """The ways in which a convolution may be filtered."""
+        c = kernel.contraction
+        assert c is not None
+        constant = self.packs(c)
+        found = (WinogradProblem.of(kernel, c, s, constant) for s in self.schedules if isinstance(s, Winograd))
+        return [problem for problem in found if problem is not None]
+
+    # --- one template each ---
+
+    def _winograd(self, kernel: Kernel, c: Contraction, panel: Panel, choice: Choice | None) -> WinogradForm | None:
+        """Where filtering is cheaper than the panel template, or was tuned so."""
+        problems = self.transforms(kernel)
+        if choice is not None:
+            found = tuned(problems, choice)
+        else:
+            found = paying(problems, PanelProblem(kernel, c, panel, self.packs(c)), self.device.compute.units)
+        return None if found is None else WinogradForm(problem=found[0], sizes=found[1])
+
+    def _panel(self, kernel: Kernel, c: Contraction, s: Panel, choice: Choice | None) -> PanelForm | None:
+        problem = PanelProblem(kernel, c, s, self.packs(c))
+        sizes = problem.default()
+        if sizes is None:
+            return None
+        if choice is not None and choice.get("outputs", 1) == 1:
+            sizes = problem.legal(choice) or sizes
+        return PanelForm(schedule=s, problem=problem, sizes=sizes)
+
+    def _group(self, kernel: Kernel, c: Contraction, s: Group, wanted: Choice | None) -> GroupForm | None:
+        """Tiles of work-groups, where the reduction is long enough for them and registers alone are no faster."""
+        small = most(c.k) < min(t.step for t in tiles_of(s)) // 2 and not (c.stages or kernel.parts)
+        if kernel.stages or (kernel.parts and not self.packs(c)) or small:
+            return None
+        choices, demand = self.groups(kernel, s), self.demand(kernel)
+        if not choices:
+            return None
+        if self.texture is not None and self.texture.faster_in_registers(self.schedules, kernel, choices[0], demand):
+            return None
+        choice = next((one for one in choices if wanted is not None and one.sizes() == dict(wanted)), choices[0])
+        return GroupForm(schedule=s, choice=choice, demand=demand)
+
+    @staticmethod
+    def _tile(kernel: Kernel, c: Contraction, s: Tile) -> TileForm | None:
+        if c.stages or kernel.parts or kernel.stages:
+            return None
+        return TileForm(schedule=s, rows=min(s.rows[0], most(c.m)), columns=s.columns[0])

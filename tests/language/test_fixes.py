@@ -1,0 +1,84 @@
+"""What messages say about mending: edits that make the message go away, or advice that says that it is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
+from smartmem_rules.language.fixes import Edit, applied, spelling
+from smartmem_rules.language.parsing.parser import parse_text
+from smartmem_rules.language.syntax import Span
+from smartmem_rules.rulebase.base import load_modules
+from smartmem_rules.rulebase.checks.checker import check
+
+FAIL = Path(__file__).parent.parent / "corpus" / "fail"
+# The edit would be a guess at what the author means.
+ADVICE = {
+    *(Code.BAD_VALUE, Code.IMPURE, Code.NO_EXTENT, Code.INVERSE_PAIR, Code.MALFORMED, Code.NAME_OF_OTHER_DOMAIN),
+    *(Code.SYNTAX, Code.NO_VIEW_TO_ELIMINATE, Code.OVERRIDE, Code.READS_OUTSIDE, Code.SIDES_SOMETIMES_DIFFER),
+    *(Code.TOO_DEEP, Code.UNKNOWN_RELAXATION, Code.UPPER_CASE_VARIABLE),
+}
+
+
+def messages(path: Path) -> list[Diagnostic]:
+    try:
+        return check(load_modules([path]))
+    except LanguageError as error:
+        return list(error.diagnostics)
+
+
+def key(one: Diagnostic) -> tuple[Code, int, str]:
+    return one.code, one.span.line, one.message
+
+
+@pytest.mark.parametrize("path", sorted(FAIL.glob("*.smr")), ids=lambda path: path.stem)
+def test_an_edit_makes_its_message_go_away(path: Path, tmp_path: Path) -> None:
+    folder = copytree(path.parent, tmp_path / "fail", ignore=lambda _, names: [n for n in names if n.endswith(".txt")])
+    copy = folder / path.name
+    text = copy.read_text()
+    for one in messages(copy):
+        if one.fix is None or one.fix.kind == "advice":
+            assert one.fix is None or (one.code in ADVICE and not one.fix.edits)
+            continue
+        copy.write_text(applied(text, one.fix.edits))
+        left = messages(copy)
+        assert key(one) not in map(key, left), one.fix
+        own = [other for other in left if other.code == Code.SYNTAX and other.span.line == one.span.line]
+        assert not own, f"{one.fix} breaks the line"
+
+
+def test_most_fixes_are_edits() -> None:
+    fixes = [one.fix for path in FAIL.glob("*.smr") for one in messages(path) if one.fix is not None]
+    edits = [fix for fix in fixes if fix.kind == "edit"]
+    assert all(fix.edits for fix in edits)
+    assert len(edits) > len(fixes) / 2
+
+
+def test_a_word_of_a_family_is_not_edited_where_its_variable_stands() -> None:
+    family = "for Op in Relu, Reluu {\n    rewrite twice in algebra\n        Op(Op(x)) => Op(x)\n}\n"
+    relu = "operator Relu<T: float>(x: T[*S]) -> y: T[*S] { y[*i] = max(x[*i], 0) }\n"
+    found = check([parse_text(relu + family)])
+    (fix,) = {one.fix for one in found if one.code == Code.UNKNOWN_OPERATOR}
+    assert fix is not None
+    assert (fix.kind, fix.text) == ("advice", "did you mean `Relu`?")
+
+
+def test_edits_are_made_from_the_end() -> None:
+    def span(line: int, begin: int, end: int) -> Span:
+        return Span("f", line, begin, line, end)
+
+    edits = [Edit(span(1, 1, 2), "xyz"), Edit(span(2, 2, 2), "!"), Edit(span(1, 3, 4), "")]
+    assert applied("abc\nde", edits) == "xyzb\nd!e"
+    assert applied("ab\ncd\nef", [Edit(Span("f", 1, 2, 3, 2), "")]) == "af"
+
+
+def test_a_spelling_knows_what_it_replaces() -> None:
+    place = Span("f", 1, 1, 1, 6)
+    fix = spelling("Realu", ["Relu", "Exp"], place)
+    assert fix is not None
+    assert fix.edits == (Edit(place, "Relu", "Realu"),)
+    assert spelling("Quux", ["Relu", "Exp"], place) is None
