@@ -17,6 +17,10 @@ _OF_ELEMENTS = ELEMENT_FUNCTIONS.keys() - LIST_FUNCTIONS.keys() - GUARD_FUNCTION
 
 GUARD, ATTRIBUTE, CONSTANT = "a guard", "an attribute of the right side", "a constant of the right side"
 """What an expression of a rule is for."""
+_TYPE_OF_TENSOR = "write `value({0})` for the one value of a constant, or `shape({0})`, `rank({0})`, ..."
+_INSTEAD_OF_TENSOR = {
+    CONSTANT: "to compute with tensors name operators: `Add(x, y)`; `value({0})` is the value of a constant",
+}
 
 
 def impurities(
@@ -56,7 +60,7 @@ def impurities(
                     yield from impurities(argument, tensors, names, what)
             return
         case s.Name(id=name) if name in tensors and name not in names.constants:
-            fix = f"write `value({name})` for the one value of a constant, or `shape({name})`, `rank({name})`, ..."
+            fix = _INSTEAD_OF_TENSOR.get(what, _TYPE_OF_TENSOR).format(name)
             yield _impure(f"{what} sees the type of the tensor `{name}`, not its elements", expression.span, fix)
         case s.Term():
             fix = "ask for its `shape`, `rank`, `dtype`, `extent` or `value`"
