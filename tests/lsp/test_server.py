@@ -137,7 +137,9 @@ def test_names_of_a_rule(client: Client) -> None:
     text = "rewrite r in algebra\n    Relu(t) => t\n    let t = Relu(x)\n    \n"
     uri = client.open("names.smr", text)
     client.diagnostics()
-    assert "let" in {one["label"] for one in client.at("completion", uri, 3, 4)["items"]}
+    offered = {one["label"]: one.get("detail", "") for one in client.at("completion", uri, 3, 4)["items"]}
+    assert "let" in offered
+    assert offered["t"] == "names Relu(x)"
     assert "let t = Relu(x)" in client.at("hover", uri, 1, 9)["contents"]["value"]
     assert spots(client.at("definition", uri, 1, 15)) == [(2, 8)]
     assert spots(client.at("references", uri, 2, 8, context={"includeDeclaration": True})) == [(1, 9), (1, 15), (2, 8)]

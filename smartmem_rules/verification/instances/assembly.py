@@ -13,11 +13,10 @@ from smartmem_rules.egraph.model import Meta
 from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array, storage_dtype
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, truth
+from smartmem_rules.tensor.values import Scope, TensorName, truth
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
 from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements
@@ -29,17 +28,14 @@ from smartmem_rules.verification.instances.draws import (
     dtypes_of,
     formals_of,
 )
+from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
 from smartmem_rules.verification.instances.roles import operator_roles
-from smartmem_rules.verification.semantics.domains import Domain, Undefined
-from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import (
     Application,
     Leaf,
     Term,
     apply_operator,
     build_right,
-    compute,
-    leaves,
     reads_inside,
     subterms,
 )
@@ -410,56 +406,19 @@ class Assembly:
         return self.random.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])
 
     def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
-        bound: dict[str, Meta | list[Meta]] = {}
-        numbers: dict[int, float] = {}
-        for name, leaf in self.leaves.items():
-            number = None
-            if name in constants:
-                number = len(numbers)
-                numbers[number] = uniform.get(name, float("nan"))
-            uses = self.choose(f"uses:{name}", lambda: self.random.choice((1, 2, 2, 3)))
-            bound[name] = Meta(leaf.type, number, uses)
-            self.scope.tensors[name] = TensorName(name, leaf.type)
-        for name, members in self.members.items():
-            bound[name] = [Meta(m.type) for m in members]
-            self.scope.tensors[name] = TensorList(
-                tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(members))
-            )
-        known = {n: None if v != v else v for n, v in numbers.items()}
-        host = SimpleNamespace(constants=SimpleNamespace(uniform=known.get))
-
-        def term(pattern: ast.Pattern) -> Meta:
-            made = self.terms.get(pattern) or build_right(
+        def term(pattern: ast.Pattern) -> Term:
+            return self.terms.get(pattern) or build_right(
                 pattern, self._leaf_or_fail, self._members_or_fail, self.bundles, self.scope,
                 self.search.instances, dtype,
             )  # fmt: skip
-            number = None
-            if all(name in constants or leaf.number is not None for name, leaf in leaves(made).items()):
-                number = len(known)
-                known[number] = _value_of(made, uniform)
-            uses = self.choose(f"uses:{print_pattern(pattern)}", lambda: self.random.choice((1, 2, 2, 3)))
-            return Meta(made.type, number, uses)
 
-        self.scope.queries = queries(host, bound, term)  # type: ignore[arg-type]
-        self.scope.term = lambda pattern: term(pattern).type
+        def uses(name: str) -> int:
+            return int(self.choose(f"uses:{name}", lambda: self.random.choice((1, 2, 2, 3))))
 
-
-def _value_of(term: Term, uniform: Mapping[str, float]) -> float | None:
-    """The number that all elements of a term of constants equal; None where they differ, or some have no value."""
-    domain = Domain()
-    numbers = {name: uniform.get(name, leaf.number) for name, leaf in leaves(term).items()}
-    given = {
-        name: tuple(np.broadcast_to(v, leaf.type.shape) for v in domain.constant(number, leaf.type.dtype))
-        for name, leaf in leaves(term).items()
-        if (number := numbers[name]) is not None
-    }
-    if len(given) < len(numbers):
-        return None
-    try:
-        found = np.asarray(compute(term, given, domain)[0])
-    except (Undefined, TooLarge, ArithmeticError, IndexError):
-        return None
-    return float(found.flat[0]) if found.size and bool((found == found.flat[0]).all()) else None
+        complete_scope(
+            self.scope,
+            Seen(leaves=self.leaves, members=self.members, constants=constants, uniform=uniform, uses=uses, term=term),
+        )
 
 
 _HOST: Any = SimpleNamespace(constants=SimpleNamespace(uniform=lambda number: None))
