@@ -17,7 +17,7 @@ test: $(VENV)/.installed
 
 # all cases of the tests that run a sample of them, and what repeats chance; an hour and more
 test-all: $(VENV)/.installed
-	SMARTMEM_FULL=1 $(BIN)/python -m pytest -n auto --all --all-node-tests
+	$(BIN)/python -m pytest -n auto --all --all-node-tests
 
 # each implementation of OpenCL that PyPI and Debian give; as root, because Debian's are entered with chroot
 test-opencl: $(VENV)/.installed

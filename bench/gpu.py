@@ -1,6 +1,6 @@
-"""The table of a GPU in docs/performance.md: levels, memories and element types of each model, in turns on one device.
+"""The table of a GPU in docs/results.md: levels, memories and element types of each model, in turns on one device.
 
-`python bench/gpu.py --device NVIDIA --write docs/performance.md` measures. A time is that of a whole
+`python bench/gpu.py --device NVIDIA --write docs/results.md` measures. A time is that of a whole
 inference, with its inputs from and its outputs to the host. `--without NAME` (a rule, a `fuse` block, a schedule)
 prints level smartmem beside itself without it.
 """
@@ -28,10 +28,7 @@ VARIANTS = (
     ("smartmem", "buffer", "float16"),
     ("dnnfusion", "buffer", "float32"),
 )
-HEADER = (
-    "model | kernels smartmem / dnnfusion | buffers ms | images ms | halves in buffers ms | dnnfusion ms | speed-up | "
-    "error"
-)
+HEADER = "model | kernels smartmem / dnnfusion | buffers ms | images ms | float16 ms | dnnfusion ms | speed-up | error"
 WITHOUT = "model | kernels with / without | with ms | without ms | without over with | error with / without"
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.fixes import did_you_mean
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusal, Refusals
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.rulebase.base import RuleBase
 
 _SHOWN = 5

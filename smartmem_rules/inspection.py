@@ -13,7 +13,8 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.optimized import PlanOptions, plan_only
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text
 from smartmem_rules.plan.printer import candidates_lines, grid_text, launches_text, sources_text
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan

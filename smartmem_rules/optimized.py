@@ -29,8 +29,9 @@ from smartmem_rules.stages import Progress, Show
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
+    from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
-    from smartmem_rules.plan.kernel.model import Kernel, Plan
+    from smartmem_rules.plan.kernel.model import Kernel
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -84,7 +85,7 @@ class OptimizedPlan:
     @property
     def kernels(self) -> list[Kernel]:
         """The kernels in the order of execution."""
-        return self.plan.kernels
+        return list(self.plan.kernels)
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> Executor:
         """The plan with its kernels built and its constants on the device; built at the first call.

@@ -18,8 +18,9 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import Level
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.model import Plan, PlanError
+from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured

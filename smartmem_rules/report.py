@@ -9,7 +9,8 @@ from typing import Any
 
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.fixes import did_you_mean
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.reference import Check
 from smartmem_rules.statistics import SKIPPED

@@ -9,7 +9,7 @@ from typing import Any
 
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import Request, make_plan
-from smartmem_rules.plan.kernel.model import Plan
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.report import Progress, simulate
 from smartmem_rules.simulate.sampling import Effort

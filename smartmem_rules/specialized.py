@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from smartmem_rules.graph.fitting import Signature
     from smartmem_rules.graph.loading import ModelSource
-    from smartmem_rules.plan.kernel.model import Plan
+    from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.runtime.devices import Device
     from smartmem_rules.runtime.executor import Executor
     from smartmem_rules.runtime.feeds import Array

@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Name the markers."""
     config.addinivalue_line("markers", "sampled(share): one case in `share` runs, the same ones always; all with --all")
+    config.addinivalue_line("markers", "exhaustive: takes minutes; runs with --all, or when it is asked for by name")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,6 +40,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_sampled(item: pytest.Item) -> bool:
+    if item.get_closest_marker("exhaustive") is not None:
+        return False
     marker = item.get_closest_marker("sampled")
     # a test without parameters is the only one of its kind
     return (
@@ -50,6 +53,12 @@ def _is_sampled(item: pytest.Item) -> bool:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether snapshots are to be written."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def all_cases(request: pytest.FixtureRequest) -> bool:
+    """Whether tests repeat what depends on chance as often as the figures in docs/ say."""
+    return bool(request.config.getoption("--all"))
 
 
 @pytest.fixture

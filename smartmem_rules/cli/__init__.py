@@ -17,6 +17,7 @@ _COMMANDS = {
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
     "check": "Check rule files.",
     "verify": "Test and prove rules, or show where they are wrong.",
+    "fuzz": "Find what engines compute wrongly, with models that rules make equal.",
     "discover": "Find rewrites over given operators and print them as rules.",
     "fmt": "Lay out rule files.",
     "docs": "Write the reference of all rules, operators, tables and devices as HTML.",

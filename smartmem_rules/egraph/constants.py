@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array, storage_dtype
@@ -44,8 +45,15 @@ class Constants:
         return number
 
     def scalar(self, value: float, dtype: str) -> int:
-        """The number of a constant without axes."""
-        array, type_ = np.asarray(value, storage_dtype(dtype)), TensorType(dtype, ())
+        """The number of a constant without axes.
+
+        Raises:
+            Unsupported: the element type has no such value.
+        """
+        kind = storage_dtype(dtype)
+        if kind.kind in "iu" and not (value == int(value) and np.iinfo(kind).min <= value <= np.iinfo(kind).max):
+            raise Unsupported(f"{value} is no {dtype}")
+        array, type_ = np.asarray(value, kind), TensorType(dtype, ())
         number = self._add(_value_key(array, type_), type_)
         self._arrays.setdefault(number, array)
         return number

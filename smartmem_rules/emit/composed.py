@@ -13,7 +13,8 @@ from typing import Any
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.kernel import Target, checked_grid, declarations, extent_parameters, program, render
-from smartmem_rules.plan.kernel.model import Argument, BlockRows, Grid, Kernel, Order, PlanError, Source, Stored
+from smartmem_rules.plan.artefact import Argument, Source
+from smartmem_rules.plan.kernel.model import BlockRows, Grid, Kernel, Order, PlanError, Stored
 from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE, places
 from smartmem_rules.tensor.extents import Dimension
 

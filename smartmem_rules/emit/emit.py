@@ -14,7 +14,8 @@ from smartmem_rules.emit.contraction.winograd import emit_winograd
 from smartmem_rules.emit.rowwise.pointwise import emit_pointwise
 from smartmem_rules.emit.rowwise.reduction import emit_reduction
 from smartmem_rules.emit.rowwise.scan import emit_scan
-from smartmem_rules.plan.kernel.model import Kernel, Source, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 
 FORMS = {"pointwise": emit_pointwise, "reduction": emit_reduction, "scan": emit_scan}
 CONTRACTIONS = {

@@ -11,9 +11,10 @@ from smartmem_rules.emit.emit import emit
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.plan.artefact import Launch, Plan, Source
 from smartmem_rules.plan.build import Planning, prepare
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.model import Kernel, Plan, PlanError, Source, Stored
+from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored
 from smartmem_rules.plan.printer import sources_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
@@ -79,8 +80,7 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         inputs=list(graph.inputs),
         outputs=list(graph.outputs),
         tensors=scheduled.stored,
-        kernels=list(scheduled.kernels),
-        sources=[_emitted(kernel, target, scheduled.tensors) for kernel in scheduled.kernels],
+        launches=[Launch(kernel, _emitted(kernel, target, scheduled.tensors)) for kernel in scheduled.kernels],
         slots=memory.slots,
         placement=memory.placement,
         sizes=graph.sizes,

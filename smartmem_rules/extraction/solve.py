@@ -74,11 +74,11 @@ def greedy(problem: Problem) -> dict[int, Choice]:
     try:
         selected_order(problem.roots, selection)
     except Infeasible:
-        return _by_tree_cost(problem)
+        return by_tree_cost(problem)
     return selection
 
 
-def _by_tree_cost(problem: Problem) -> dict[int, Choice]:
+def by_tree_cost(problem: Problem) -> dict[int, Choice]:
     """The cheapest trees (Knuth); never cyclic."""
     users: dict[int, list[tuple[int, Choice]]] = {}
     missing: dict[tuple[int, int], int] = {}

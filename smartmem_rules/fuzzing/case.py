@@ -15,6 +15,8 @@ from onnx import numpy_helper
 Array = np.ndarray[Any, np.dtype[Any]]
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 MEMORIES = ("auto", "buffer", "image")
+SELF = "self"
+"""The system that is our own engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,7 @@ class Mode:
         level, memory, dtype, device: as `optimize` takes them; the device is a profile, or `auto`.
         debug: the kernels check each read and write against the bounds of its tensor.
         dims: least and greatest extents of the model's symbolic dimensions.
+        system: who computes the model; the rest counts only for `self`, our own engine.
     """
 
     level: str = "smartmem"
@@ -33,8 +36,11 @@ class Mode:
     device: str = "auto"
     debug: bool = False
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    system: str = SELF
 
     def __str__(self) -> str:
+        if self.system != SELF:
+            return self.system
         extras = [*(["debug"] if self.debug else []), *(f"{n}={a}..{b}" for n, (a, b) in self.dims.items())]
         return "/".join([self.level, self.memory, self.dtype, self.device, *extras])
 

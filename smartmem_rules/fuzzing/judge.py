@@ -12,9 +12,10 @@ import numpy as np
 
 import smartmem_rules as sm
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.fuzzing.case import Array, Case
+from smartmem_rules.fuzzing.case import SELF, Array, Case
 from smartmem_rules.fuzzing.node_runner import NoReference
 from smartmem_rules.fuzzing.reference import MORE_RUNS, Reference, differences
+from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import RunError
 
@@ -70,7 +71,7 @@ def judge(case: Case) -> Verdict:
 
     try:
         results = _run(case)
-    except (BuildError, RunError):  # our kernel is none, or accesses what it may not
+    except (BuildError, RunError, BrokenModel):  # a kernel that is none or accesses what it may not; no model
         return verdict(ERROR, traceback.format_exc(limit=-6))
     except SmartmemError as refusal:
         return verdict(REFUSED, str(refusal))
@@ -90,6 +91,8 @@ def judge(case: Case) -> Verdict:
 
 def _run(case: Case) -> dict[str, Array]:
     mode = case.mode
+    if mode.system != SELF:
+        return run_by(mode.system, case.model, case.feeds)
     options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
     plan = sm.optimize(
         case.model,

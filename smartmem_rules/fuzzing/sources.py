@@ -12,6 +12,7 @@ from smartmem_rules.fuzzing.modes import draw_mode
 from smartmem_rules.fuzzing.recipes import blocks, math, rules, sums, views
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import draw_dtypes, draw_shape
+from smartmem_rules.fuzzing.sides import side
 from smartmem_rules.fuzzing.symbolic import opened
 
 Recipe = Callable[[Builder], None]
@@ -60,4 +61,4 @@ def _drawn(name: str, random: np.random.Generator, most_steps: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
-SOURCES: Mapping[str, Callable[[int], Case]] = {"drawn": drawn, "small": small, "cut": cut}
+SOURCES: Mapping[str, Callable[[int], Case]] = {"drawn": drawn, "small": small, "cut": cut, "side": side}

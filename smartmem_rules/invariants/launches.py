@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.invariants.violation import InvariantError
-from smartmem_rules.plan.kernel.model import Kernel, Plan, Source, Stored
+from smartmem_rules.plan.artefact import Plan, Source
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
 from smartmem_rules.simulate.accesses import Access, Items, Parameter
 from smartmem_rules.simulate.launch import Launch

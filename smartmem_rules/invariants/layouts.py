@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from smartmem_rules.invariants.violation import InvariantError
-from smartmem_rules.plan.kernel.model import Kernel, Source, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.tensor.extents import is_symbolic
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from smartmem_rules.invariants.order import awaited
 from smartmem_rules.invariants.violation import InvariantError
-from smartmem_rules.plan.kernel.model import Kernel, Place, Slot, Stored
+from smartmem_rules.plan.artefact import Place, Slot
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 
 STAGE = "memory"

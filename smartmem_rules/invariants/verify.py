@@ -10,7 +10,8 @@ from smartmem_rules.invariants.layouts import check_layouts, check_sources
 from smartmem_rules.invariants.memory import check_memory
 from smartmem_rules.invariants.order import check_order
 from smartmem_rules.invariants.writes import check_writes
-from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 
 VARIABLE = "SMARTMEM_VERIFY"
 """The variable of the environment that asks for thorough checks: `full`."""

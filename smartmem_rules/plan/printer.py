@@ -9,7 +9,8 @@ from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedul
 from smartmem_rules.plan.schedule.figures import figures
 
 if TYPE_CHECKING:
-    from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+    from smartmem_rules.plan.artefact import Plan
+    from smartmem_rules.plan.kernel.model import Kernel, Stored
     from smartmem_rules.plan.layout.choose import LayoutChoice
     from smartmem_rules.plan.memory.planning import MemoryPlan
     from smartmem_rules.plan.schedule.scheduler import Scheduler

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.kernel.model import Source
+from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.graph.run_number import RUN_NUMBER
-from smartmem_rules.plan.kernel.model import Plan, Source
+from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext, buffer_dtype
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes

@@ -18,7 +18,8 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.kernel.model import Argument, Kernel, KernelSchedule, Layout, Place, Plan, Slot, Source, Stored
+from smartmem_rules.plan.artefact import Argument, Launch, Place, Plan, Slot, Source
+from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.statistics import Statistics
 from smartmem_rules.tensor.extents import Dimension, extent_data, extent_of, is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
@@ -167,7 +168,7 @@ def _schedule(data: Mapping[str, Any] | None) -> SavedSchedule | None:
     return SavedSchedule(name=data["name"], template=data["template"], saved=dict(data["sizes"]))
 
 
-def _sources_data(sources: list[Source]) -> dict[str, Any]:
+def _sources_data(sources: Sequence[Source]) -> dict[str, Any]:
     texts = list(dict.fromkeys(source.text for source in sources))
     number = {text: place for place, text in enumerate(texts)}
     return {
@@ -243,8 +244,10 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
         list(data["inputs"]),
         list(data["outputs"]),
         {tensor.name: tensor for tensor in tensors},
-        [_kernel(one) for one in data["kernels"]],
-        [_source(one, data["texts"], dimensions) for one in data["sources"]],
+        [
+            Launch(_kernel(kernel), _source(source, data["texts"], dimensions))
+            for kernel, source in zip(data["kernels"], data["sources"], strict=True)
+        ],
         [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
         {name: Place(slot, offset) for name, (slot, offset) in data["placement"].items()},
         {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
@@ -253,7 +256,7 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
     )
     used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs
     unknown = set(used) - set(plan.tensors)
-    if unknown or len(plan.sources) != len(plan.kernels):
+    if unknown:
         raise ValueError(f"it uses tensors that it does not hold: {', '.join(sorted(unknown))}")
     return plan
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smartmem_rules.plan.kernel.model import Source, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
 from smartmem_rules.simulate.accesses import Access, Array, Items, Parameter, Slice
 from smartmem_rules.simulate.memory import MemoryModel

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.simulate.launch import Launch
 from smartmem_rules.simulate.memory import MemoryModel

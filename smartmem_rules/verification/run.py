@@ -61,12 +61,26 @@ def verify(
     began = time.perf_counter()
     paths = tuple(str(f) for f in ([files] if isinstance(files, str | Path) else files))
     base = load_rules(paths)
-    chosen = choose(base, paths, rule)
-    state = base, seed, budget, trials, prove, paths
-    count = min(len(chosen), jobs or min(8, os.cpu_count() or 1))
-    reports = _parallel(state, chosen, count, progress) if count > 1 else _serial(state, chosen, progress)
+    reports = judge_rules(base, choose(base, paths, rule), prove, budget, seed, trials, jobs, progress, paths)
     record(reports, base)
     return Verification(reports, seed, time.perf_counter() - began)
+
+
+def judge_rules(
+    base: RuleBase,
+    chosen: Sequence[int],
+    prove: bool = False,
+    budget: float = SECONDS,
+    seed: int = SEED,
+    trials: int = TRIALS,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    files: tuple[str, ...] = (),
+) -> list[RuleReport]:
+    """The verdicts on the rules of a rule base at some places in `rules_of`; the rest as for `verify`."""
+    state = base, seed, budget, trials, prove, files
+    count = min(len(chosen), jobs or min(8, os.cpu_count() or 1))
+    return _parallel(state, chosen, count, progress) if count > 1 else _serial(state, chosen, progress)
 
 
 def rules_of(base: RuleBase) -> list[Rule]:

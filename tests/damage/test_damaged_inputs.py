@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from tests.damage.cases import KINDS, judge
 from tests.damage.workers import outcomes
 
 COUNTS = {"model_bytes": 24, "model_fields": 40, "plan": 8, "rules": 6, "arrays": 12, "tunings": 10}
-full = pytest.mark.skipif("SMARTMEM_FULL" not in os.environ, reason="takes minutes: set SMARTMEM_FULL=1")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -28,7 +26,7 @@ def test_damaged_inputs(kind: str, fresh_seeds: bool, tmp_path: Path) -> None:
             assert 10 < len(message) < 20_000, message
 
 
-@full
+@pytest.mark.exhaustive
 def test_many_damaged_inputs() -> None:
     cases = [(kind, number) for number in range(40) for kind in KINDS]
     assert [one for one in outcomes(cases, seconds=120.0) if one.bad] == []

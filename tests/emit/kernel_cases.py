@@ -9,7 +9,8 @@ from onnx import ModelProto
 from smartmem_rules.emit.c.kernel import render
 from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.programs import rules
 

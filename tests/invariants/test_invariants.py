@@ -12,10 +12,12 @@ from smartmem_rules.api import Clock
 from smartmem_rules.invariants import InvariantError, verify_kernels, verify_plan
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.pipeline import Request, make_plan
-from smartmem_rules.plan.kernel.model import Argument, Kernel, Layout, Place, Plan, Source, Store
+from smartmem_rules.plan.artefact import Argument, Place, Plan, Source
+from smartmem_rules.plan.kernel.model import Kernel, Layout, Store
 from smartmem_rules.tensor.expr import Read, Reduce
 from smartmem_rules.tensor.index import Index, Var, variable
 from tests.plan.models import Node, model, normal
+from tests.runtime.plans import change_source
 
 
 def made(nodes: list[Node], level: str = "none", memory: str = "buffer", **shapes: tuple[int, ...]) -> Plan:
@@ -50,8 +52,7 @@ def test_sound_plans_pass(plan: Plan) -> None:
 
 
 def test_a_read_before_the_write(plan: Plan) -> None:
-    plan.kernels[1], plan.kernels[2] = plan.kernels[2], plan.kernels[1]
-    plan.sources[1], plan.sources[2] = plan.sources[2], plan.sources[1]
+    plan.launches[1], plan.launches[2] = plan.launches[2], plan.launches[1]
     with pytest.raises(InvariantError, match=r"fusion.*'b'.*before it is written"):
         check(plan)
 
@@ -183,7 +184,7 @@ def test_constants_of_another_size() -> None:
 
 def test_a_text_that_does_not_take_a_tensor(plan: Plan) -> None:
     source = plan.sources[1]
-    plan.sources[1] = replace(source, arguments=(source.arguments[0], Argument("c", "write")))
+    change_source(plan, 1, arguments=(source.arguments[0], Argument("c", "write")))
     with pytest.raises(InvariantError, match="emission"):
         check(plan)
 
@@ -215,7 +216,7 @@ def test_a_launch_that_covers_too_little_or_too_much(memory: str) -> None:
     assert check_launches(plan) == 2
     source = plan.sources[0]
     size = (source.global_size[0] - 1, *source.global_size[1:])
-    plan.sources[0] = replace(source, global_size=size, local_size=None)
+    change_source(plan, 0, global_size=size, local_size=None)
     with pytest.raises(InvariantError, match=r"emission.*'a'.*0 launches write the element"):
         check_launches(plan)
 
@@ -227,9 +228,9 @@ def edited(source: Source, old: str, new: str) -> Source:
 
 def test_a_text_that_writes_elsewhere(plan: Plan) -> None:
     whole = plan.sources[0]
-    plan.sources[0] = edited(whole, "p1 + i0 * 8", "p1 + (i0 * 8 + 1)")
+    change_source(plan, 0, text=edited(whole, "p1 + i0 * 8", "p1 + (i0 * 8 + 1)").text)
     with pytest.raises(InvariantError, match=r"'a'"):
         check_launches(plan)
-    plan.sources[0] = edited(whole, "p1 + i0 * 8", "p1 + i0 * 4")
+    change_source(plan, 0, text=edited(whole, "p1 + i0 * 8", "p1 + i0 * 4").text)
     with pytest.raises(InvariantError, match=r"'a'.*several work-items write the element"):
         check_launches(plan)

@@ -1,12 +1,11 @@
 """Elementary functions on the device against double precision: a bound in ulps each, and no lane asks its neighbours.
 
-The bounds are those of docs/numerics.md.  `SMARTMEM_FULL` draws 64 times as many numbers.
+The bounds are those of docs/numerics.md.  `--all` draws 64 times as many numbers.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from tests.numerics.device_functions import WIDTHS, Array, run_primitive, ulps
 pytestmark = pytest.mark.sampled(3)
 
 SEED = 20
-DRAWN = (1 << 22) if "SMARTMEM_FULL" in os.environ else (1 << 16)
+DRAWN = 1 << 16
 INFINITE = math.inf
 
 
@@ -106,8 +105,8 @@ def unit(dtype: Any, function: Function, x: Array, y: Array) -> tuple[float, str
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_single_precision(name: str, width: int) -> None:
-    x = drawn()
+def test_single_precision(name: str, width: int, all_cases: bool) -> None:
+    x = drawn(count=64 * DRAWN if all_cases else DRAWN)
     y = run_primitive(name, [x], ["float32"], "float32", width)
     worst, where = unit("float32", FUNCTIONS[name], x, y)
     assert worst <= FUNCTIONS[name].bound, f"{worst:.3g} ulps: {where}; default_rng({SEED})"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from smartmem_rules.api import Clock
 from smartmem_rules.pipeline import Request, make_plan
-from smartmem_rules.plan.kernel.model import Plan
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.runtime.executor import Executor
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -11,7 +11,8 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.emit.plan import finish
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.kernel.model import Kernel, Plan
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.schedule.occupancy import Share, apart, beside
 from smartmem_rules.rulebase.base import load_rules
@@ -70,10 +71,11 @@ def test_a_debug_build_checks_launches_of_several_kernels() -> None:
     # the last column of the product `a` lands behind its last row
     (wrong,) = (n for n, source in enumerate(plan.sources) if LAST_COLUMN in source.text)
     text = plan.sources[wrong].text.replace(LAST_COLUMN, LAST_COLUMN.replace(")]", " + 130)]"))
-    sources = [replace(s, text=text) if n == wrong else s for n, s in enumerate(plan.sources)]
     assert len(plan.kernels[wrong].steps) == 2
+    launches = list(plan.launches)
+    launches[wrong] = replace(launches[wrong], source=replace(plan.sources[wrong], text=text))
     with pytest.raises(BoundsError, match=r"writes outside the tensor 'a' \(buffer\[d0d1\] of \[50, 130\]"):
-        Executor(replace(plan, sources=sources), choose("auto"), debug=True).run(FEEDS)
+        Executor(replace(plan, launches=launches), choose("auto"), debug=True).run(FEEDS)
 
 
 def test_equal_kernels_share_a_function_and_a_launch() -> None:

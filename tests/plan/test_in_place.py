@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from smartmem_rules.plan.kernel.model import Plan, Source
+from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.launch import Launch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel

@@ -17,12 +17,13 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.emit.plan import build as emitted
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
-from smartmem_rules.plan.fusion.alternatives import Pool, in_order, other_policies
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.fusion.alternatives import Pool, other_policies
 from smartmem_rules.plan.fusion.fuser import fuse
 from smartmem_rules.plan.fusion.policy import policy_of
 from smartmem_rules.plan.fusion.program import flatten
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
-from smartmem_rules.plan.kernel.model import Kernel, Plan, Stored
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
 from smartmem_rules.plan.layout.choose import solve_layouts
@@ -360,17 +361,6 @@ def picked_of(made: Posed) -> list[int]:
     names = {kernel.name for kernel in made.choice.kernels}
     numbers = {n for n, kernel in enumerate(made.pool.kernels) if kernel.name in names}
     return [next(i for i, one in enumerate(r.configurations) if numbers.issuperset(one)) for r in made.pool.regions]
-
-
-def test_an_order_is_found_or_there_is_none() -> None:
-    def kernel(name: str, reads: str, writes: str) -> Kernel:
-        return Kernel(name, "pointwise", (), (), reads=tuple(reads.split()), writes=tuple(writes.split()))
-
-    a, b, c = kernel("a", "x q", "p"), kernel("b", "x", "q"), kernel("c", "p", "y")
-    ordered = in_order([a, b, c])
-    assert ordered is not None
-    assert [k.name for k in ordered] == ["b", "a", "c"]
-    assert in_order([a, kernel("b", "y", "q"), c]) is None
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

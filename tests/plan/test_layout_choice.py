@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.emit.plan import build as emitted
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
-from smartmem_rules.plan.kernel.model import Plan
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.layout.accesses import writable_lane
 from smartmem_rules.plan.layout.candidates import LayoutSpace
 from smartmem_rules.plan.layout.model import LayoutProblem

@@ -16,8 +16,9 @@ import pytest
 from smartmem_rules import load, optimize
 from smartmem_rules.api import OptimizedPlan
 from smartmem_rules.language.blocks.fuse import Megakernel
+from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.policy import policy_of
-from smartmem_rules.plan.kernel.model import Grid, Kernel, Layout, Place, Stored
+from smartmem_rules.plan.kernel.model import Grid, Kernel, Layout, Stored
 from smartmem_rules.plan.launch import megakernel, wavefront
 from smartmem_rules.plan.launch.megakernel import join_launches
 from smartmem_rules.runtime.devices import Device

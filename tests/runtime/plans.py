@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from smartmem_rules.language.blocks.device import Allocator
-from smartmem_rules.plan.kernel.model import Argument, Kernel, Layout, Plan, Source, Stored, row_major
+from smartmem_rules.plan.artefact import Argument, Launch, Plan, Source
+from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.memory.planning import plan_memory
 from smartmem_rules.tensor.expr import TensorType
 
@@ -85,8 +89,7 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         ["x"],
         ["y"],
         tensors,
-        kernels,
-        sources,
+        [Launch(kernel, source) for kernel, source in zip(kernels, sources, strict=True)],
         memory.slots,
         memory.placement,
         {"seconds": {}},
@@ -95,3 +98,9 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
 
 def _arguments(reads: str, writes: str) -> tuple[Argument, ...]:
     return tuple(Argument(n, "read") for n in reads.split()) + tuple(Argument(n, "write") for n in writes.split())
+
+
+def change_source(plan: Plan, number: int, **changes: Any) -> None:
+    """Change fields of the text of one launch."""
+    launch = plan.launches[number]
+    plan.launches[number] = replace(launch, source=replace(launch.source, **changes))

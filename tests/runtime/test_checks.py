@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from smartmem_rules.plan.kernel.model import Plan, Stored
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime import checks
 from smartmem_rules.runtime.devices import choose

@@ -11,7 +11,7 @@ import pytest
 from smartmem_rules.language.blocks.workarounds import Workaround, workaround_of
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.syntax import Block
-from smartmem_rules.plan.kernel.model import Source
+from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime import devices as module
 from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.devices import choose, devices

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from smartmem_rules.graph.model import GraphError
-from smartmem_rules.plan.kernel.model import Layout, Plan, Slot, Source
+from smartmem_rules.plan.artefact import Launch, Plan, Slot, Source
+from smartmem_rules.plan.kernel.model import Layout
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError
-from tests.runtime.plans import constant_values, make_plan
+from tests.runtime.plans import change_source, constant_values, make_plan
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,9 @@ def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> 
     text = """__kernel void add(__global const half *x, __global half *y) {
         size_t i = get_global_id(0); vstore_half(vload_half(i, x) + 1.0f, i, y); }"""
     plan.tensors["x"].storage = plan.tensors["y"].storage = "float16"
-    plan.kernels, plan.placement, plan.slots = [replace(plan.kernels[0], reads=("x",), writes=("y",))], {}, []
-    plan.sources = [Source("add", text, (plan.sources[0].arguments[0], plan.sources[1].arguments[1]), (60,), None)]
+    kernel = replace(plan.kernels[0], reads=("x",), writes=("y",))
+    source = Source("add", text, (plan.sources[0].arguments[0], plan.sources[1].arguments[1]), (60,), None)
+    plan.launches, plan.placement, plan.slots = [Launch(kernel, source)], {}, []
     del plan.tensors["t"]
     feeds = feed()
     result = Executor(plan, device).run(feeds)["y"]
@@ -65,29 +67,28 @@ def test_results_are_the_callers_own(device: Device) -> None:
 
 def test_a_build_error_names_the_kernel_and_shows_the_compilers_words(device: Device) -> None:
     plan = make_plan()
-    plan.sources[1] = replace(plan.sources[1], text=plan.sources[1].text.replace("t[i", "undeclared[i"))
+    change_source(plan, 1, text=plan.sources[1].text.replace("t[i", "undeclared[i"))
     with pytest.raises(BuildError, match=r"the kernel twice_1 does not compile(.|\n)*undeclared"):
         Executor(plan, device)
 
 
 def test_equal_texts_are_built_once(device: Device) -> None:
     plan = make_plan()
-    plan.kernels.append(replace(plan.kernels[1], name="twice_2"))
-    plan.sources.append(plan.sources[1])
+    plan.launches.append(Launch(replace(plan.kernels[1], name="twice_2"), plan.sources[1]))
     assert Executor(plan, device).programs == 2
 
 
 def test_different_texts_may_share_an_entry(device: Device) -> None:
     plan = make_plan()
-    plan.sources[1] = replace(plan.sources[1], entry="add", text=plan.sources[1].text.replace("twice", "add"))
+    change_source(plan, 1, entry="add", text=plan.sources[1].text.replace("twice", "add"))
     feeds = feed()
     np.testing.assert_array_equal(Executor(plan, device).run(feeds)["y"], expected(feeds["x"]))
 
 
 def test_empty_kernels_are_not_enqueued(device: Device) -> None:
     plan = make_plan()
-    plan.sources.append(replace(plan.sources[1], global_size=(0, 10)))
-    plan.kernels.append(replace(plan.kernels[1], name="nothing"))
+    source = replace(plan.sources[1], global_size=(0, 10))
+    plan.launches.append(Launch(replace(plan.kernels[1], name="nothing"), source))
     feeds = feed()
     np.testing.assert_array_equal(Executor(plan, device).run(feeds)["y"], expected(feeds["x"]))
 

@@ -1,6 +1,6 @@
 """In use: Ctrl-C, kill -9, full and read-only disks, processes that share a cache, many runs, too little memory.
 
-`SMARTMEM_FULL=1` repeats everything that depends on chance as often as the figures of docs/devices.md say.
+`--all` repeats everything that depends on chance as often as the figures of docs/devices.md say.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import onnx
 import pytest
 
 from smartmem_rules import load, optimize
-from smartmem_rules.plan.kernel.model import Source
+from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime import compiling, program_cache
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.devices import choose
@@ -32,7 +32,6 @@ from smartmem_rules.tuning.database import Place, Tuned, TuningError, Tunings
 from tests.plan.models import model, normal
 from tests.runtime.plans import make_plan
 
-FULL = "SMARTMEM_FULL" in os.environ
 SEED = 20261122
 ENDS_WITHIN = 30
 """Seconds from Ctrl-C to the end of the process, on a computer that has other work to do."""
@@ -77,17 +76,17 @@ def chances(count: int, most: float) -> Iterator[float]:
 # --- processes that share a cache, and that are killed ---
 
 
-def test_processes_share_an_empty_cache(saved: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    processes = [start(saved, tmp_path / "cache") for _ in range(8 if FULL else 3)]
+def test_processes_share_an_empty_cache(saved: tuple[Path, Path, Path], tmp_path: Path, all_cases: bool) -> None:
+    processes = [start(saved, tmp_path / "cache") for _ in range(8 if all_cases else 3)]
     for process in processes:
         _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said.decode()[-2000:]
 
 
 def test_a_process_killed_while_it_compiles_leaves_a_usable_cache(
-    saved: tuple[Path, Path, Path], tmp_path: Path
+    saved: tuple[Path, Path, Path], tmp_path: Path, all_cases: bool
 ) -> None:
-    for number, seconds in enumerate(chances(60 if FULL else 2, 1.5)):
+    for number, seconds in enumerate(chances(60 if all_cases else 2, 1.5)):
         cache = tmp_path / f"cache{number}"
         killed = start(saved, cache)
         assert killed.stdout is not None
@@ -116,7 +115,7 @@ def test_a_killed_user_of_the_drivers_folder_is_noticed(tmp_path: Path) -> None:
     assert not program_cache._forget_killed(tmp_path)
 
 
-def test_a_process_killed_while_it_writes_the_tunings_loses_at_most_the_last(tmp_path: Path) -> None:
+def test_a_process_killed_while_it_writes_the_tunings_loses_at_most_the_last(tmp_path: Path, all_cases: bool) -> None:
     path = tmp_path / "tunings.sqlite"
     place = Place("device", "driver", "profile")
     code = (
@@ -125,7 +124,7 @@ def test_a_process_killed_while_it_writes_the_tunings_loses_at_most_the_last(tmp
         "for n in range(10**9):\n"
         "    tunings.record(place, Tuned(f'kernel{n}', 'label' * 50, {'rows': n}, 2.0, 1.0)); print(n, flush=True)\n"
     )
-    for seconds in chances(40 if FULL else 3, 0.3):
+    for seconds in chances(40 if all_cases else 3, 0.3):
         path.unlink(missing_ok=True)
         writer = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
         assert writer.stdout is not None
@@ -211,9 +210,9 @@ def test_tunings_are_read_from_a_read_only_disk(tmp_path: Path) -> None:
 # --- Ctrl-C ---
 
 
-def test_ctrl_c_at_any_stage_of_optimizing(saved: tuple[Path, Path, Path], tmp_path: Path) -> None:
+def test_ctrl_c_at_any_stage_of_optimizing(saved: tuple[Path, Path, Path], tmp_path: Path, all_cases: bool) -> None:
     longest = 0.0
-    for seconds in chances(60 if FULL else 4, 6.0):
+    for seconds in chances(60 if all_cases else 4, 6.0):
         folder = tmp_path / "out"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -236,12 +235,12 @@ def test_ctrl_c_at_any_stage_of_optimizing(saved: tuple[Path, Path, Path], tmp_p
     print(f"the process ended within {longest:.1f} s of Ctrl-C")
 
 
-def test_a_plan_is_usable_after_ctrl_c_while_it_runs(saved: tuple[Path, Path, Path]) -> None:
+def test_a_plan_is_usable_after_ctrl_c_while_it_runs(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
     plan = load(saved[1])
     feeds, expected = plan.random_feeds(0), np.load(saved[2])
     np.testing.assert_array_equal(plan.run(feeds)["y"], expected)
     interrupted = 0
-    for seconds in chances(400 if FULL else 40, 0.004):
+    for seconds in chances(400 if all_cases else 40, 0.004):
         signal.setitimer(signal.ITIMER_REAL, max(1e-5, seconds))
         earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
         try:
@@ -265,23 +264,23 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not tell what a process takes")
-def test_runs_take_no_more_and_more_memory(saved: tuple[Path, Path, Path]) -> None:
+def test_runs_take_no_more_and_more_memory(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
     plan = load(saved[1])
     feeds = plan.random_feeds(0)
     for _ in range(300):
         plan.run(feeds)
     before = resident_bytes()
-    for _ in range(10_000 if FULL else 1_000):
+    for _ in range(10_000 if all_cases else 1_000):
         plan.run(feeds)
     grown = resident_bytes() - before
     assert grown < 2 << 20, f"{grown / 2**20:.1f} MiB"
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not tell what a process takes")
-def test_optimizations_take_no_more_and_more_memory(saved: tuple[Path, Path, Path]) -> None:
+def test_optimizations_take_no_more_and_more_memory(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
     """Of one model: no more objects after the second; of memory as much as the allocator may waste, however often."""
     objects, resident = [], []
-    for _ in range(100 if FULL else 6):
+    for _ in range(100 if all_cases else 6):
         optimize(saved[0])
         gc.collect()
         objects.append(len(gc.get_objects()))
@@ -291,14 +290,14 @@ def test_optimizations_take_no_more_and_more_memory(saved: tuple[Path, Path, Pat
     assert grown < 4 << 20, [f"{one / 2**20:.1f} MiB" for one in resident]
 
 
-def test_executors_give_their_memory_back(saved: tuple[Path, Path, Path]) -> None:
+def test_executors_give_their_memory_back(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
     plan = make_plan()
     size = 64 << 20
     plan.slots = [replace(slot, bytes=size) for slot in plan.slots]
     feeds = {"x": normal(6, 10)}
     Executor(plan, choose()).run(feeds)
     before = resident_bytes()
-    for _ in range(20 if FULL else 8):
+    for _ in range(20 if all_cases else 8):
         executor = Executor(plan, choose())
         executor.poison()
         executor.run(feeds)

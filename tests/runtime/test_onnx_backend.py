@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unittest
 
 import numpy as np
@@ -46,7 +45,7 @@ def test_some_models_of_old_and_new_opsets_pass() -> None:
     assert set(outcomes.values()) == {backend_suite.PASSED}, outcomes
 
 
-@pytest.mark.skipif(not os.environ.get("SMARTMEM_FULL"), reason="all backend tests of models: SMARTMEM_FULL=1")
+@pytest.mark.exhaustive
 def test_all_models_of_old_and_new_opsets() -> None:
     outcomes = list(backend_suite.run_cases(list(backend_suite.cases_of("models").values()), "CPU", "smartmem"))
     bad = [o for o in outcomes if o.verdict in (backend_suite.WRONG, backend_suite.FAILED)]

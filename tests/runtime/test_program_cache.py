@@ -13,7 +13,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from smartmem_rules.plan.kernel.model import Source
+from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.program_cache import ProgramCache, clean_driver_cache, cut_short

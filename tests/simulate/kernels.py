@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from smartmem_rules.plan.kernel.model import Argument, Layout, Source, Stored
+from smartmem_rules.plan.artefact import Argument, Source
+from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.caches import Cache
 from smartmem_rules.simulate.launch import Launch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -11,8 +10,6 @@ from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.verification.discovery.discover import discover
 from smartmem_rules.verification.discovery.rediscover import PRINTED, rediscover
-
-full = pytest.mark.skipif("SMARTMEM_FULL" not in os.environ, reason="takes minutes: set SMARTMEM_FULL=1")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +50,7 @@ def test_printed_rules_are_rediscovered_by_small_searches() -> None:
     }  # fmt: skip
 
 
-@full
+@pytest.mark.exhaustive
 def test_known_rules_are_rediscovered() -> None:
     found = rediscover(load_rules(), seconds=60)
     printed, shipped = found.counts

@@ -17,7 +17,8 @@ from smartmem_rules.emit.c.expressions import Expressions, Internal, Team, Value
 from smartmem_rules.emit.c.primitives import compute_type, is_float
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.kernel.model import Argument, Grid, Kernel, PlanError, Source, Stage, Store, Stored
+from smartmem_rules.plan.artefact import Argument, Source
+from smartmem_rules.plan.kernel.model import Grid, Kernel, PlanError, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables

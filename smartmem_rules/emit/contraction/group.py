@@ -11,7 +11,8 @@ from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target, render
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.contraction.group_tiles import Side, captured, loading
 from smartmem_rules.emit.rowwise.reduction import write_row
-from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Source, Stage, Store, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.tensor.expr import Read, substitute_variables

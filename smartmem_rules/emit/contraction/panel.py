@@ -10,8 +10,9 @@ from smartmem_rules.emit.c.kernel import Emission, Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
+from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
-from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Source, Stage, Stored
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Stored
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.plan.schedule.sizing import INNER_COLUMNS
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from smartmem_rules.emit.c.kernel import Target
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.emit.rowwise.reduction import emit_row
-from smartmem_rules.plan.kernel.model import INNER, Kernel, Source, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import INNER, Kernel, Stored
 from smartmem_rules.tensor.index import Var
 
 

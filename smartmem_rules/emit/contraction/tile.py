@@ -8,7 +8,8 @@ from contextlib import nullcontext
 
 from smartmem_rules.emit.c.kernel import Emission, Target
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
-from smartmem_rules.plan.kernel.model import Contraction, Kernel, Source, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
 from smartmem_rules.plan.schedule.grid import tile_vectors
 from smartmem_rules.plan.schedule.records import TileSchedule, schedule_of
 from smartmem_rules.tensor.expr import Expr, substitute_variables

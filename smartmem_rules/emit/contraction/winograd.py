@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from smartmem_rules.emit.c.kernel import Target, render
 from smartmem_rules.emit.contraction.panel import Panel
-from smartmem_rules.plan.kernel.model import Kernel, Source, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
 from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from smartmem_rules.emit.c.kernel import Emission, Target, lane_reader, with_lane
 from smartmem_rules.emit.c.primitives import is_float
-from smartmem_rules.plan.kernel.model import Kernel, Source, Store, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, ElementLoops, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, VectorSchedule, schedule_of

@@ -10,7 +10,8 @@ from smartmem_rules.emit.c.expressions import Team
 from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.rowwise.pointwise import emit_pointwise
-from smartmem_rules.plan.kernel.model import Kernel, Source, Store, Stored
+from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import storage_of
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, packed_rows, row_form, writes_images

@@ -20,6 +20,7 @@ from smartmem_rules.plan.fusion.lower import realise_group
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.fusion.result import Decisions, Fused
+from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
 
 Configuration = tuple[int, ...]
@@ -66,7 +67,7 @@ class Pool:
         numbers = [*self.always]
         for region, number in zip(self.regions, configurations, strict=True):
             numbers += region.configurations[number]
-        return in_order([self.kernels[n] for n in sorted(numbers)])
+        return KernelGraph([self.kernels[n] for n in sorted(numbers)]).in_order()
 
 
 def other_policies(policy: Policy, made: Decisions) -> list[Policy]:
@@ -193,10 +194,7 @@ class _Regions:
         self.limits = limits
         self.steady = steady
         self.common = set.intersection(*runs)
-        self.writers: dict[str, list[int]] = {}
-        for number, kernel in enumerate(kernels):
-            for tensor in kernel.writes:
-                self.writers.setdefault(tensor, []).append(number)
+        self.writers = KernelGraph(kernels).makers
 
     def regions(self) -> list[list[Configuration]]:
         """The configurations of each part, the rules' first."""
@@ -277,24 +275,3 @@ class _Regions:
             asked.update(needs)
             taken.append(found)
             written.update(kernel.writes)
-
-
-def in_order(kernels: Sequence[Kernel]) -> list[Kernel] | None:
-    """The kernels in an order of execution, each as early as it stands; None if they need each other in a circle."""
-    maker = {t: kernel for kernel in kernels for t in kernel.writes}
-    done: dict[str, Kernel] = {}
-    for root in kernels:
-        stack, entered = [(root, iter(root.reads))], {root.name}
-        while stack:
-            kernel, rest = stack[-1]
-            following = next((maker[t] for t in rest if t in maker and maker[t].name not in done), None)
-            if following is None:
-                stack.pop()
-                done.setdefault(kernel.name, kernel)
-            elif following.name in entered:
-                if following is not kernel:
-                    return None
-            else:
-                entered.add(following.name)
-                stack.append((following, iter(following.reads)))
-    return list(done.values())

@@ -14,6 +14,7 @@ from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import Decisions
+from smartmem_rules.plan.kernel.graph import needs, toposort
 from smartmem_rules.tensor.expr import Equation, own_indices, walk
 
 
@@ -94,17 +95,9 @@ class Grouping:
 
     def _depends(self, group: Group, on: Group) -> bool:
         """Whether the group needs, directly or through others, what `on` computes."""
-        stack, seen = [group], {group}
+        # definitions are in topological order: what ends before `on` begins cannot need it
         first = self._reach(on).first
-        while stack:
-            for producer in self._producers(stack.pop()):
-                if producer is on:
-                    return True
-                # definitions are in topological order: what ends before `on` begins cannot need it
-                if producer not in seen and self._reach(producer).last > first:
-                    seen.add(producer)
-                    stack.append(producer)
-        return False
+        return needs([group], on, self._producers, lambda producer: self._reach(producer).last > first)
 
     def _changed(self, group: Group) -> None:
         """Forget what was known of a group: it computes something more."""
@@ -168,20 +161,9 @@ class Grouping:
     # --- order ---
 
     def _ordered(self) -> list[Group]:
-        done: dict[Group, None] = {}
-        for root in self.groups:
-            stack = [(root, iter(list(self._producers(root))))]
-            entered = {root}
-            while stack:
-                group, rest = stack[-1]
-                following = next((p for p in rest if p not in done and p not in entered), None)
-                if following is not None:
-                    entered.add(following)
-                    stack.append((following, iter(list(self._producers(following)))))
-                else:
-                    stack.pop()
-                    done.setdefault(group)
-        return list(done)
+        order = toposort(self.groups, self._producers)
+        assert order is not None
+        return order
 
 
 def nodes_of(group: Group) -> list[str]:

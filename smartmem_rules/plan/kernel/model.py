@@ -1,4 +1,4 @@
-"""The data types of a plan: kernels over stored tensors, their layouts and their memory."""
+"""What is computed: kernels over stored tensors, with the layouts of these."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.kernel.printer import kernel_text, plan_text
-from smartmem_rules.statistics import Statistics
+from smartmem_rules.plan.kernel.printer import kernel_text
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
     from smartmem_rules.tensor.expr import Expr
-    from smartmem_rules.tensor.extents import Dimension
     from smartmem_rules.tensor.index import Index, Var
     from smartmem_rules.tensor.types import TensorType
 
@@ -350,85 +348,3 @@ class Kernel:
                 written[self.order.state] = None
             self.writes = tuple(t for t in written if t not in kept)
             self.reads = tuple(t for t in read if t not in written)
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A kernel parameter: which stored tensor, and whether the kernel reads or writes it."""
-
-    tensor: str
-    access: str  # read | write
-
-
-@dataclass(frozen=True)
-class Source:
-    """The OpenCL C text of one kernel and how to launch it; kernels of one structure share text and entry."""
-
-    entry: str
-    text: str
-    arguments: tuple[Argument, ...]
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...] | None
-    options: tuple[str, ...] = ()
-    dimensions: tuple[str, ...] = ()
-    """The dimensions whose extents the kernel takes as further arguments."""
-    local_bytes: int = 0
-    """Of a function that a launch of several kernels calls: the local memory that it asks of the launch."""
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A piece of device memory that several intermediates share.
-
-    Attributes:
-        memory: `buffer` or `image`.
-        bytes: its size.
-        size: width and height of an image in texels.
-        storage: the element type of an image.
-    """
-
-    memory: str
-    bytes: int
-    size: tuple[int, int]
-    storage: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an intermediate lies: the number of the piece of memory, and in a buffer the bytes before it."""
-
-    slot: int
-    offset: int
-
-
-@dataclass
-class Plan:
-    """Everything that an inference needs.
-
-    Attributes:
-        tensors: the stored tensors by name.
-        kernels, sources: in the order of execution, one source for each kernel.
-        sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
-            these scalars are no outputs of the model.
-        slots, placement: the device memory of the intermediates and where each one lies in it.
-        dimensions: those for a range of which the plan is made; extents are expressions of them.
-        statistics: what the stages measured and decided.
-    """
-
-    model: str
-    device: str
-    level: str
-    dtype: str
-    inputs: list[str]
-    outputs: list[str]
-    tensors: dict[str, Stored]
-    kernels: list[Kernel]
-    sources: list[Source]
-    slots: list[Slot]
-    placement: dict[str, Place]
-    sizes: dict[str, dict[int, str]] = field(default_factory=dict)
-    dimensions: tuple[Dimension, ...] = ()
-    statistics: Statistics = field(default_factory=Statistics)
-
-    def __str__(self) -> str:
-        return plan_text(self)

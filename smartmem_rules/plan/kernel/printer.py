@@ -9,7 +9,8 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.printer import bounds_text, element_text, expression_text, numbered, variable_text
 
 if TYPE_CHECKING:
-    from smartmem_rules.plan.kernel.model import Contraction, Kernel, KernelSchedule, Plan, Stage, Store, Stored
+    from smartmem_rules.plan.artefact import Plan
+    from smartmem_rules.plan.kernel.model import Contraction, Kernel, KernelSchedule, Stage, Store, Stored
 
 INDENT = "  "
 _LISTED = 8

@@ -9,7 +9,7 @@ producer's rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
 from smartmem_rules.language.blocks.device import Device
@@ -17,6 +17,7 @@ from smartmem_rules.language.blocks.fuse import Chain as ChainBlock
 from smartmem_rules.language.blocks.schedule import Panel, Schedule
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.addressing import written
+from smartmem_rules.plan.kernel.graph import needs, toposort
 from smartmem_rules.plan.kernel.model import BlockRows, Kernel, Stage, Store
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.launch.rows_chain import Chain
@@ -70,10 +71,6 @@ class _Chains:
         self.device = device
         self.costs = LaunchCosts(self.schedule, device)
         self.owner: dict[str, Chain] = {}
-        self.users: dict[str, list[Kernel]] = {}
-        for kernel in kernels:
-            for name in kernel.reads:
-                self.users.setdefault(name, []).append(kernel)
 
     def run(self) -> list[Kernel]:
         chains: dict[Chain, int] = {}
@@ -83,7 +80,9 @@ class _Chains:
                 found = self._start(kernel)
                 chains[found] = len(chains)
             self.owner.update(dict.fromkeys(kernel.writes, found))
-        return [self._composed(c) for c in self._ordered(chains)]
+        order = toposort(chains, lambda chain_: chain_.producers)
+        assert order is not None
+        return [self._composed(c) for c in order]
 
     # --- beginnings ---
 
@@ -120,7 +119,7 @@ class _Chains:
             rule = self.rules[candidate.whole]
             if rule is None or not candidate.steps.sizes:
                 continue
-            if self._depends(sources - {candidate}, candidate):
+            if needs(sources - {candidate}, candidate, lambda chain_: chain_.producers):
                 self._refuse(rule, candidate, kernel, "something between them needs another launch", passed=4)
                 continue
             moved = self._over_rows_of(candidate, kernel, sizes)
@@ -152,17 +151,6 @@ class _Chains:
         if self.refusals is not None:
             nodes = [node for one in chain_.kernels for node in one.origin]
             self.refusals.note(rule.name, nodes, kernel.origin, reason, figures, passed)
-
-    def _depends(self, chains: Iterable[Chain], on: Chain) -> bool:
-        stack, seen = list(chains), set(chains)
-        while stack:
-            for producer in stack.pop().producers:
-                if producer is on:
-                    return True
-                if producer not in seen:
-                    seen.add(producer)
-                    stack.append(producer)
-        return False
 
     def _producers(self, kernel: Kernel) -> dict[Chain, None]:
         """The chains that make what a kernel reads; kernels come after those whose results they read."""
@@ -259,24 +247,6 @@ class _Chains:
         return sum(4 * -(-largest(self.types[t].elements) // rows) for t in tensors)
 
     # --- results ---
-
-    def _ordered(self, chains: Iterable[Chain]) -> list[Chain]:
-        done: dict[Chain, None] = {}
-
-        def visit(root: Chain) -> None:
-            stack = [(root, iter(root.producers))]
-            while stack:
-                here, rest = stack[-1]
-                following = next((p for p in rest if p not in done), None)
-                if following is None:
-                    done.setdefault(here)
-                    stack.pop()
-                else:
-                    stack.append((following, iter(following.producers)))
-
-        for one in chains:
-            visit(one)
-        return list(done)
 
     def _composed(self, chain_: Chain) -> Kernel:
         if len(chain_.kernels) == 1:

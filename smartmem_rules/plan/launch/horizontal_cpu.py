@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
+from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import compose
 
@@ -20,17 +21,18 @@ def side_by_side(kernels: Sequence[Kernel], rule: Horizontal, device: Device) ->
     A kernel goes to the earliest launch of small kernels on which it does not depend: what it reads has just been made.
     """
     launches: list[list[Kernel]] = []
-    made_in: dict[str, int] = {}
-    for kernel in kernels:
+    graph = KernelGraph(kernels)
+    launch_of: list[int] = []
+    for number, kernel in enumerate(kernels):
         small = _is_small(kernel, rule, device)
         # launches stand in an order of execution: the ones behind all that the kernel reads do not need it
-        after = max((made_in[name] for name in kernel.reads if name in made_in), default=-1) + 1
+        after = max((launch_of[n] for n in graph.producers(number)), default=-1) + 1
         open_ones = range(after, len(launches)) if small else ()
         place = next((n for n in open_ones if all(_is_small(k, rule, device) for k in launches[n])), len(launches))
         if place == len(launches):
             launches.append([])
         launches[place].append(kernel)
-        made_in.update(dict.fromkeys(kernel.writes, place))
+        launch_of.append(place)
     return [one[0] if len(one) == 1 else compose("beside", tuple(one)) for one in launches]
 
 

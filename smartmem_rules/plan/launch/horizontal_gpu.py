@@ -10,11 +10,12 @@ launch before all that need it: branches that begin together meet in the one way
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal
+from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import compose
 from smartmem_rules.plan.schedule.occupancy import Share, apart, beside, fills
@@ -54,28 +55,32 @@ def side_by_side_in_groups(
         rule: `launches` says how many launches' time a kernel takes at most that fills the device by itself.
         again: sizes a kernel anew for the work-group of its launch.
     """
-    forwards = _dealt(candidates, rule, device, lambda kernel: (kernel.reads, kernel.writes))
-    backwards = _dealt(candidates[::-1], rule, device, lambda kernel: (kernel.writes, kernel.reads))[::-1]
+    graph = KernelGraph([candidate.kernel for candidate in candidates])
+    numbers = range(len(candidates))
+    forwards = _dealt(candidates, numbers, graph.producers, rule, device)
+    backwards = _dealt(candidates, numbers[::-1], graph.consumers, rule, device)[::-1]
     best = min((forwards, backwards), key=len)
     return [_joined(launch, again) for launch in best]
 
 
 def _dealt(
     candidates: Sequence[Candidate],
+    order: Iterable[int],
+    before: Callable[[int], Iterable[int]],
     rule: Horizontal,
     device: Device,
-    ends: Callable[[Kernel], tuple[tuple[str, ...], tuple[str, ...]]],
 ) -> list[_Launch]:
-    """Each kernel in the first launch that takes it, behind all to which it is tied.
+    """Each kernel in the first launch that takes it, behind all that have to stand before it.
 
     Args:
-        ends: what ties a kernel to those before it, and what to those behind it.
+        order: in which the kernels are dealt out.
+        before: the kernels that have to stand before one; they come earlier in the order.
     """
     launches: list[_Launch] = []
-    last: dict[str, int] = {}
-    for candidate in candidates:
-        before, behind = ends(candidate.kernel)
-        after = max((last[name] for name in before if name in last), default=-1) + 1
+    launch_of: dict[int, int] = {}
+    for number in order:
+        candidate = candidates[number]
+        after = max((launch_of[n] for n in before(number)), default=-1) + 1
         found = next(
             ((n, one) for n in range(after, len(launches)) if (one := _with(launches[n], candidate, rule, device))),
             None,
@@ -83,9 +88,7 @@ def _dealt(
         if found is None:
             found = len(launches), _Launch((candidate,), 0, candidate.shares[:1])
             launches.append(found[1])
-        place, launches[place] = found[0], found[1]
-        for name in behind:
-            last[name] = max(last.get(name, -1), place)
+        launch_of[number], launches[found[0]] = found
     return launches
 
 

@@ -19,8 +19,9 @@ import numpy as np
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Megakernel
+from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.model import Kernel, Order, Place, Stored, Wait, row_major
+from smartmem_rules.plan.kernel.model import Kernel, Order, Stored, Wait, row_major
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.launch.chains import compose
 from smartmem_rules.tensor.expr import TensorType

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.addressing import offset, written
+from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
@@ -78,8 +79,8 @@ class _Launch:
         self.cpu = cpu
         self.uses = _Uses.of(kernel)
         self.steps = [_Launch(step, tensors, cpu) for step in kernel.steps]
-        self.makers = _numbers(step.writes for step in kernel.steps)
-        self.users = _numbers(step.reads for step in kernel.steps)
+        graph = KernelGraph(kernel.steps)
+        self.makers, self.users = graph.makers, graph.users
 
     def written_in_place(self) -> dict[str, tuple[str, ...]]:
         writes = set(self.kernel.writes)
@@ -127,15 +128,6 @@ class _Launch:
         """The kernel as the one that writes the new tensor."""
         stores = tuple(self.uses.stores.get(new, ()))
         return _Leaf(self.kernel, self.tensors[old], self.tensors[new], stores, self.uses)
-
-
-def _numbers(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """For each name the numbers of the groups in which it stands."""
-    found: dict[str, list[int]] = {}
-    for number, group in enumerate(names):
-        for name in dict.fromkeys(group):
-            found.setdefault(name, []).append(number)
-    return found
 
 
 @dataclass(frozen=True)

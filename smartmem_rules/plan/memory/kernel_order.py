@@ -8,9 +8,10 @@ visits them all, unless there are too many.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
 
 Pairs = Mapping[str, tuple[str, ...]]
@@ -40,16 +41,16 @@ class _Graph:
         self.kernels = kernels
         self.sizes = sizes
         self.pairs = pairs
-        self.before = [0] * len(kernels)
-        self.users: dict[str, int] = {}
-        makers: dict[str, int] = {}
-        for number, kernel in enumerate(kernels):
-            for name in (*kernel.reads, *kernel.writes):
-                # what is written in pieces is written in one order
-                self.before[number] |= makers.get(name, 0)
-                self.users[name] = self.users.get(name, 0) | 1 << number
-            for name in kernel.writes:
-                makers[name] = makers.get(name, 0) | 1 << number
+        graph = KernelGraph(kernels)
+        self.before = [
+            # what is written in pieces is written in one order
+            _bits(n for name in (*kernel.reads, *kernel.writes) for n in graph.makers.get(name, ()) if n < number)
+            for number, kernel in enumerate(kernels)
+        ]
+        self.users = {
+            name: _bits((*graph.makers.get(name, ()), *graph.users.get(name, ())))
+            for name in {*graph.makers, *graph.users}
+        }
         self.all = (1 << len(kernels)) - 1
 
     def ready(self, done: int) -> list[int]:
@@ -69,6 +70,13 @@ class _Graph:
             if under is not None:
                 over.add(under)
         return during - sum(self.sizes[n] for n in over), during - sum(self.sizes[n] for n in ending)
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
 
 
 def ordered(kernels: Sequence[Kernel], sizes: Mapping[str, int], pairs: Pairs) -> Ordered:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language.blocks.device import Allocator
-from smartmem_rules.plan.kernel.model import Kernel, Place, PlanError, Slot, Stored
+from smartmem_rules.plan.artefact import Place, Slot
+from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
 from smartmem_rules.plan.memory.kernel_order import Pairs, ordered

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.plan.kernel.model import Plan, Source, Stored
+from smartmem_rules.plan.artefact import Plan, Source
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.kernel.model import Plan, Slot, Stored
+from smartmem_rules.plan.artefact import Plan, Slot
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.devices import Device

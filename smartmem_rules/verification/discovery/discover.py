@@ -9,13 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.saturation import Bounds, saturate
-from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.tensor.binding import operand_name, output_name
-from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.verification.discovery.enumerate_terms import Enumerator
+from smartmem_rules.verification.discovery.graphs import GraphWriter
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term, leaves, subterms
 from smartmem_rules.verification.trials.rewrites import Budget, test_rewrite
 
@@ -153,7 +151,7 @@ def _cost(term: Term) -> int:
 
 def underivable(pairs: Sequence[tuple[Term, Term]], base: RuleBase) -> list[tuple[Term, Term]]:
     """The pairs whose sides equality saturation with the rules of a rule base does not make equal."""
-    writer = _GraphWriter()
+    writer = GraphWriter()
     names = [(writer.write(left), writer.write(right)) for left, right in pairs]
     writer.graph.outputs.extend(dict.fromkeys(n for pair in names for n in pair))
     used = {t.operator for pair in pairs for side in pair for t in subterms(side) if isinstance(t, Application)}
@@ -174,46 +172,6 @@ def _either_order(base: RuleBase, operators: Sequence[str]) -> list[ast.Rewrite]
         if any(overload.commutative for overload in base.operators[name])
     ]
     return [item for item in parse_text("\n".join(texts), "either.smr").items if isinstance(item, ast.Rewrite)]
-
-
-class _GraphWriter:
-    """Writes terms as nodes of one graph; equal terms are one node."""
-
-    def __init__(self) -> None:
-        self.graph = Graph("terms", [], {}, {}, [], [])
-        self.names: dict[Term, str] = {}
-
-    def write(self, term: Term) -> str:
-        """The tensor of a term."""
-        if term in self.names:
-            return self.names[term]
-        name = self._leaf(term) if isinstance(term, Leaf) else self._application(term)
-        self.names[term] = name
-        return name
-
-    def _leaf(self, leaf: Leaf) -> str:
-        name = leaf.name if leaf.number is None else f"number_{leaf.name}"
-        self.graph.types[name] = leaf.type
-        if leaf.number is None:
-            self.graph.inputs.append(name)
-        else:
-            import numpy as np
-
-            self.graph.constants[name] = np.full(leaf.type.shape, leaf.number, np.float32)
-        return name
-
-    def _application(self, term: Application) -> str:
-        operands = tuple(None if o is None else self.write(o) for o in term.operands)
-        name = f"n{len(self.graph.nodes)}"
-        names = {output_name(0): name} | {operand_name(i): o for i, o in enumerate(operands) if o is not None}
-        names |= {e.tensor: f"{name}.{e.tensor}" for e in term.instance.equations if e.tensor not in names}
-        equations = tuple(
-            replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in term.instance.equations
-        )
-        self.graph.types.update({e.tensor: TensorType(e.type.dtype, e.type.shape) for e in equations})
-        node = Node(name, term.operator, operands, dict(term.attributes), (name,), (name,), equations)
-        self.graph.nodes.append(node)
-        return name
 
 
 # --- verifying and printing ----------------------------------------------------------------------------

@@ -1,0 +1,117 @@
+"""What planning makes: launches over pieces of device memory, all that an inference needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from smartmem_rules.plan.kernel.printer import plan_text
+from smartmem_rules.statistics import Statistics
+
+if TYPE_CHECKING:
+    from smartmem_rules.plan.kernel.model import Kernel, Stored
+    from smartmem_rules.tensor.extents import Dimension
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A kernel parameter: which stored tensor, and whether the kernel reads or writes it."""
+
+    tensor: str
+    access: str  # read | write
+
+
+@dataclass(frozen=True)
+class Source:
+    """The OpenCL C text of one kernel and how to launch it; kernels of one structure share text and entry."""
+
+    entry: str
+    text: str
+    arguments: tuple[Argument, ...]
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    options: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    """The dimensions whose extents the kernel takes as further arguments."""
+    local_bytes: int = 0
+    """Of a function that a launch of several kernels calls: the local memory that it asks of the launch."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A piece of device memory that several intermediates share.
+
+    Attributes:
+        memory: `buffer` or `image`.
+        bytes: its size.
+        size: width and height of an image in texels.
+        storage: the element type of an image.
+    """
+
+    memory: str
+    bytes: int
+    size: tuple[int, int]
+    storage: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an intermediate lies: the number of the piece of memory, and in a buffer the bytes before it."""
+
+    slot: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One enqueue.
+
+    Attributes:
+        kernel: what it computes.
+        source: its OpenCL C, with the arguments and the grid of the enqueue.
+    """
+
+    kernel: Kernel
+    source: Source
+
+
+@dataclass
+class Plan:
+    """Everything that an inference needs.
+
+    Attributes:
+        tensors: the stored tensors by name.
+        launches: in the order of execution.
+        sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
+            these scalars are no outputs of the model.
+        slots, placement: the device memory of the intermediates and where each one lies in it.
+        dimensions: those for a range of which the plan is made; extents are expressions of them.
+        statistics: what the stages measured and decided.
+    """
+
+    model: str
+    device: str
+    level: str
+    dtype: str
+    inputs: list[str]
+    outputs: list[str]
+    tensors: dict[str, Stored]
+    launches: list[Launch]
+    slots: list[Slot]
+    placement: dict[str, Place]
+    sizes: dict[str, dict[int, str]] = field(default_factory=dict)
+    dimensions: tuple[Dimension, ...] = ()
+    statistics: Statistics = field(default_factory=Statistics)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """What the launches compute."""
+        return tuple(launch.kernel for launch in self.launches)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The texts of the launches, with their arguments and grids."""
+        return tuple(launch.source for launch in self.launches)
+
+    def __str__(self) -> str:
+        return plan_text(self)
