@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import advice
+from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.checks.scope import head
@@ -26,7 +26,8 @@ def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
             yield _twice(let.name, let.place("name"), earlier)
         elif not let.used:
             message = f"nothing in `{rule.name}` uses `{let.name}`"
-            fix = advice("use it or leave it out; a constant of the whole file begins with an upper-case letter")
+            text = "leave it out, or use it; a constant of the whole file begins with an upper-case letter"
+            fix = replacement(text, let.span, "")
             yield Diagnostic(Code.UNUSED_LET, "error", message, let.place("name"), fix=fix)
         if isinstance(let.value, s.Pattern) and not isinstance(rule, s.Rewrite):
             message = "only rewrites name terms; here `let` names values of guards"

@@ -135,8 +135,8 @@ def check_pattern(
     if OR in pattern.operator or pattern.operator in families:
         # a left side has chosen its operators when it comes here
         message = f"the left side does not say which operator of `{pattern.operator}` this is"
-        fix = advice("name the family: `family NAME = ...`, and write its name on both sides")
-        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), fix=fix)
+        note = "name the family: `family NAME = ...`, and write its name on both sides"
+        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), note=note)
     elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
