@@ -1,3 +1,8 @@
+{# Around a function in which each operation rounds by itself, so that a value that it computes twice is the same number both
+   times: where a compiler makes one multiply-add of a product and the subtraction of the largest product, exp overflows. #}
+{% macro contracted(how) %}
+#pragma OPENCL FP_CONTRACT {{ how }}
+{%- endmacro %}
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
 {% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true) %}
 {% if inside %}

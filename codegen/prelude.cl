@@ -128,7 +128,8 @@ static inline float smr_round_half(float x) {
 }
 
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
-// smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision.
+// smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision; from 4 on
+// exactly 1, whatever the device's division gives, so that Gelu of -inf is NaN as its formula says.
 // smr_exp on CPUs: 2^k * polynomial (degree 6), error below 1.5 ulp, zero below 1.7e-38; built-ins are not inlined there.
 #define SMR_FUNCTIONS(W, F, I)                                                                        \
 static inline F smr_max##W(F a, F b) { return b != b ? b : (a < b ? b : a); }                          \
@@ -138,9 +139,8 @@ static inline F smr_recip##W(F x) { return 1.0f / x; }                          
 SMR_EXP(W, F, I)                                                                                       \
 static inline F smr_sigmoid##W(F x) { return 1.0f / (1.0f + smr_exp##W(-x)); }                         \
 static inline F smr_tanh##W(F x) { return tanh(x); }                                                   \
-static inline F smr_erf##W(F x) {                                                                      \
-    x = x > 4.0f ? (F)(4.0f) : x;                                                                      \
-    x = x < -4.0f ? (F)(-4.0f) : x;                                                                    \
+static inline F smr_erf##W(F given) {                                                                  \
+    const F x = given > 4.0f ? (F)(4.0f) : (given < -4.0f ? (F)(-4.0f) : given);                       \
     const F s = x * x;                                                                                 \
     F p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;                                          \
     p = p * s + -2.10102402082508e-06f;                                                                \
@@ -152,7 +152,8 @@ static inline F smr_erf##W(F x) {                                               
     q = q * s + -1.68282697438203e-03f;                                                                \
     q = q * s + -7.37332916720468e-03f;                                                                \
     q = q * s + -1.42647390514189e-02f;                                                                \
-    return x * p / q;                                                                                  \
+    const F near = x * p / q;                                                                          \
+    return given >= 4.0f ? (F)(1.0f) : (given <= -4.0f ? (F)(-1.0f) : near);                           \
 }
 
 #ifdef SMR_SHUFFLE_PTX

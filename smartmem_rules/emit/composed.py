@@ -14,11 +14,11 @@ from typing import Any
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.kernel import Target, checked_grid, declarations, extent_parameters, program, render
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.model import BlockRows, Grid, Kernel, Order, PlanError, Stored
-from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE, places
+from smartmem_rules.plan.kernel.model import BlockRows, Grid, Kernel, PlanError, Stored, TaskGraph
+from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE_COUNTERS, places
 from smartmem_rules.tensor.extents import Dimension
 
-APART = 4
+LOCAL_GAP_FLOATS = 4
 """Floats between the places in local memory at which two kernels of a launch begin."""
 
 Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
@@ -150,7 +150,7 @@ class _Parts:
             last = first + (source.global_size[0] if only is None else 1)
             if self.group and source.local_size != (self.group,):
                 raise PlanError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
-            of_groups = (first // self.group, last // self.group, len(found) * APART) if self.group else ()
+            of_groups = (first // self.group, last // self.group, len(found) * LOCAL_GAP_FLOATS) if self.group else ()
             found.append(Call(name, handed, first - (only or 0), last, *of_groups))
             first = last
         return found
@@ -158,7 +158,7 @@ class _Parts:
     @property
     def local_floats(self) -> int:
         """Elements of the array in local memory that the steps part, each in its own way."""
-        return max(source.local_bytes // 4 + APART * (n + 1) for n, source in enumerate(self.sources))
+        return max(source.local_bytes // 4 + LOCAL_GAP_FLOATS * (n + 1) for n, source in enumerate(self.sources))
 
     def source(self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = ()) -> Source:
         """The launch with this text."""
@@ -178,8 +178,8 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     Raises:
         PlanError: the launch's grid does not belong to its steps.
     """
-    if kernel.order is not None:
-        return _ordered(kernel, kernel.order, target, tensors, emit)
+    if kernel.tasks is not None:
+        return _ordered(kernel, kernel.tasks, target, tensors, emit)
     parts = _Parts.of(kernel, target, tensors, emit)
     calls = parts.calls(kernel)
     grid = checked_grid(kernel, parts.sources[0].global_size[0] if kernel.form == "chain" else calls[-1].last)
@@ -197,7 +197,7 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     return parts.source(target, text, grid)
 
 
-def _ordered(kernel: Kernel, order: Order, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+def _ordered(kernel: Kernel, order: TaskGraph, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
     """Steps whose work-items wait for those of others."""
     parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
     turns: list[_Turn] = []
@@ -216,7 +216,7 @@ def _ordered(kernel: Kernel, order: Order, target: Target, tensors: Mapping[str,
         turns=turns,
         places={"active": 0, "closed": 1, "left": 2, "all": places(order)},
         patience=order.patience,
-        line=LINE,
+        line=LINE_COUNTERS,
         **_shell(parts, target),
     )
     assert kernel.grid is not None

@@ -76,7 +76,7 @@ class _Order:
             known = within
             if kernel.form == "chain":
                 known = within.union(*before) if before else within
-            elif kernel.form == "ordered" and kernel.order is not None:
+            elif kernel.form == "ordered" and kernel.tasks is not None:
                 known = within.union(*(before[n] for n in awaited(kernel, number)))
             self._visit(step, known, share)
             before.append(frozenset(name for leaf in step.leaves for name in leaf.writes))
@@ -92,11 +92,11 @@ class _Order:
 
 def awaited(kernel: Kernel, number: int) -> set[int]:
     """The steps of an ordered launch that are done when a step begins, or far enough for it."""
-    assert kernel.order is not None
+    assert kernel.tasks is not None
     found: set[int] = set()
     stack = [number]
     while stack:
-        for wait in kernel.order.waits[stack.pop()]:
+        for wait in kernel.tasks.waits[stack.pop()]:
             if wait.step not in found:
                 found.add(wait.step)
                 stack.append(wait.step)

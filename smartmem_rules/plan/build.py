@@ -17,9 +17,9 @@ from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds
-from smartmem_rules.plan.launch.launches import Fusion, launches, same, settle
+from smartmem_rules.plan.launch.launches import FusionInput, launches, same, settle
 from smartmem_rules.plan.layout.accesses import RegisterBlock
-from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
+from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace
 from smartmem_rules.plan.layout.choose import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
 from smartmem_rules.plan.printer import fused_text, layouts_text
 from smartmem_rules.plan.schedule.cost import KernelCosts
@@ -124,9 +124,9 @@ def prepare(
         program = flatten(graph, policy.reads_through_views)
         # an operator rounds its outputs alone, however many kernels it takes
         storage = _Storage(dtype, program.inner.union(wide))
-        fusion = Fusion(program, policy, schedules, profile.memory.local_memory, refusals)
+        fusion = FusionInput(program, policy, schedules, profile.memory.local_memory, refusals)
         own = fusion.kernels()
-    where = _where(base, level, profile, program, own, schedules, kinds)
+    where = _layout_options(base, level, profile, program, own, schedules, kinds)
     exact = layout == "exact"
     with clock.stage("fuse"):
         joint = None
@@ -168,7 +168,7 @@ class _Storage:
     wide: frozenset[str]
 
 
-def _where(
+def _layout_options(
     base: RuleBase,
     level: str,
     profile: Device,
@@ -176,12 +176,12 @@ def _where(
     kernels: Sequence[Kernel],
     schedules: tuple[Schedule, ...],
     kinds: tuple[str, ...],
-) -> Where:
+) -> LayoutOptions:
     """What the choice of layouts is about."""
     # weights that a recurrence reads at every step: the elements that it sums up lie side by side as they come
     fixed = [*program.outputs, *(t for k in kernels if k.form == "scan" for t in (*k.writes, *k.reads))]
     block = _register_block(schedules, profile.compute.wave if "image" in kinds else 0)
-    return Where(
+    return LayoutOptions(
         costs=_weights(base, level),
         device=profile,
         kinds=kinds,
@@ -193,7 +193,7 @@ def _where(
 
 
 def _joint_choice(
-    fusion: Fusion, by_rules: Sequence[Kernel], where: Where, storage: _Storage
+    fusion: FusionInput, by_rules: Sequence[Kernel], where: LayoutOptions, storage: _Storage
 ) -> tuple[list[Kernel], JointChoice]:
     """Kernels chosen together with their layouts, joined to launches."""
     profile = where.device
@@ -210,7 +210,7 @@ def _laid_out(
     kernels: list[Kernel],
     joint: JointChoice | None,
     program: Program,
-    where: Where,
+    where: LayoutOptions,
     storage: _Storage,
     chooses: bool,
     exact: bool,

@@ -1,10 +1,10 @@
 """Which kernels run and how their tensors lie, chosen together.
 
-The layouts of tensors are a problem of pairs (`layout_choice`); regions of competing kernels (`alternatives`) are
-further things of it, whose states are their configurations.  A kernel's time belongs to its region's state.  What its
-uses of a tensor cost in each layout is a cost of the pair of region and tensor, zero in configurations without the
-kernel; where the layout of its first output decides too, a thing of its own stands for the kernel: its states are that
-it does not run, and the ways in which that output leads it.
+The layouts of tensors are variables of a PBQP (`plan.layout.model`, `plan.layout.pbqp`); regions of competing kernels
+(`plan.fusion.alternatives`) are further variables of it, whose states are their configurations.  A kernel's time
+belongs to its region's state.  What its uses of a tensor cost in each layout is a cost of the pair of region and
+tensor, zero in configurations without the kernel; where the layout of its first output decides too, a variable of its
+own stands for the kernel: its states are that it does not run, and the ways in which that output leads it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from smartmem_rules.plan.fusion.alternatives import Pool, Region
 from smartmem_rules.plan.kernel.model import Kernel, Stored
-from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, Touch, Where
+from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace, Node, UseCost
 from smartmem_rules.plan.layout.choose import LayoutAnswer, solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem, State
-from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Thing
+from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Variable
 from smartmem_rules.statistics import JointStatistics
 
 
@@ -91,24 +91,24 @@ class JointProblem(LayoutProblem):
     """
 
     def __init__(self, space: LayoutSpace, copies: bool, pool: Pool, times: Mapping[int, float]) -> None:
-        self.regions: list[Thing] = [("", f"region {n}") for n in range(len(pool.regions))]
+        self.regions: list[Variable] = [("", f"region {n}") for n in range(len(pool.regions))]
         self.pool = pool
-        self.runs: dict[str, tuple[Thing, Array]] = {}
-        for thing, region in zip(self.regions, pool.regions, strict=True):
+        self.runs: dict[str, tuple[Variable, Array]] = {}
+        for variable, region in zip(self.regions, pool.regions, strict=True):
             for number in {n for one in region.configurations for n in one}:
                 runs = np.array([number in one for one in region.configurations])
-                self.runs[pool.kernels[number].name] = (thing, runs)
-        self.led: dict[str, tuple[Thing, Node, Array]] = {}
+                self.runs[pool.kernels[number].name] = (variable, runs)
+        self.led: dict[str, tuple[Variable, Node, Array]] = {}
         super().__init__(space, copies)
         self.pairs.constant += sum(times[n] for n in pool.always)
-        for thing, region in zip(self.regions, pool.regions, strict=True):
-            self.pairs.add(thing, _times(region, times))
+        for variable, region in zip(self.regions, pool.regions, strict=True):
+            self.pairs.add(variable, _times(region, times))
 
     def _states(self, node: Node, copies: bool) -> list[State]:
         # what only some configurations touch has one layout: who would write the second is open
         return super()._states(node, copies and not any(t.kernel.name in self.runs for t in self.touches[node]))
 
-    def _add(self, touch: Touch) -> None:
+    def _add(self, touch: UseCost) -> None:
         if touch.kernel.name not in self.runs:
             super()._add(touch)
             return
@@ -128,35 +128,35 @@ class JointProblem(LayoutProblem):
         else:
             self.pairs.add_pair(self._follower(touch.kernel, leader), node, np.vstack([np.zeros(len(states)), by_lead]))
 
-    def _tie(self, region: Thing, node: Node, table: Array) -> None:
+    def _tie(self, region: Variable, node: Node, table: Array) -> None:
         if table.shape[1] == 1:
             self.pairs.add(region, table[:, 0])
         else:
             self.pairs.add_pair(region, node, table)
 
-    def _follower(self, kernel: Kernel, leader: Node) -> Thing:
+    def _follower(self, kernel: Kernel, leader: Node) -> Variable:
         """What stands for a kernel that may run: state 0 if it does not, else the state of its first output."""
         region, runs = self.runs[kernel.name]
-        thing = ("", kernel.name)
+        variable = ("", kernel.name)
         if kernel.name not in self.led:
-            self.led[kernel.name] = (thing, leader, runs)
+            self.led[kernel.name] = (variable, leader, runs)
             size = len(self.states[leader])
-            self.pairs.add(thing, np.zeros(size + 1))
+            self.pairs.add(variable, np.zeros(size + 1))
             idle = np.array([0.0, *[np.inf] * size])
             busy = np.array([np.inf, *[0.0] * size])
-            self.pairs.add_pair(region, thing, np.where(runs[:, None], busy, idle))
+            self.pairs.add_pair(region, variable, np.where(runs[:, None], busy, idle))
             same = np.where(np.eye(size, dtype=bool), 0.0, np.inf)
-            self.pairs.add_pair(thing, leader, np.vstack([np.zeros(size), same]))
-        return thing
+            self.pairs.add_pair(variable, leader, np.vstack([np.zeros(size), same]))
+        return variable
 
     def complete(self, layouts: Mapping[Node, State], configurations: Sequence[int]) -> Chosen:
-        """The states of all things, by the layouts of tensors (others have their first) and what regions do."""
+        """The states of all variables, by the layouts of tensors (others have their first) and what regions do."""
         chosen: Chosen = {node: 0 for node in self.states}
         chosen.update({node: self.states[node].index(state) for node, state in layouts.items()})
         chosen.update(zip(self.regions, configurations, strict=True))
-        for thing, leader, runs in self.led.values():
-            region = self.runs[thing[1]][0]
-            chosen[thing] = 1 + chosen[leader] if runs[chosen[region]] else 0
+        for variable, leader, runs in self.led.values():
+            region = self.runs[variable[1]][0]
+            chosen[variable] = 1 + chosen[leader] if runs[chosen[region]] else 0
         return chosen
 
 
@@ -184,7 +184,9 @@ def _times(region: Region, times: Mapping[int, float]) -> Array:
     return np.array([sum(times[n] for n in one) for one in region.configurations])
 
 
-def choose_kernels(pool: Pool, tensors: Mapping[str, Stored], where: Where, times: Mapping[int, float]) -> JointChoice:
+def choose_kernels(
+    pool: Pool, tensors: Mapping[str, Stored], where: LayoutOptions, times: Mapping[int, float]
+) -> JointChoice:
     """The cheapest kernels of a pool and layouts of their tensors; at worst those of the rules, laid out best.
 
     Args:
@@ -200,7 +202,7 @@ def choose_kernels(pool: Pool, tensors: Mapping[str, Stored], where: Where, time
     if pool.regions:
         problem = JointProblem(space, where.costs.copies > 0, pool, times)
         solution, acyclic = _solve(problem, first.answer)
-        picked = [solution.chosen[thing] for thing in problem.regions]
+        picked = [solution.chosen[variable] for variable in problem.regions]
         bound, proved = solution.bound - problem.weight(solution.chosen), solution.optimal and acyclic
     if any(picked):
         kernels = pool.chosen(picked)
@@ -244,9 +246,9 @@ def _solve(problem: JointProblem, two_step: LayoutAnswer) -> tuple[Solution, boo
     return Solution(solution.chosen, solution.optimal, solution.cost, bound), acyclic
 
 
-def _in_circle(problem: JointProblem, chosen: Chosen) -> Thing | None:
+def _in_circle(problem: JointProblem, chosen: Chosen) -> Variable | None:
     """A region without whose choice the kernels of those before it have an order; None if all together have one."""
-    picked = [chosen[thing] for thing in problem.regions]
+    picked = [chosen[variable] for variable in problem.regions]
     if problem.pool.chosen(picked) is not None:
         return None
     for number in range(len(picked)):

@@ -13,7 +13,7 @@ from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.kernel.storage import item_bytes
-from smartmem_rules.plan.launch.configs import Shares
+from smartmem_rules.plan.launch.configs import LaunchConfigs
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.launch.megakernel import counters, join_launches
@@ -110,7 +110,7 @@ def schedule_alone(
     if own.steps:
         others = [copied(other) for other in planning.kernels if other is not kernel]
         keep_rows([own, *others], tensors, planning.program.outputs)
-        own.note_borders()
+        own.refresh_io()
         tensors |= counters([own])
     _grids(planning, tensors).set(own)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
@@ -138,7 +138,7 @@ def _placed(kernels: list[Kernel], planning: Planning, tensors: dict[str, Stored
     if not observed and planning.in_place and is_cpu:
         keep_steps(leaves, tensors, program.outputs, planning.profile.memory.step_bytes)
     for kernel in kernels:
-        kernel.note_borders()
+        kernel.refresh_io()
     tensors |= counters(kernels)
     _pack_constants(tensors, program.constants)
     pairs = _in_place(kernels, tensors, is_cpu) if planning.in_place else None
@@ -176,9 +176,9 @@ def _horizontal_on_gpus(
     if rule is None or not device.models_occupancy or planning.profile.kind == "cpu":
         return kernels
     unsized = {kernel.name: kernel for kernel in planning.kernels}
-    shares = Shares(scheduler, scheduler.costs, tensors, device, unsized, rule.rereads)
+    shares = LaunchConfigs(scheduler, scheduler.costs, tensors, device, unsized, rule.rereads)
     candidates = [Candidate(kernel, shares.of(kernel)) for kernel in kernels]
-    return side_by_side_in_groups(candidates, rule, device, shares.again)
+    return side_by_side_in_groups(candidates, rule, device, shares.reschedule)
 
 
 def _drop_unused(tensors: dict[str, Stored], kernels: list[Kernel], program: Program) -> None:

@@ -75,10 +75,10 @@ def measure(job: Job) -> Measured:
         reason = str(error)
     if reason:
         return Measured(0.0, math.inf, math.inf, False, device.name, device.driver, reason)
-    return beside(incumbent, candidate, device)
+    return compare(incumbent, candidate, device)
 
 
-def beside(incumbent: Executor, candidate: Executor, device: Device) -> Measured:
+def compare(incumbent: Executor, candidate: Executor, device: Device) -> Measured:
     """Time two kernels in turns, until it is clear that the second is slower or all rounds are done."""
     mine: list[float] = []
     theirs: list[float] = []

@@ -17,7 +17,7 @@ from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor, input_types
 from smartmem_rules.runtime.feeds import random_feeds
 from smartmem_rules.tuning.database import Choice, Place, Tuned, Tunings
-from smartmem_rules.tuning.measure import Job, Measured, beside, runnable
+from smartmem_rules.tuning.measure import Job, Measured, compare, runnable
 from smartmem_rules.tuning.search import Evolution
 from smartmem_rules.tuning.workers import Workers
 
@@ -228,7 +228,7 @@ class Tuner:
             self._keep(target, best, target.milliseconds, target.milliseconds)
             return
         executors = [runnable(one, self.device, self.seed) for one in (default, incumbent)]
-        measured = beside(executors[0], executors[1], self.device)
+        measured = compare(executors[0], executors[1], self.device)
         if measured.better:
             self._keep(target, best, measured.incumbent_ms, measured.incumbent_ms * measured.ratio)
         else:

@@ -60,7 +60,7 @@ def test_a_read_before_the_write(plan: Plan) -> None:
 def test_steps_side_by_side_find_nothing_of_each_other(plan: Plan) -> None:
     first, second, *rest = plan.kernels
     both = Kernel("both", "beside", (), (), steps=(first, second))
-    both.note_borders()
+    both.refresh_io()
     with pytest.raises(InvariantError, match=r"'a'.*before it is written"):
         verify_kernels([both, *rest], plan.tensors, plan.outputs)
     chain = replace(both, form="chain")

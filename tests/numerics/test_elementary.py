@@ -124,6 +124,15 @@ def test_double_precision(name: str) -> None:
 
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["cpu", "others"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_erf_is_one_far_from_zero(width: int, cpu: bool) -> None:
+    """Exactly: 1 + erf(-inf) is 0, and 0 times infinity is NaN."""
+    x = np.array([4.0, 4.5, 100.0, np.inf, -4.0, -4.5, -1e30, -np.inf], np.float32)
+    y = run_primitive("erf", [x], ["float32"], "float32", width, cpu)
+    np.testing.assert_array_equal(y, np.sign(x))
+
+
+@pytest.mark.parametrize("cpu", [True, False], ids=["cpu", "others"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_result_does_not_depend_on_its_neighbours(name: str, cpu: bool) -> None:
     """Each number alone in all lanes, and among others: the same bits."""

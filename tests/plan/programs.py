@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.plan.fusion.fuser import Fused, fuse
+from smartmem_rules.plan.fusion.fuser import FusionResult, fuse
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.rulebase.base import RuleBase, load_rules
@@ -41,10 +41,10 @@ def fused(
     outputs: str,
     constants: Mapping[str, Array] | None = None,
     level: str = "smartmem",
-) -> Fused:
+) -> FusionResult:
     """The kernels-to-be of a model at a level."""
     return fuse(program_of(nodes, feeds, outputs, constants, level), policy(level))
 
 
-def forms(result: Fused) -> list[str]:
+def forms(result: FusionResult) -> list[str]:
     return sorted(group.form for group in result.groups)

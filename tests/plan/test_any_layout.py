@@ -10,7 +10,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from smartmem_rules.plan.layout.model import LayoutProblem
-from smartmem_rules.plan.layout.pbqp import Chosen, PairwiseProblem, Solution, Thing
+from smartmem_rules.plan.layout.pbqp import Chosen, Pbqp, Solution, Variable
 from tests.plan.models import Model
 from tests.plan.random_graphs import models
 from tests.plan.running import Mode, drawing
@@ -26,14 +26,14 @@ MODES = [
 EXAMPLES = 8
 
 
-def wandered(problem: PairwiseProblem, start: Mapping[Thing, int], random: np.random.Generator) -> Solution:
+def wandered(problem: Pbqp, start: Mapping[Variable, int], random: np.random.Generator) -> Solution:
     """A choice that is possible and for the rest left to chance."""
     chosen: Chosen = dict(start)
     for _ in range(2):
         for number in random.permutation(len(chosen)):
-            thing = list(chosen)[number]
-            possible = np.flatnonzero(np.isfinite(problem.marginals(chosen)[thing]))
-            chosen[thing] = int(random.choice(possible))
+            variable = list(chosen)[number]
+            possible = np.flatnonzero(np.isfinite(problem.marginals(chosen)[variable]))
+            chosen[variable] = int(random.choice(possible))
     cost = problem.cost(chosen)
     return Solution(chosen, True, cost, cost)
 
@@ -51,10 +51,10 @@ def test_any_choice_is_right(mode: Mode, fresh_seeds: bool, examples: int, monke
         random = np.random.default_rng(seed)
         note(f"seed of the layouts {seed}")
 
-        def solve(problem: PairwiseProblem, start: Mapping[Thing, int], seconds: float) -> Solution:
+        def solve(problem: Pbqp, start: Mapping[Variable, int], seconds: float) -> Solution:
             return wandered(problem, start, random)
 
-        monkeypatch.setattr(PairwiseProblem, "solve", solve)
+        monkeypatch.setattr(Pbqp, "solve", solve)
         copies = LayoutProblem.copies
 
         def seen(problem: LayoutProblem, chosen: Mapping[tuple[str, str], int]) -> list[object]:

@@ -14,7 +14,7 @@ from smartmem_rules.pipeline import Request, make_planning
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
-from smartmem_rules.plan.schedule.occupancy import Share, apart, beside
+from smartmem_rules.plan.schedule.occupancy import LaunchConfig, fused_time, sequential_time
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import BoundsError, Executor
@@ -120,7 +120,9 @@ def _kernel(name: str, reads: str, writes: str) -> Kernel:
 
 
 def _small(kernel: Kernel, **share: int) -> Candidate:
-    return Candidate(kernel, (Share(**{"threads": 0, "items": 64, "local": 0, "time": 10.0, "busy": 256, **share}),))
+    return Candidate(
+        kernel, (LaunchConfig(**{"threads": 0, "items": 64, "local": 0, "time": 10.0, "busy": 256, **share}),)
+    )
 
 
 def _dealt(*candidates: Candidate) -> list[set[str]]:
@@ -152,13 +154,13 @@ def test_one_that_writes_in_pieces_is_awaited_by_all_readers() -> None:
 
 
 def test_a_common_work_group_is_chosen() -> None:
-    one = Candidate(_kernel("a", "x", "y"), (Share(64, 64, 0, 10.0, 256), Share(128, 128, 0, 12.0, 256)))
-    other = Candidate(_kernel("b", "x", "z"), (Share(128, 128, 0, 10.0, 256),))
+    one = Candidate(_kernel("a", "x", "y"), (LaunchConfig(64, 64, 0, 10.0, 256), LaunchConfig(128, 128, 0, 12.0, 256)))
+    other = Candidate(_kernel("b", "x", "z"), (LaunchConfig(128, 128, 0, 10.0, 256),))
     chosen = []
     found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share, threads: chosen.append(threads) or k)
     assert [kernel.group_items for kernel in found] == [128]
     assert chosen == [128, 128]
-    none = Candidate(_kernel("b", "x", "z"), (Share(32, 32, 0, 10.0, 256),))
+    none = Candidate(_kernel("b", "x", "z"), (LaunchConfig(32, 32, 0, 10.0, 256),))
     assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share, threads: k)) == 2
 
 
@@ -170,11 +172,11 @@ def test_what_fills_the_device_and_takes_longer_than_a_launch_stays_alone() -> N
 
 
 def test_the_local_memory_of_one_crowds_the_others() -> None:
-    greedy = Share(threads=64, items=64, local=1024, time=10.0, busy=256)
-    many = Share(threads=64, items=960, local=0, time=90.0, busy=256)
+    greedy = LaunchConfig(threads=64, items=64, local=1024, time=10.0, busy=256)
+    many = LaunchConfig(threads=64, items=960, local=0, time=90.0, busy=256)
     # beside the greedy one each of four units holds one group: 15 of 90 ns and one of 10 take 1360 / 4
-    assert beside([greedy, many], 64, GPU) == 100 + (15 * 90 + 10) / 4
-    assert apart([greedy, many], GPU) == 300
+    assert fused_time([greedy, many], 64, GPU) == 100 + (15 * 90 + 10) / 4
+    assert sequential_time([greedy, many], GPU) == 300
     crowded = [Candidate(_kernel("a", "x", "y"), (greedy,)), Candidate(_kernel("b", "x", "z"), (many,))]
     assert len(side_by_side_in_groups(crowded, RULE, GPU, lambda k, share, threads: k)) == 2
 

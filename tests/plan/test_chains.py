@@ -21,7 +21,7 @@ def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Arr
     for name, array in executor.run(feeds).items():
         scale = max(1.0, float(np.abs(expected[name]).max()))
         assert float(np.abs(array - expected[name]).max()) <= TOLERANCE * scale
-    return [one.form for kernel in plan.kernels for one in (kernel.steps if kernel.order else (kernel,))]
+    return [one.form for kernel in plan.kernels for one in (kernel.steps if kernel.tasks else (kernel,))]
 
 
 def weights(*shape: int) -> Array:

@@ -25,7 +25,7 @@ from smartmem_rules.plan.fusion.program import flatten
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.launch.launches import copied
-from smartmem_rules.plan.layout.candidates import LayoutSpace, Where
+from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace
 from smartmem_rules.plan.layout.choose import solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.schedule.cost import KernelCosts
@@ -57,7 +57,7 @@ class Posed:
 
     pool: Pool
     tensors: dict[str, Stored]
-    where: Where
+    where: LayoutOptions
     times: dict[int, float]
     choice: JointChoice
     plan: Plan
@@ -79,7 +79,7 @@ def posed(
     """
     found: list[Posed] = []
 
-    def kept(pool: Pool, tensors: dict[str, Stored], where: Where, times: dict[int, float]) -> JointChoice:
+    def kept(pool: Pool, tensors: dict[str, Stored], where: LayoutOptions, times: dict[int, float]) -> JointChoice:
         choice = choose_kernels(pool, tensors, where, times)
         # what follows changes kernels
         untouched = replace(pool, kernels=tuple(map(copied, pool.kernels)))

@@ -21,7 +21,7 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.layout.accesses import writable_lane
 from smartmem_rules.plan.layout.candidates import LayoutSpace
 from smartmem_rules.plan.layout.model import LayoutProblem
-from smartmem_rules.plan.layout.pbqp import PairwiseProblem
+from smartmem_rules.plan.layout.pbqp import Pbqp
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
@@ -59,9 +59,9 @@ def test_the_choice_is_the_best_one(seed: int) -> None:
     """Against all choices, for random costs of states and pairs, some of which cannot be, whatever is tied."""
     random = np.random.default_rng(seed)
     sizes = {(f"t{i}", ""): int(random.integers(1, 5)) for i in range(6)}
-    problem = PairwiseProblem(float(random.integers(9)))
-    for thing, size in sizes.items():
-        problem.add(thing, random.integers(0, 20, size).astype(float))
+    problem = Pbqp(float(random.integers(9)))
+    for variable, size in sizes.items():
+        problem.add(variable, random.integers(0, 20, size).astype(float))
     density = random.random()
     for first, second in itertools.combinations(sizes, 2):
         if random.random() < density:
@@ -76,19 +76,19 @@ def test_the_choice_is_the_best_one(seed: int) -> None:
     assert found.cost == pytest.approx(best)
     assert found.bound <= found.cost <= problem.cost(problem.improved(start, 2)) <= problem.cost(start)
     assert problem.cost(found.chosen) == pytest.approx(found.cost)
-    for thing, costs in problem.marginals(found.chosen).items():
-        assert costs.min() == pytest.approx(costs[found.chosen[thing]])
+    for variable, costs in problem.marginals(found.chosen).items():
+        assert costs.min() == pytest.approx(costs[found.chosen[variable]])
 
 
 def test_without_time_the_bound_is_below_the_choice() -> None:
     random = np.random.default_rng(3)
-    problem = PairwiseProblem()
-    things = [(f"t{i}", "") for i in range(40)]
-    for thing in things:
-        problem.add(thing, random.random(6))
-    for first, second in itertools.combinations(things, 2):
+    problem = Pbqp()
+    variables = [(f"t{i}", "") for i in range(40)]
+    for variable in variables:
+        problem.add(variable, random.random(6))
+    for first, second in itertools.combinations(variables, 2):
         problem.add_pair(first, second, random.random((6, 6)))
-    start = dict.fromkeys(things, 0)
+    start = dict.fromkeys(variables, 0)
     found = problem.solve(start, 0.05)
     assert not found.optimal
     assert 0 <= found.bound < found.cost <= problem.cost(start)

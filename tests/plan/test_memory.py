@@ -13,7 +13,7 @@ from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.kernel.model import Kernel, Layout, PlanError, Stored, row_major
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
-from smartmem_rules.plan.memory.kernel_order import ordered
+from smartmem_rules.plan.memory.kernel_order import least_memory_order
 from smartmem_rules.plan.memory.planning import MemoryPlan, plan_memory
 from smartmem_rules.tensor.expr import TensorType
 
@@ -125,7 +125,7 @@ def orders(kernels: list[Kernel]) -> list[list[Kernel]]:
 def test_no_order_needs_less(program: tuple[dict[str, Stored], list[Kernel], Pairs]) -> None:
     tensors, kernels, pairs = program
     sizes = {name: stored_bytes(tensor) for name, tensor in tensors.items()}
-    found = ordered(kernels, sizes, pairs)
+    found = least_memory_order(kernels, sizes, pairs)
     every = orders(kernels)
     assert found.best
     assert found.kernels in every

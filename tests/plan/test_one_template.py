@@ -13,11 +13,11 @@ from smartmem_rules.plan.fusion.alternatives import Pool
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.launch.launches import copied
-from smartmem_rules.plan.layout.candidates import Where
+from smartmem_rules.plan.layout.candidates import LayoutOptions
 from smartmem_rules.plan.schedule.group import GroupChoice
 from smartmem_rules.plan.schedule.records import GroupSchedule, PanelSchedule, TileSchedule, WinogradSchedule
 from smartmem_rules.plan.schedule.scheduler import Scheduler
-from smartmem_rules.plan.schedule.sizing import panel_of, sizes_of
+from smartmem_rules.plan.schedule.sizing import panel_of, resources_of
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, TileForm, WinogradForm
 from smartmem_rules.plan.schedule.winograd_sizes import filters_of
 from smartmem_rules.rulebase.base import load_rules
@@ -72,7 +72,7 @@ def planned(device: str, program: Model, monkeypatch: pytest.MonkeyPatch) -> tup
     """Kernels before they are sized, and the nanoseconds that the choice of kernels and layouts counted for each."""
     assumed: dict[str, float] = {}
 
-    def noted(pool: Pool, tensors: dict[str, Stored], where: Where, times: dict[int, float]) -> JointChoice:
+    def noted(pool: Pool, tensors: dict[str, Stored], where: LayoutOptions, times: dict[int, float]) -> JointChoice:
         assumed.update((kernel.name, times[n]) for n, kernel in enumerate(pool.kernels) if n in times)
         return choose_kernels(pool, tensors, where, times)
 
@@ -133,7 +133,7 @@ def chained(launch: Kernel, scheduler: Scheduler) -> set[str]:
     assert panel is not None
     if first.contraction is None:
         return set()
-    sizes = sizes_of(first, panel, scheduler.constants)
+    sizes = resources_of(first, panel, scheduler.constants)
     assert sizes is not None
     units = scheduler.device.compute.units
     alone = replace(first, block_rows=None)

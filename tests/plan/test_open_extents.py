@@ -72,7 +72,7 @@ def test_a_range_has_as_many_kernels_as_one_extent() -> None:
         fixed = sm.optimize(case.make(), dims=largest)
         ranged = sm.optimize(case.make(), dims=case.dims)
         # launches that wait for each other are joined where their sizes are known
-        steps = [len(kernel.steps) if kernel.order else 1 for kernel in fixed.kernels]
+        steps = [len(kernel.steps) if kernel.tasks else 1 for kernel in fixed.kernels]
         assert len(ranged.kernels) == sum(steps), case
 
 

@@ -59,7 +59,7 @@ def feeds(seed: int) -> dict[str, np.ndarray]:
 
 
 def ordered_kernels(kernels: list[Kernel]) -> list[Kernel]:
-    return [kernel for kernel in kernels if kernel.order is not None]
+    return [kernel for kernel in kernels if kernel.tasks is not None]
 
 
 def agree(plan: OptimizedPlan, apart: OptimizedPlan, runs: int = RUNS) -> None:
@@ -119,8 +119,8 @@ def test_who_has_no_patience_leaves_the_rest_to_the_others(
     monkeypatch.setattr(wavefront, "spin_limit", lambda longest, device, rule: 1)
     plan = optimize(layers(tmp_path))
     (launch,) = ordered_kernels(plan.kernels)
-    assert launch.order is not None
-    assert launch.order.patience == 1
+    assert launch.tasks is not None
+    assert launch.tasks.patience == 1
     agree(plan, load(plans[1]))
 
 
@@ -176,8 +176,8 @@ def joined(*kernels: tuple[str, str, int, int], places: dict[str, tuple[int, int
 
 
 def waits(kernel: Kernel) -> list[list[int]]:
-    assert kernel.order is not None
-    return [[wait.step for wait in before] for before in kernel.order.waits]
+    assert kernel.tasks is not None
+    return [[wait.step for wait in before] for before in kernel.tasks.waits]
 
 
 def test_each_waits_for_what_it_needs() -> None:

@@ -54,7 +54,7 @@ def kernels(model: ModelProto, **how: str) -> list[Kernel]:
 
 def followed(found: list[Kernel]) -> list[int]:
     """The layers of each launch in which they follow each other share by share."""
-    return [len(kernel.order.in_turn) for kernel in found if kernel.order is not None and kernel.order.in_turn]
+    return [len(kernel.tasks.in_turn) for kernel in found if kernel.tasks is not None and kernel.tasks.in_turn]
 
 
 def waves(found: list[Kernel]) -> list[int]:

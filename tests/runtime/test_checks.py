@@ -176,7 +176,7 @@ def test_every_access_of_emitted_kernels_is_checked(case: str, mode: Mode, monke
     """If tensors are said to be half as large, every kernel complains about every one that it takes."""
     nodes, x, constants = CASES[case]
     plan, _ = prepare(model(nodes, {"x": x}, "y", constants), mode)
-    counters = {kernel.order.state for kernel in plan.kernels if kernel.order is not None}
+    counters = {kernel.tasks.state for kernel in plan.kernels if kernel.tasks is not None}
 
     def half(tensor: Stored) -> int:
         # vector loads may reach over the end; without their counters work-groups would wait for ever

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
+from smartmem_rules import optimize
 from smartmem_rules.graph.model import GraphError
+from smartmem_rules.language.blocks.workarounds import workaround_of
 from smartmem_rules.plan.artefact import Launch, Plan, Slot, Source
 from smartmem_rules.plan.kernel.model import Layout
 from smartmem_rules.runtime.compiling import BuildError
+from smartmem_rules.runtime.contexts.memory import PlanMemory
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError
+from tests.plan.models import model, normal
 from tests.runtime.plans import change_source, constant_values, make_plan
 
 
@@ -40,6 +45,27 @@ def test_runs_in_every_memory(device: Device, memory: str, storage: str, toleran
         result = executor.run(feeds)["y"]
         assert result.dtype == np.float32
         np.testing.assert_allclose(result, expected(feeds["x"]), rtol=tolerance, atol=tolerance * 10)
+
+
+def test_driver_without_parts_of_buffers_gets_whole_ones(device: Device) -> None:
+    """Each place of the memory is a buffer of its own; what lies at one place still shares it."""
+    nodes = [("MatMul", "x u", "a"), ("Softmax", "a", "b", {"axis": 0}), ("MatMul", "b v", "c"), ("Sub", "c a", "y")]
+    constants = {"u": normal(16, 24), "v": normal(24, 24)}
+    plan = optimize(model(nodes, {"x": normal(24, 16)}, "y", constants), level="none", device="pocl")
+    parts = {place for place in plan.plan.placement.values() if place.offset}
+    assert parts, "no tensor lies behind another one"
+    clause = workaround_of(["whole_buffers", "on", ".*", "because", "of this test"])
+    whole = replace(device, workarounds=(*device.workarounds, clause))
+    executor, feeds = Executor(plan.plan, whole), plan.random_feeds(0)
+    executor.poison()
+    np.testing.assert_array_equal(executor.run(feeds)["y"], plan.run(feeds)["y"])
+    context = cl.Context([device.handle])
+    queue = cl.CommandQueue(context)
+    pieces = PlanMemory(plan.plan, whole, context, queue).for_runs(queue)
+    assert len(pieces.slots) == len(set(plan.plan.placement.values()))
+    for name, place in plan.plan.placement.items():
+        same = [other for other, its in plan.plan.placement.items() if its == place]
+        assert all(pieces.tensors[other] is pieces.tensors[name] for other in same)
 
 
 def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> None:

@@ -125,8 +125,8 @@ class Expressions:
         """The C name of a loop variable, given in the order of first use so that equal kernels have equal text."""
         return self._names.setdefault(var, f"i{len(self._names)}")
 
-    def call(self, var: Var, text: str) -> None:
-        """Let a variable be written as the text, which the template defines."""
+    def bind_name(self, var: Var, text: str) -> None:
+        """Write a loop variable by a name of the template."""
         self._names[var] = text
 
     def temporary(self) -> str:
@@ -302,7 +302,7 @@ class Expressions:
         name = self.temporary()
         self.writer.line(f"{compute_type(expr.dtype, width)} {name};")
         for head, side in ((f"if ({self.condition(expr.condition)})", expr.then), ("else", expr.otherwise)):
-            with self.alone(), self.scope(head):
+            with self.without_team(), self.scope(head):
                 value = self.value(side, lane)
                 self.writer.line(f"{name} = {self.spread(value, expr.dtype, width) if width > 1 else value.text};")
         return Value(name, width)
@@ -328,7 +328,7 @@ class Expressions:
     # --- reductions ---
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def without_team(self) -> Iterator[None]:
         """Where work-items part ways (branches, turns of a divided loop) no barrier may stand."""
         team, self.team = self.team, None
         yield
@@ -336,7 +336,7 @@ class Expressions:
 
     def _reduce(self, expr: Reduce, lane: Var | None) -> Value:
         if lane is not None or (self.team is not None and compute_type(expr.dtype) != "float"):
-            with self.alone():
+            with self.without_team():
                 return self._plain_reduce(expr, lane)
         along = self._contiguous_variable(expr)
         return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
@@ -367,7 +367,7 @@ class Expressions:
         if self.team is not None and variables:
             shared = variables[shared_loop([largest(v.extent) for v in variables], self.team.size)]
         team = self.team
-        with self.alone():
+        with self.without_team():
             self._nest(variables, shared, team, body, written_out)
 
     def _nest(

@@ -89,7 +89,7 @@ def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[st
 
     In an ordered launch other work-groups write what one reads.
     """
-    shared = set(accesses) if kernel.order is not None else {*kernel.in_place, *kernel.in_place.values()}
+    shared = set(accesses) if kernel.tasks is not None else {*kernel.in_place, *kernel.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 
@@ -290,7 +290,7 @@ class Emission:
     def _over(self, axes: tuple[Var, ...], body: Expr, element: Any) -> None:
         team = self.expressions.team
         if not axes:
-            self.once(lambda: element({}, None))
+            self.on_first_lane(lambda: element({}, None))
             return
         *outer, last = axes
         vectors = self._vectors(last, body)
@@ -298,16 +298,16 @@ class Emission:
         if team is not None:
             steps = [*(v.extent for v in outer), vectors or last.extent]
             divided = shared_loop([largest(extent) for extent in steps], team.size)
-        with self.expressions.alone():
+        with self.expressions.without_team():
             self._nest(axes, vectors != 0, divided, team, element)
 
-    def once(self, element: Any) -> None:
+    def on_first_lane(self, element: Any) -> None:
         """What one member of a team does for all of them."""
         team = self.expressions.team
         if team is None:
             element()
             return
-        with self.expressions.alone(), self.expressions.scope(f"if ({team.lane} == 0)"):
+        with self.expressions.without_team(), self.expressions.scope(f"if ({team.lane} == 0)"):
             element()
 
     def _nest(self, axes: tuple[Var, ...], vectors: bool, divided: int | None, team: Team | None, element: Any) -> None:

@@ -102,7 +102,7 @@ class Columns:
         expressions = self.panel.emission.expressions
         columns = self.columns
         tile = Var(f"tile{self.first}", self.tiles)
-        expressions.call(tile, "tile")
+        expressions.bind_name(tile, "tile")
         first = scale(variable(tile), columns)
         width, n = 8, self.n
         rows = self.panel.values(self.panel.row)

@@ -169,7 +169,7 @@ class Panel:
         if start is None:
             return None
         expressions = self.emission.expressions
-        expressions.call(row, "(first_row + ROW)")
+        expressions.bind_name(row, "(first_row + ROW)")
         return access.space, f"{access.parameter} + {expressions.index(start)}"
 
     # --- the scores of an attention ---

@@ -16,7 +16,7 @@ from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, ElementLoops, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, VectorSchedule, schedule_of
-from smartmem_rules.tensor.expr import substitute_variables
+from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
 from smartmem_rules.tensor.ranges import several, surely_below
@@ -37,7 +37,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
         head = f"for (int {name} = item * {chunk}; {name} < min((item + 1) * {chunk}, {count}); ++{name})"
         with expressions.scope(head):
             _row(emission, kernel, axis, values, None)
-        return emission.source("pointwise.cl", -(-count // chunk))
+        return emission.source("pointwise.cl", -(-count // chunk), rounded=not _sums(kernel))
     number, vector = _item(loops.vectors, loops.inside)
     writer.line(f"const int {name} = {number};")
     with expressions.scope(f"if ({name} < {count})"):
@@ -51,7 +51,7 @@ def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]
             writer.line("#pragma unroll")
             with expressions.loop(neighbours, f"for (int {place} = 0; {place} < {neighbours.extent}; ++{place})"):
                 _row(emission, kernel, axis, values, vector)
-    return emission.source("pointwise.cl", count * loops.vectors)
+    return emission.source("pointwise.cl", count * loops.vectors, rounded=not _sums(kernel))
 
 
 def _item(vectors: int, inside: int) -> tuple[str, str]:
@@ -93,6 +93,12 @@ def _lanes(emission: Emission, axis: Var, item: str) -> str:
     width = emission.width
     start = f"({item}) * {width}"
     return f"for (int {name} = {start}; {name} < min({start} + {width}, {axis.extent}); ++{name})"
+
+
+def _sums(kernel: Kernel) -> bool:
+    """Whether an element is a sum, for whose products a multiply-add is faster and no less exact."""
+    values = [stage.body for stage in kernel.stages] + [store.value for store in kernel.stores]
+    return kernel.contraction is not None or any(isinstance(part, Reduce) for value in values for part in walk(value))
 
 
 def _any_float(kernel: Kernel) -> bool:

@@ -112,7 +112,7 @@ def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> No
 
     def texels() -> None:
         if along is None:
-            emission.once(lambda: write_single(emission, store, {}))
+            emission.on_first_lane(lambda: write_single(emission, store, {}))
             return
         whole, rest = divmod(along.extent, 4)
         lane, block = Var("lane", 4), Var(f"{along.name}_block", whole)
@@ -122,7 +122,7 @@ def _write_texels(emission: Emission, store: Store, axes: tuple[Var, ...]) -> No
                 base = variable(block)
                 emission.store(store, {along: add(scale(base, 4), variable(lane))}, lane)
         if rest:
-            emission.once(lambda: _last_texel(emission, store, along, whole * 4, rest))
+            emission.on_first_lane(lambda: _last_texel(emission, store, along, whole * 4, rest))
 
     _nest(emission, outer, texels)
 

@@ -30,7 +30,7 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
         emission.writer.line(f"float step{number}[{elements + 16}] __attribute__((aligned(64)));")
         emission.accesses[name] = Access(f"step{number}", tensors[name])
     item = Var("item", math.prod(v.extent for v in independent))
-    emission.expressions.call(item, "item")
+    emission.expressions.bind_name(item, "item")
     places = unravel(variable(item), tuple(v.extent for v in independent))
     values = dict(zip(independent, places, strict=True))
     share = kernel.steps_each
@@ -39,7 +39,7 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
         # of a wave: the work-item's own steps
         name = emission.expressions.name(steps)
         head = f"for (int {name} = item * {share}; {name} < min((item + 1) * {share}, {steps.extent}); ++{name})"
-        emission.expressions.call(item, "0")
+        emission.expressions.bind_name(item, "0")
     with emission.expressions.loop(steps, head):
         for store in kernel.stores:
             placed = Store(

@@ -16,10 +16,10 @@ from itertools import islice
 
 from smartmem_rules.language.blocks.fuse import FeedBlock, FuseBlock
 from smartmem_rules.plan.fusion.groups import Group
-from smartmem_rules.plan.fusion.lower import realise_group
+from smartmem_rules.plan.fusion.lower import lower_group
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Program
-from smartmem_rules.plan.fusion.result import Decisions, Fused
+from smartmem_rules.plan.fusion.result import FusionResult, FusionTrace
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
 
@@ -70,7 +70,7 @@ class Pool:
         return KernelGraph([self.kernels[n] for n in sorted(numbers)]).in_order()
 
 
-def other_policies(policy: Policy, made: Decisions) -> list[Policy]:
+def other_policies(policy: Policy, made: FusionTrace) -> list[Policy]:
     """The policies whose kernels compete with those that the rules make, given where the rules decided something."""
     rules = policy.rules
     found = []
@@ -109,12 +109,12 @@ class _Candidate:
     """A group of a fusion, and what its kernel reads and writes of what kernels compute."""
 
     group: Group
-    fused: Fused
+    fused: FusionResult
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
     @staticmethod
-    def of(group: Group, fused: Fused) -> _Candidate:
+    def of(group: Group, fused: FusionResult) -> _Candidate:
         own = {m.tensor: None for m in group.everyone}
         read = dict.fromkeys(t for m in group.everyone for t in m.reads)
         writes = tuple(t for t in own if t in fused.stored)
@@ -124,8 +124,8 @@ class _Candidate:
 def gather(
     program: Program,
     kernels: Sequence[Kernel],
-    fused: Fused,
-    others: Iterable[Fused],
+    fused: FusionResult,
+    others: Iterable[FusionResult],
     admitted: Callable[[Kernel], bool],
     limits: Limits,
 ) -> Pool:
@@ -154,7 +154,7 @@ def gather(
     for number in sorted({n for region in regions for one in region for n in one} - {*made}):
         candidate = found[number]
         name = f"k{number}_{candidate.group.form}"
-        made[number] = realise_group(program, candidate.fused, candidate.group, name)
+        made[number] = lower_group(program, candidate.fused, candidate.group, name)
     possible = {n for n, kernel in made.items() if n < len(kernels) or admitted(kernel)}
     left = [Region(tuple(one for one in region if possible.issuperset(one))) for region in regions]
     left = [region for region in left if len(region.configurations) > 1]
@@ -171,7 +171,7 @@ def _pool(made: Mapping[int, Kernel], first: Sequence[int], regions: Sequence[Re
     return Pool(tuple(made[n] for n in order), len(first), always, tuple(renamed))
 
 
-def _key(group: Group, fused: Fused) -> object:
+def _key(group: Group, fused: FusionResult) -> object:
     """What two groups share that make the same kernel, whatever fusion they come from."""
     members = tuple((m.tensor, m.tensor in group.coordinates, m.tensor in fused.stored) for m in group.members)
     nested = ([*group.feeding], [*group.siblings], [g for g in (group.scores, group.source) if g is not None])

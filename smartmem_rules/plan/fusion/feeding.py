@@ -53,7 +53,7 @@ class Feeding(Grouping):
             if right_bytes > rule.right_bytes:
                 self._refuse(rule, group, reader, "bytes of the right factor", (right_bytes, rule.right_bytes), 5)
                 continue
-            if any(t in self.apart for t in reader.tensors):
+            if any(t in self.unfed for t in reader.tensors):
                 self._refuse(rule, group, reader, "no schedule has room on chip for both", None, 6)
                 continue
             repeated = self._rows_of(group)[1] if rule.recompute else 0

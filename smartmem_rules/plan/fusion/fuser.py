@@ -16,7 +16,7 @@ from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.reads import evaluations, group_moves_only, left_key, reads_of
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.fusion.result import Fused, Growth
+from smartmem_rules.plan.fusion.result import FusionResult, SharedGroups
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import largest
@@ -25,28 +25,28 @@ from smartmem_rules.tensor.ranges import largest
 def fuse(
     program: Program,
     policy: Policy,
-    apart: Collection[str] = (),
-    growth: Growth | None = None,
+    unfed: Collection[str] = (),
+    growth: SharedGroups | None = None,
     refusals: Refusals | None = None,
-) -> Fused:
+) -> FusionResult:
     """Partition the program's definitions into groups as the policy allows.
 
     Args:
-        apart: tensors whose contractions read their rows from memory.
+        unfed: tensors whose contractions read their rows from memory.
         growth: of a fusion by a policy that lets the same definitions join.
         refusals: takes in why definitions and groups stay apart.
     """
-    return _Fusion(program, policy, apart, refusals).run(growth)
+    return Fuser(program, policy, unfed, refusals).run(growth)
 
 
-class _Fusion(Feeding):
+class Fuser(Feeding):
     """All passes in their order."""
 
-    def run(self, growth: Growth | None) -> Fused:
+    def run(self, growth: SharedGroups | None) -> FusionResult:
         if growth is None:
             for definition in self.program.definitions:
                 self._place(definition)
-            growth = Growth([group.copy() for group in self.groups])
+            growth = SharedGroups([group.copy() for group in self.groups])
         else:
             for group in growth.groups:
                 self._found(group.copy())
@@ -59,7 +59,7 @@ class _Fusion(Feeding):
             self._finish_rows()
         groups = self._ordered()
         stored = {t for g in groups for t in self._outputs(g)}
-        return Fused(groups, self.inlined, stored, self.decisions, growth)
+        return FusionResult(groups, self.inlined, stored, self.decisions, growth)
 
     # --- growing groups over their consumers ---
 

@@ -13,7 +13,7 @@ from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.fusion.result import Decisions
+from smartmem_rules.plan.fusion.result import FusionTrace
 from smartmem_rules.plan.kernel.graph import needs, toposort
 from smartmem_rules.tensor.expr import Equation, own_indices, walk
 
@@ -30,10 +30,10 @@ class _Reach:
 class Grouping:
     """The groups of a program, and what the passes of fusion ask of them."""
 
-    def __init__(self, program: Program, policy: Policy, apart: Collection[str], refusals: Refusals | None) -> None:
+    def __init__(self, program: Program, policy: Policy, unfed: Collection[str], refusals: Refusals | None) -> None:
         self.refusals = refusals
         self.program = program
-        self.apart = apart
+        self.unfed = unfed
         self.policy = policy
         self.owner: dict[str, Group] = {}
         self.definition: dict[str, Definition] = {d.tensor: d for d in program.definitions}
@@ -47,7 +47,7 @@ class Grouping:
         self.users = program.users()
         self.place = {d.tensor: i for i, d in enumerate(program.definitions)}
         self.known: dict[Group, _Reach] = {}
-        self.decisions = Decisions()
+        self.decisions = FusionTrace()
         self.rows: dict[object, tuple[int, int]] = {}
         self.indexing = {
             name

@@ -10,7 +10,7 @@ from smartmem_rules.plan.fusion.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.reads import reads_of
-from smartmem_rules.plan.fusion.result import Fused
+from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.fusion.rows import Rows
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
 from smartmem_rules.plan.kernel.traffic import account
@@ -31,12 +31,12 @@ from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.tensor.substitution import substitute
 
 
-def realise(program: Program, fused: Fused) -> list[Kernel]:
+def lower(program: Program, fused: FusionResult) -> list[Kernel]:
     """One kernel for each group, in the order of execution."""
-    return [realise_group(program, fused, group, f"k{n}_{group.form}") for n, group in enumerate(fused.groups)]
+    return [lower_group(program, fused, group, f"k{n}_{group.form}") for n, group in enumerate(fused.groups)]
 
 
-def realise_group(program: Program, fused: Fused, group: Group, name: str) -> Kernel:
+def lower_group(program: Program, fused: FusionResult, group: Group, name: str) -> Kernel:
     """The kernel of one group."""
     kernel = _realise_group(program, fused, group)
     kernel.name = name
@@ -45,7 +45,7 @@ def realise_group(program: Program, fused: Fused, group: Group, name: str) -> Ke
     return kernel
 
 
-def _realise_group(program: Program, fused: Fused, group: Group) -> Kernel:
+def _realise_group(program: Program, fused: FusionResult, group: Group) -> Kernel:
     outputs = [m.tensor for m in group.members if m.tensor in fused.stored and m.tensor in group.coordinates]
     match group.form:
         case "contraction":
@@ -65,7 +65,7 @@ def _equations(group: Group) -> dict[str, Equation]:
     return {m.tensor: m.equation for m in group.members}
 
 
-def _elements(program: Program, fused: Fused, group: Group, outputs: list[str]) -> Kernel:
+def _elements(program: Program, fused: FusionResult, group: Group, outputs: list[str]) -> Kernel:
     """A pointwise or window kernel; a window's value is computed once for all that read it."""
     expander = Expander(program, {**fused.inlined, **_equations(group)}, {})
     stages: tuple[Stage, ...] = ()
@@ -80,7 +80,7 @@ def _elements(program: Program, fused: Fused, group: Group, outputs: list[str]) 
     return Kernel("", "pointwise", group.space, stores, stages, moves_only=only_moves)
 
 
-def _scan(program: Program, fused: Fused, group: Group) -> Kernel:
+def _scan(program: Program, fused: FusionResult, group: Group) -> Kernel:
     """All scans of an operator: the steps one after the other, in each the tensors in their order.
 
     The kernel's axes are the steps and the leading axes along which nothing is read from another place.
@@ -123,7 +123,7 @@ def _store(tensor: str, group: Group, expander: Expander, program: Program) -> S
     return Store(tensor, coordinates, value)
 
 
-def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str]) -> Kernel:
+def _contraction(program: Program, fused: FusionResult, group: Group, outputs: list[str]) -> Kernel:
     matched = group.contraction
     assert matched is not None
     factors = Expander(program, fused.inlined, {})
@@ -151,7 +151,7 @@ def _contraction(program: Program, fused: Fused, group: Group, outputs: list[str
     return Kernel("", "contraction", group.space, every, (), contraction, parts)
 
 
-def _finished_rows(program: Program, fused: Fused, group: Group, outputs: list[str]) -> Kernel:
+def _finished_rows(program: Program, fused: FusionResult, group: Group, outputs: list[str]) -> Kernel:
     """A contraction whose rows are reduced while they are on chip; its epilogue is the first stage of every row."""
     source = group.source
     assert source is not None
@@ -184,7 +184,7 @@ def _with_inner(value: Expr, local: Var) -> Expr:
 
 
 def _epilogue(
-    program: Program, fused: Fused, group: Group, outputs: list[str], renamed: Mapping[Var, Index]
+    program: Program, fused: FusionResult, group: Group, outputs: list[str], renamed: Mapping[Var, Index]
 ) -> tuple[Store, ...]:
     """What a contraction writes, its sum read as the accumulator."""
     matched = group.contraction
@@ -205,7 +205,7 @@ def _epilogue(
     )
 
 
-def _part(program: Program, fused: Fused, group: Group, sibling: Group) -> Part:
+def _part(program: Program, fused: FusionResult, group: Group, sibling: Group) -> Part:
     """A sibling over the group's own rows."""
     mine, other = group.contraction, sibling.contraction
     assert mine is not None
@@ -238,7 +238,7 @@ def _feed(rows: Group, reader: Group) -> Read:
 
 def _scores(
     program: Program,
-    fused: Fused,
+    fused: FusionResult,
     reader: Group,
     rows: Group,
     stages: list[Stage],

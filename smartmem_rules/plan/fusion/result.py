@@ -9,7 +9,7 @@ from smartmem_rules.tensor.expr import Equation
 
 
 @dataclass
-class Decisions:
+class FusionTrace:
     """Which rules decided something, by name: what plans that compete with this one would leave out or do more of.
 
     Attributes:
@@ -26,7 +26,7 @@ class Decisions:
 
 
 @dataclass
-class Growth:
+class SharedGroups:
     """What several fusions of a program share, whose policies differ in what is taken in after the groups have grown.
 
     Attributes:
@@ -39,7 +39,7 @@ class Growth:
 
 
 @dataclass
-class Fused:
+class FusionResult:
     """The kernels-to-be in an order that can be executed.
 
     Attributes:
@@ -51,5 +51,5 @@ class Fused:
     groups: list[Group]
     inlined: dict[str, Equation] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
-    decisions: Decisions = field(default_factory=Decisions)
-    growth: Growth | None = None
+    decisions: FusionTrace = field(default_factory=FusionTrace)
+    growth: SharedGroups | None = None

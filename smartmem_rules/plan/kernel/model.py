@@ -188,7 +188,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Order:
+class TaskGraph:
     """How the work-items of an ordered launch follow each other.
 
     Attributes:
@@ -281,7 +281,7 @@ class Kernel:
         in_place: for tensors that it writes into the memory of one that it reads, which one.
         steps: the kernels that one launch runs: one after the other in each work-item (form `chain`), side by side
             (`beside`), or each when the work-items of others are done (`ordered`).
-        order: of a launch of this last form.
+        tasks: of a launch of this last form.
         schedule: of a single kernel, once it is scheduled.
         grid: how many work-items it has, once it is scheduled.
         block_rows: of a kernel in a chain or wave, the rows of a work-item.
@@ -308,7 +308,7 @@ class Kernel:
     operations: int = 0
     steps: tuple[Kernel, ...] = ()
     in_place: dict[str, str] = field(default_factory=dict)
-    order: Order | None = None
+    tasks: TaskGraph | None = None
     grid: Grid | None = None
     block_rows: int | None = None
     rows: BlockRows | None = None
@@ -336,15 +336,15 @@ class Kernel:
         """The kernels of single equations or groups of them: itself, or those of its steps."""
         return tuple(leaf for step in self.steps for leaf in step.leaves) if self.steps else (self,)
 
-    def note_borders(self) -> None:
+    def refresh_io(self) -> None:
         """Let a launch of several kernels read and write what its steps do, but for what stays between them."""
         if self.steps:
             for step in self.steps:
-                step.note_borders()
+                step.refresh_io()
             written = dict.fromkeys(t for k in self.steps for t in k.writes)
             read = dict.fromkeys(t for k in self.steps for t in k.reads)
             kept = self.kept
-            if self.order is not None:
-                written[self.order.state] = None
+            if self.tasks is not None:
+                written[self.tasks.state] = None
             self.writes = tuple(t for t in written if t not in kept)
             self.reads = tuple(t for t in read if t not in written)

@@ -85,7 +85,7 @@ def _content(kernel: Kernel, tensors: Mapping[str, Stored]) -> Iterator[str]:
     if kernel.grid is not None:
         group = "" if kernel.grid.local_size is None else f" in groups of {_sizes(kernel.grid.local_size)}"
         yield f"grid {_sizes(kernel.grid.global_size)} work-items{group}"
-    if kernel.order is not None:
+    if kernel.tasks is not None:
         yield from _order_lines(kernel)
     if kernel.steps:
         yield _WAYS.get(kernel.form, "steps")
@@ -146,8 +146,8 @@ def _store_text(store: Store) -> str:
 
 
 def _order_lines(kernel: Kernel) -> Iterator[str]:
-    assert kernel.order is not None
-    for place, waits in enumerate(kernel.order.waits):
+    assert kernel.tasks is not None
+    for place, waits in enumerate(kernel.tasks.waits):
         needs = [
             f"{kernel.steps[w.step].name}" if w.lag is None else f"{kernel.steps[w.step].name} up to its own + {w.lag}"
             for w in waits

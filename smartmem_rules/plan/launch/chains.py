@@ -22,7 +22,7 @@ from smartmem_rules.plan.kernel.model import BlockRows, Kernel, Stage, Store
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.launch.rows_chain import Chain
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts, Steps
-from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Sizes, most, sizes_of
+from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Resources, most, resources_of
 from smartmem_rules.plan.schedule.winograd_sizes import filters_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, variable
@@ -87,7 +87,7 @@ class _Chains:
     # --- beginnings ---
 
     def _start(self, kernel: Kernel) -> Chain:
-        sizes = sizes_of(kernel, self.schedule, self.constants)
+        sizes = resources_of(kernel, self.schedule, self.constants)
         producers = self._producers(kernel)
         if sizes is None:
             found = Chain(steps=Steps(self.costs, whole=False))
@@ -110,7 +110,7 @@ class _Chains:
     # --- growth ---
 
     def _join(self, kernel: Kernel, chains: Mapping[Chain, int]) -> Chain | None:
-        sizes = sizes_of(kernel, self.schedule, self.constants)
+        sizes = resources_of(kernel, self.schedule, self.constants)
         if sizes is None:
             return None
         producers = self._producers(kernel)
@@ -126,7 +126,7 @@ class _Chains:
             if moved is None:
                 self._refuse(rule, candidate, kernel, f"it needs {rule.over} of other work-items", passed=5)
                 continue
-            again = sizes_of(moved, self.schedule, self.constants)
+            again = resources_of(moved, self.schedule, self.constants)
             assert again is not None
             inner_bytes = candidate.inner_bytes + self._row_bytes(candidate.inner_with(moved), candidate)
             blocks = self._blocks(again, inner_bytes, candidate, moved, rule)
@@ -158,7 +158,7 @@ class _Chains:
 
     # --- legality: every element that is read was made by the same work-item ---
 
-    def _over_rows_of(self, source: Chain, kernel: Kernel, sizes: Sizes) -> Kernel | None:
+    def _over_rows_of(self, source: Chain, kernel: Kernel, sizes: Resources) -> Kernel | None:
         """The kernel with the loop variables of the chain's rows, None where it needs rows of other work-items."""
         if math.prod(v.extent for v in sizes.batch) != math.prod(v.extent for v in source.batch):
             return None
@@ -198,7 +198,9 @@ class _Chains:
 
     # --- cost ---
 
-    def _blocks(self, sizes: Sizes, inner_bytes: int, source: Chain, last: Kernel, rule: ChainBlock) -> tuple[int, ...]:
+    def _blocks(
+        self, sizes: Resources, inner_bytes: int, source: Chain, last: Kernel, rule: ChainBlock
+    ) -> tuple[int, ...]:
         """The possible rows of a work-item's block, the best first; none if one launch is slower than two.
 
         Args:
@@ -274,7 +276,7 @@ def compose(form: str, steps: tuple[Kernel, ...]) -> Kernel:
         operations=sum(k.operations for k in steps),
         steps=steps,
     )
-    found.note_borders()
+    found.refresh_io()
     return found
 
 

@@ -13,7 +13,7 @@ from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group
 from smartmem_rules.plan.schedule.group import GroupChoice
-from smartmem_rules.plan.schedule.occupancy import Share
+from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
     TeamSchedule,
@@ -27,14 +27,14 @@ from smartmem_rules.tensor.extents import is_symbolic
 
 LANES = 4
 """Elements of a work-item's vector."""
-SPARE = 1024
+SPARE_LOCAL_BYTES = 1024
 """Bytes of local memory that launches of several kernels leave between them."""
-ANY = 1 << 20
+UNBOUNDED_ITEMS = 1 << 20
 """Work-items that no multiprocessor holds: only its own limits count."""
 
 
 @dataclass(frozen=True)
-class Shares:
+class LaunchConfigs:
     """Finds the ways of kernels.
 
     Attributes:
@@ -49,7 +49,7 @@ class Shares:
     unsized: Mapping[str, Kernel]
     rereads: int
 
-    def of(self, kernel: Kernel) -> tuple[Share, ...]:
+    def of(self, kernel: Kernel) -> tuple[LaunchConfig, ...]:
         """The way that the kernel is sized for, then others; none where it has to have its launch for itself."""
         if kernel.steps or kernel.form == "scan" or self._is_open(kernel):
             return ()
@@ -59,7 +59,7 @@ class Shares:
             return self._tiles(kernel)
         return (self._registers(kernel),)
 
-    def again(self, kernel: Kernel, share: Share, threads: int) -> Kernel:
+    def reschedule(self, kernel: Kernel, share: LaunchConfig, threads: int) -> Kernel:
         """The kernel for work-groups of so many work-items, with the tile of one of its ways."""
         if kernel.contraction is None:
             return replace(
@@ -78,7 +78,7 @@ class Shares:
 
     # --- contractions ---
 
-    def _tiles(self, kernel: Kernel) -> tuple[Share, ...]:
+    def _tiles(self, kernel: Kernel) -> tuple[LaunchConfig, ...]:
         ways = self.costs.tiles(kernel)
         own = next((way for way in ways if self._is_own(way[0], kernel)), None)
         if own is None:
@@ -95,40 +95,40 @@ class Shares:
     def _is_own(choice: GroupChoice, kernel: Kernel) -> bool:
         return schedule_of(kernel, GroupSchedule).sizes() == choice.sizes()
 
-    def _tile(self, kernel: Kernel, choice: GroupChoice, time: float) -> Share:
+    def _tile(self, kernel: Kernel, choice: GroupChoice, time: float) -> LaunchConfig:
         c, tile = kernel.contraction, choice.tile
         assert c is not None
         demand = self.costs.templates.demand(kernel)
         groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
         local = 4 * (tile.memory + (tile.threads if c.stages else 0)) + tile.rows * demand.row_bytes
         cycles = self.costs.group_schedule(kernel).cycles
-        busy = int(cycles.resident_subgroups) * 32 if cycles.sums_per_cycle else ANY
+        busy = int(cycles.resident_subgroups) * 32 if cycles.sums_per_cycle else UNBOUNDED_ITEMS
         items = groups * choice.splits * tile.threads
-        alone = choice.splits > 1 or local + SPARE > self.device.memory.local_memory
-        return Share(tile.threads, items, local, time, busy, choice.sizes(), alone)
+        alone = choice.splits > 1 or local + SPARE_LOCAL_BYTES > self.device.memory.local_memory
+        return LaunchConfig(tile.threads, items, local, time, busy, choice.sizes(), alone)
 
-    def _registers(self, kernel: Kernel) -> Share:
+    def _registers(self, kernel: Kernel) -> LaunchConfig:
         c, schedule = kernel.contraction, schedule_of(kernel, TileSchedule)
         assert c is not None
         blocks = -(-count(c.m) // schedule.rows) * -(-c.n.extent // schedule.columns)
-        return Share(0, count(c.batch) * blocks, 0, self._roofline(kernel), ANY)
+        return LaunchConfig(0, count(c.batch) * blocks, 0, self._roofline(kernel), UNBOUNDED_ITEMS)
 
     # --- elements and rows ---
 
-    def _elementwise(self, kernel: Kernel) -> Share:
+    def _elementwise(self, kernel: Kernel) -> LaunchConfig:
         rows = math.prod(v.extent for v in kernel.axes)
         if kernel.form == "pointwise":
             items = -(-rows // (LANES * schedule_of(kernel, VectorSchedule).places))
-            return Share(0, items, 0, self._roofline(kernel), ANY)
+            return LaunchConfig(0, items, 0, self._roofline(kernel), UNBOUNDED_ITEMS)
         rows_of = schedule_of(kernel, TeamSchedule)
         team, teams = rows_of.team, rows_of.teams
         local = 0 if team == 1 else teams * array_bytes(kernel) + 4 * team * teams
-        return Share(0, rows * team, local, self._roofline(kernel), ANY)
+        return LaunchConfig(0, rows * team, local, self._roofline(kernel), UNBOUNDED_ITEMS)
 
     def _roofline(self, kernel: Kernel) -> float:
         """Nanoseconds of a kernel that fills the device: its arithmetic, or its traffic."""
         written = sum(stored_bytes(self.tensors[name]) for name in kernel.writes)
         # a table that is looked up is not read whole
-        most = self.rereads * max(written, 1) if kernel.form == "pointwise" else ANY**2
+        most = self.rereads * max(written, 1) if kernel.form == "pointwise" else UNBOUNDED_ITEMS**2
         read = sum(min(most, stored_bytes(self.tensors[name])) for name in kernel.reads)
         return max(self.device.compute.time(kernel.operations), (written + read) / self.device.memory.global_bandwidth)

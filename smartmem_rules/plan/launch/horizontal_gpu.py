@@ -18,9 +18,9 @@ from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import compose
-from smartmem_rules.plan.schedule.occupancy import Share, apart, beside, fills
+from smartmem_rules.plan.schedule.occupancy import LaunchConfig, fills, fused_time, sequential_time
 
-Again = Callable[[Kernel, Share, int], Kernel]
+Reschedule = Callable[[Kernel, LaunchConfig, int], Kernel]
 """A kernel with the sizes of a way to run it, in work-groups of so many work-items."""
 
 
@@ -33,7 +33,7 @@ class Candidate:
     """
 
     kernel: Kernel
-    shares: tuple[Share, ...]
+    shares: tuple[LaunchConfig, ...]
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,25 @@ class _Launch:
 
     members: tuple[Candidate, ...]
     threads: int
-    chosen: tuple[Share, ...]
+    chosen: tuple[LaunchConfig, ...]
 
 
 def side_by_side_in_groups(
-    candidates: Sequence[Candidate], rule: Horizontal, device: Device, again: Again
+    candidates: Sequence[Candidate], rule: Horizontal, device: Device, reschedule: Reschedule
 ) -> list[Kernel]:
     """Join kernels that do not need each other where one launch takes no longer than several.
 
     Args:
         candidates: in an order in which each finds what it reads.
         rule: `launches` says how many launches' time a kernel takes at most that fills the device by itself.
-        again: sizes a kernel anew for the work-group of its launch.
+        reschedule: sizes a kernel anew for the work-group of its launch.
     """
     graph = KernelGraph([candidate.kernel for candidate in candidates])
     numbers = range(len(candidates))
     forwards = _dealt(candidates, numbers, graph.producers, rule, device)
     backwards = _dealt(candidates, numbers[::-1], graph.consumers, rule, device)[::-1]
     best = min((forwards, backwards), key=len)
-    return [_joined(launch, again) for launch in best]
+    return [_joined(launch, reschedule) for launch in best]
 
 
 def _dealt(
@@ -98,7 +98,7 @@ def _with(launch: _Launch, candidate: Candidate, rule: Horizontal, device: Devic
     if len(members) > rule.kernels or not all(member.shares for member in members):
         return None
     own = [member.shares[0] for member in members]
-    limit = apart(own, device)
+    limit = sequential_time(own, device)
     best: tuple[float, _Launch] | None = None
     sizes = {share.threads for member in members for share in member.shares if not share.alone} - {0}
     for threads in sorted(sizes or {rule.group}):
@@ -108,23 +108,23 @@ def _with(launch: _Launch, candidate: Candidate, rule: Horizontal, device: Devic
         chosen = tuple(min(way, key=lambda share: share.time) for way in ways)
         if not all(_is_small(share, threads, rule, device) for share in chosen):
             continue
-        time = beside(chosen, threads, device)
+        time = fused_time(chosen, threads, device)
         if time <= limit and (best is None or time < best[0]):
             best = time, _Launch(members, threads, chosen)
     return None if best is None else best[1]
 
 
-def _is_small(share: Share, threads: int, rule: Horizontal, device: Device) -> bool:
+def _is_small(share: LaunchConfig, threads: int, rule: Horizontal, device: Device) -> bool:
     return not fills(share, threads, device) or share.time <= rule.launches * device.compute.launch
 
 
-def _joined(launch: _Launch, again: Again) -> Kernel:
+def _joined(launch: _Launch, reschedule: Reschedule) -> Kernel:
     kernels = [member.kernel for member in launch.members]
     if len(kernels) == 1:
         return kernels[0]
     # the longest begins first
     order = sorted(zip(kernels, launch.chosen, strict=True), key=lambda one: -one[1].time)
-    steps = [again(kernel, share, launch.threads) for kernel, share in order]
+    steps = [reschedule(kernel, share, launch.threads) for kernel, share in order]
     made = compose("beside", tuple(steps))
     made.group_items = launch.threads
     return made

@@ -11,11 +11,11 @@ from smartmem_rules.language.blocks.schedule import Schedule
 from smartmem_rules.plan.fusion.alternatives import Limits, Pool, gather, other_policies
 from smartmem_rules.plan.fusion.concat_outputs import write_pieces
 from smartmem_rules.plan.fusion.fuser import fuse
-from smartmem_rules.plan.fusion.lower import realise
+from smartmem_rules.plan.fusion.lower import lower
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.fusion.result import Fused
+from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.joint import JointChoice
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import chain
@@ -27,7 +27,7 @@ from smartmem_rules.plan.schedule.sizing import panel_of
 
 
 @dataclass
-class Fusion:
+class FusionInput:
     """The kernels of a program by the rules of a policy.
 
     Attributes:
@@ -40,19 +40,19 @@ class Fusion:
     schedules: tuple[Schedule, ...]
     local_memory: int
     refusals: Refusals | None = None
-    _apart: set[str] = field(default_factory=set)
-    _made: tuple[Fused, list[Kernel]] | None = None
+    _unfed: set[str] = field(default_factory=set)
+    _made: tuple[FusionResult, list[Kernel]] | None = None
 
     def kernels(self) -> list[Kernel]:
         """The kernels by the rules alone; what would not fit on chip together is left apart."""
         while True:
-            fused = fuse(self.program, self.policy, self._apart, refusals=self.refusals)
-            made = realise(self.program, fused)
-            large = self._too_large([k for k in made if not self._is_empty(k)]) - self._apart
+            fused = fuse(self.program, self.policy, self._unfed, refusals=self.refusals)
+            made = lower(self.program, fused)
+            large = self._too_large([k for k in made if not self._is_empty(k)]) - self._unfed
             if not large:
                 self._made = fused, made
                 return [k for k in made if not self._is_empty(k)]
-            self._apart |= large
+            self._unfed |= large
 
     def pool(self, limits: Limits) -> Pool:
         """The same kernels with those that compete."""
@@ -61,7 +61,7 @@ class Fusion:
         assert self._made is not None
         fused, made = self._made
         others = (
-            fuse(self.program, one, self._apart, fused.growth if one.grows_like(self.policy) else None)
+            fuse(self.program, one, self._unfed, fused.growth if one.grows_like(self.policy) else None)
             for one in other_policies(self.policy, fused.decisions)
         )
         return gather(self.program, made, fused, others, self._admits, limits)
@@ -76,7 +76,7 @@ class Fusion:
         return all(self.program.types[t].elements == 0 for t in kernel.writes)
 
 
-def launches(kernels: Sequence[Kernel], fusion: Fusion, device: Device) -> list[Kernel]:
+def launches(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> list[Kernel]:
     """The enqueues of kernels: outputs in pieces, and where work-items own rows, several kernels in one launch."""
     found, program, policy, schedules = list(kernels), fusion.program, fusion.policy, fusion.schedules
     if policy.reads_through_views:
@@ -91,7 +91,7 @@ def launches(kernels: Sequence[Kernel], fusion: Fusion, device: Device) -> list[
     return found if rule is None or device.kind != "cpu" else side_by_side(found, rule, device)
 
 
-def _chained(kernels: list[Kernel], fusion: Fusion, device: Device) -> list[Kernel]:
+def _chained(kernels: list[Kernel], fusion: FusionInput, device: Device) -> list[Kernel]:
     """Kernels joined over the rows or batches that they share, where a template gives rows to work-items."""
     rules = (fusion.policy.chains("rows"), fusion.policy.chains("batches"))
     if rules == (None, None) or panel_of(fusion.schedules) is None:
@@ -101,7 +101,7 @@ def _chained(kernels: list[Kernel], fusion: Fusion, device: Device) -> list[Kern
 
 
 def settle(
-    joint: JointChoice, by_rules: Sequence[Kernel], fusion: Fusion, device: Device, costs: KernelCosts
+    joint: JointChoice, by_rules: Sequence[Kernel], fusion: FusionInput, device: Device, costs: KernelCosts
 ) -> tuple[list[Kernel], JointChoice]:
     """The launches of the kernels that were chosen, or of the rules' where these are fewer or faster once joined.
 

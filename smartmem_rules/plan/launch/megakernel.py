@@ -21,34 +21,34 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Megakernel
 from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.model import Kernel, Order, Stored, Wait, row_major
+from smartmem_rules.plan.kernel.model import Kernel, Stored, TaskGraph, Wait, row_major
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.launch.chains import compose
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.extents import is_symbolic
 
-LINE = 16
+LINE_COUNTERS = 16
 """Elements of int32 from one counter to the next: each lies in a line of the cache of its own."""
 FIRST_STEP = 3
 """Counters of the whole launch, before the two of each step."""
 
 
-def in_order(
+def megakernel(
     name: str,
     steps: tuple[Kernel, ...],
     waits: tuple[tuple[Wait, ...], ...],
     patience: int,
     in_turn: tuple[int, ...] = (),
 ) -> Kernel:
-    """A launch of kernels of which some wait for others (see `Order`).
+    """A launch of kernels of which some wait for others (see `TaskGraph`).
 
     Args:
         patience: how often a waiting work-group looks at a counter before it leaves its work to others.
     """
     found = compose("ordered", steps)
     found.name = name
-    found.order = Order(f"{name}@order", waits, patience, in_turn)
-    found.note_borders()
+    found.tasks = TaskGraph(f"{name}@order", waits, patience, in_turn)
+    found.refresh_io()
     return found
 
 
@@ -63,18 +63,18 @@ def spin_limit(longest: float, device: Device, rule: Megakernel | None) -> int:
     return max(1, round(patience * longest / device.compute.poll_ns))
 
 
-def places(order: Order) -> int:
+def places(order: TaskGraph) -> int:
     """How many counters an ordered launch has."""
     return FIRST_STEP + 2 * len(order.waits)
 
 
 def counters(kernels: Iterable[Kernel]) -> dict[str, Stored]:
     """The memory of the counters of those kernels that are ordered launches: zeros, as each run leaves them."""
-    return {order.state: _counters(order) for kernel in kernels if (order := kernel.order) is not None}
+    return {order.state: _counters(order) for kernel in kernels if (order := kernel.tasks) is not None}
 
 
-def _counters(order: Order) -> Stored:
-    zeros = np.zeros(LINE * places(order), np.int32)
+def _counters(order: TaskGraph) -> Stored:
+    zeros = np.zeros(LINE_COUNTERS * places(order), np.int32)
     return Stored(order.state, TensorType("int32", zeros.shape), row_major(1), "constant", "int32", zeros)
 
 
@@ -141,7 +141,7 @@ def join_launches(
 def _launch(kernel: Kernel, device: Device) -> _Launch:
     assert kernel.grid is not None
     size = kernel.grid.items
-    if is_symbolic(size) or size == 0 or kernel.order is not None:
+    if is_symbolic(size) or size == 0 or kernel.tasks is not None:
         return _Launch(kernel, False)
     time = max(device.compute.unit_time(kernel.operations), kernel.bytes_moved / device.memory.of_unit)
     # units without a work-item in the last round, and those that wait for a late one
@@ -205,7 +205,7 @@ def _joined(group: _Group, rule: Megakernel, device: Device) -> Kernel:
         return steps[0]
     awaited = [group.members[wait.step].longest for waits in group.waits for wait in waits]
     patience = spin_limit(max(awaited, default=0.0), device, rule)
-    found = in_order(steps[0].name, steps, tuple(group.waits), patience)
+    found = megakernel(steps[0].name, steps, tuple(group.waits), patience)
     found.bytes_moved = sum(step.bytes_moved for step in steps)
     for step in steps:
         found.in_place |= step.in_place

@@ -25,8 +25,8 @@ from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.plan.kernel.model import BlockRows, Kernel, Wait
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.launch.chains import compose
-from smartmem_rules.plan.launch.megakernel import in_order, spin_limit
-from smartmem_rules.plan.schedule.sizing import sizes_of
+from smartmem_rules.plan.launch.megakernel import megakernel, spin_limit
+from smartmem_rules.plan.schedule.sizing import resources_of
 from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var, variable
@@ -124,7 +124,7 @@ def _layers(kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], sche
 
 def _layer(product: Kernel, scan: Kernel, constants: Mapping[str, np.ndarray], schedule: Panel) -> _Layer | None:
     """A scan over a contraction that makes, row by row, what a step reads; None if it is something else."""
-    sizes = sizes_of(product, schedule, constants)
+    sizes = resources_of(product, schedule, constants)
     c = product.contraction
     if c is None or sizes is None or not sizes.constant or c.stages or product.stages or product.parts:
         return None
@@ -251,7 +251,7 @@ def _one_launch(stack: Sequence[_Layer], shares: int, device: Device, rule: Mega
     # until the first share has gone through the layers at work
     longest = device.compute.units * max(k.product_time(device) + k.scan_time(device) for k in stack) / shares
     patience = spin_limit(longest, device, rule)
-    return in_order(f"{stack[0].product.name}_layers", steps, waits, patience, tuple(range(len(stack))))
+    return megakernel(f"{stack[0].product.name}_layers", steps, waits, patience, tuple(range(len(stack))))
 
 
 def _cut(layer: _Layer, shares: int) -> Kernel:

@@ -33,7 +33,7 @@ class Wave:
 
 
 @dataclass(frozen=True)
-class Lead:
+class VectorAxis:
     """What a kernel takes from the layout of its first output: the axis of its vectors, and the places of a wave."""
 
     lane: Var | None = None
@@ -94,7 +94,7 @@ def store_lane(kernel: Kernel, store: Store, layout: Layout) -> Var | None:
     return None
 
 
-def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> Lead:
+def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> VectorAxis:
     """What the layout of the kernel's first output gives it.
 
     Args:
@@ -103,7 +103,7 @@ def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> Lead:
     store = kernel.stores[0]
     lane = store_lane(kernel, store, layout)
     if not wave:
-        return Lead(lane)
+        return VectorAxis(lane)
     outer: dict[Var, None] = {}
     inside: set[Var] = set()
     for place, axis in enumerate(layout.order):
@@ -117,7 +117,7 @@ def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> Lead:
     order += [v for v in reversed(outer) if v not in inside]
     extents = [(v, -(-largest(v.extent) // (LANES if v == lane else 1))) for v in order]
     places = _shared_out(extents, wave)
-    return Lead(lane, Wave(places, lane, math.prod(number for _, number in places)))
+    return VectorAxis(lane, Wave(places, lane, math.prod(number for _, number in places)))
 
 
 def _shared_out(extents: Iterable[tuple[Var, int]], items: int) -> tuple[tuple[Var, int], ...]:

@@ -12,9 +12,9 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store, Stored, row_major
 from smartmem_rules.plan.layout.accesses import (
-    Lead,
     RegisterBlock,
     Use,
+    VectorAxis,
     is_led,
     lead_of,
     reduction_axes,
@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Touch:
+class UseCost:
     """What a kernel's uses of a tensor cost, by the leader's candidates (one row where nothing leads) and its own."""
 
     kernel: Kernel
@@ -59,7 +59,7 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Where:
+class LayoutOptions:
     """What may be chosen, and for which device.
 
     Attributes:
@@ -82,7 +82,7 @@ class Where:
 class LayoutSpace:
     """The candidates of all tensors, and the costs of all choices."""
 
-    def __init__(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], where: Where) -> None:
+    def __init__(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored], where: LayoutOptions) -> None:
         self.kernels = kernels
         self.wave = where.device.compute.wave if "image" in where.kinds else 0
         self.where = where
@@ -95,7 +95,7 @@ class LayoutSpace:
         self.stores = {(kernel.name, store.tensor): store for kernel in kernels for store in reversed(kernel.stores)}
         self.places = self._places()
         self.touches = [touch for kernel in kernels for touch in self._touches(kernel)]
-        self.touches_of: dict[Node, list[Touch]] = {node: [] for node in self.places}
+        self.touches_of: dict[Node, list[UseCost]] = {node: [] for node in self.places}
         for touch in self.touches:
             self.touches_of[touch.node].append(touch)
 
@@ -127,12 +127,12 @@ class LayoutSpace:
         return [n for n in range(len(place.layouts)) if n >= place.alone or all(n in one for one in able)]
 
     @staticmethod
-    def _cut(touch: Touch, kept: Mapping[Node, list[int]]) -> Touch:
+    def _cut(touch: UseCost, kept: Mapping[Node, list[int]]) -> UseCost:
         """The costs of a touch by the candidates that are left."""
         rows = [0] if touch.leader is None else kept[touch.leader]
         where = np.ix_(rows, kept[touch.node])
         tables = (None if table is None else table[where] for table in (touch.reads, touch.writes))
-        return Touch(touch.kernel, touch.node, touch.leader, *tables)
+        return UseCost(touch.kernel, touch.node, touch.leader, *tables)
 
     def node(self, tensor: str, kernel: Kernel) -> Node:
         """What is chosen for a tensor that a kernel touches."""
@@ -192,15 +192,17 @@ class LayoutSpace:
             for use in uses(kernel, (), self.where.block):
                 by_tensor.setdefault(use.tensor, []).append(use)
         own = self._read[kernel.name].get(place.stored.name, [])
-        return min(place.layouts, key=lambda layout: sum(self.costs.of(u, place.stored, layout, Lead()) for u in own))
+        return min(
+            place.layouts, key=lambda layout: sum(self.costs.of(u, place.stored, layout, VectorAxis()) for u in own)
+        )
 
     # --- costs ---
 
-    def _touches(self, kernel: Kernel) -> list[Touch]:
+    def _touches(self, kernel: Kernel) -> list[UseCost]:
         by_node: dict[Node, list[Use]] = {}
         for use in uses(kernel, self.where.constants, self.where.block):
             by_node.setdefault(self.node(use.tensor, kernel), []).append(use)
-        leader, leads = None, [Lead()]
+        leader, leads = None, [VectorAxis()]
         if is_led(kernel):
             leader = self.node(kernel.stores[0].tensor, kernel)
             leads = [lead_of(kernel, layout, self.wave) for layout in self.places[leader].layouts]
@@ -211,10 +213,10 @@ class LayoutSpace:
             if writes is not None:
                 writes = writes + self._unwritable(kernel, node)
                 writes = writes if leader is None else writes + self._clashes(kernel, node, leads)
-            found.append(Touch(kernel, node, leader, reads, writes))
+            found.append(UseCost(kernel, node, leader, reads, writes))
         return found
 
-    def _table(self, own: list[Use], node: Node, leads: list[Lead]) -> Array | None:
+    def _table(self, own: list[Use], node: Node, leads: list[VectorAxis]) -> Array | None:
         if not own:
             return None
         stored, layouts = self.places[node].stored, self.places[node].layouts
@@ -227,7 +229,7 @@ class LayoutSpace:
         lanes = [layout.order[-1] if layout.memory == "image" else -1 for layout in self.places[node].layouts]
         return np.array([np.inf if a >= 0 and not writable_lane(kernel, store, a) else 0.0 for a in lanes])
 
-    def _clashes(self, kernel: Kernel, node: Node, leads: list[Lead]) -> Array:
+    def _clashes(self, kernel: Kernel, node: Node, leads: list[VectorAxis]) -> Array:
         """Infinite where texels would lie along another axis than the kernel's lanes."""
         store = self.stores[kernel.name, node[0]]
         layouts = self.places[node].layouts

@@ -130,7 +130,7 @@ def choose_layouts(
     copiers = []
     for copy in copies:
         made = _keep_copy(space, tensors, copy.node[0], space.places[copy.node].layouts[copy.layout], copy.readers)
-        if copy.apart:
+        if copy.separate_kernel:
             copiers.append((made, copy.readers[0].name))
         else:
             write_copy(space.writers[copy.node[0]][0][0], copy.node[0], made.writes[0])

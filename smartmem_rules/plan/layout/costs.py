@@ -16,7 +16,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.plan.kernel.storage import item_bytes
-from smartmem_rules.plan.layout.accesses import LANES, Lead, Use, Wave, advancing
+from smartmem_rules.plan.layout.accesses import LANES, Use, VectorAxis, Wave, advancing
 from smartmem_rules.tensor.index import Index, Var, add, atom_variables, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
@@ -32,7 +32,7 @@ class AccessCosts:
         self.weights = weights
         self.memory, self.caches = device.memory, device.caches
 
-    def of(self, use: Use, stored: Stored, layout: Layout, lead: Lead) -> float:
+    def of(self, use: Use, stored: Stored, layout: Layout, lead: VectorAxis) -> float:
         """Nanoseconds of a use.
 
         Args:
@@ -47,7 +47,7 @@ class AccessCosts:
         """Nanoseconds in which the tensor goes through a buffer once, element beside element."""
         return largest(stored.type.elements) * item_bytes(stored.storage) / self.memory.global_bandwidth
 
-    def _buffer(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
+    def _buffer(self, use: Use, stored: Stored, layout: Layout, lead: VectorAxis, lanes: frozenset[Var]) -> float:
         moving = advancing(use.indices[layout.order[-1]]) if layout.order else None
         if use.writes:
             excess = 0.0 if moving in lanes else self.weights.scattered_write
@@ -71,7 +71,7 @@ class AccessCosts:
         once = largest(stored.type.elements) * size
         return min(moved, once) / self.memory.global_bandwidth + max(0, moved - once) / self.memory.shared
 
-    def _image(self, use: Use, stored: Stored, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
+    def _image(self, use: Use, stored: Stored, layout: Layout, lead: VectorAxis, lanes: frozenset[Var]) -> float:
         size = LANES * item_bytes(stored.storage)
         columns, rows = self.caches.line_shape(size)
         across, down = _steps(layout, stored.type.shape)
@@ -85,7 +85,7 @@ class AccessCosts:
         return _texels(use, layout, lead, lanes) * texel
 
 
-def _texels(use: Use, layout: Layout, lead: Lead, lanes: frozenset[Var]) -> float:
+def _texels(use: Use, layout: Layout, lead: VectorAxis, lanes: frozenset[Var]) -> float:
     """How many texels a use takes: padding is moved with the elements, and scattered elements take one each."""
     axis = layout.lane_axis
     if axis is not None:

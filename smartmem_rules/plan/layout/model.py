@@ -9,15 +9,15 @@ import numpy as np
 
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.layout.accesses import lead_of, uses
-from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, Touch
+from smartmem_rules.plan.layout.candidates import LayoutSpace, Node, UseCost
 from smartmem_rules.plan.layout.copies import copy_kernel
-from smartmem_rules.plan.layout.pbqp import Array, Chosen, PairwiseProblem
+from smartmem_rules.plan.layout.pbqp import Array, Chosen, Pbqp
 from smartmem_rules.statistics import LayoutCandidate, TensorLayout
 
 State = tuple[int, int | None]
 """A tensor's layout and its second one, by their numbers among its candidates."""
 
-TIE = 1e-3
+TIE_NS = 1e-3
 """Nanoseconds that leaving the first candidate costs: less than one element out of place."""
 LAST_RESORT = 100
 """How often a tensor goes through a buffer before one is taken where images are asked for and possible."""
@@ -30,7 +30,7 @@ class Copy:
     node: Node
     layout: int
     readers: tuple[Kernel, ...]
-    apart: bool
+    separate_kernel: bool
 
 
 class LayoutProblem:
@@ -46,7 +46,7 @@ class LayoutProblem:
         self._copying: dict[Node, Array] = {}
         self.states = {node: self._states(node, copies) for node in space.places}
         self.handicaps = {node: self._handicap(node) for node in space.places}
-        self.pairs = PairwiseProblem(single=dict(self.handicaps))
+        self.pairs = Pbqp(single=dict(self.handicaps))
         for touch in space.touches:
             self._add(touch)
 
@@ -83,7 +83,7 @@ class LayoutProblem:
             beside = min(self._beside(write, lead, second) for lead in range(len(write.writes)))
         return bool(saved > min(beside, self._copy_cost(node)[first, second]))
 
-    def _write(self, node: Node) -> Touch | None:
+    def _write(self, node: Node) -> UseCost | None:
         """The writing of a tensor by a kernel that can write it twice."""
         for touch in self.touches[node]:
             kernel = touch.kernel
@@ -113,13 +113,13 @@ class LayoutProblem:
         forced = self.space.where.kinds == ("image",) and place.layouts[0].memory == "image"
         last = LAST_RESORT * self.space.costs.passing(place.stored)
         return np.array([
-            (TIE if number else 0.0) + (last if forced and place.layouts[first].memory == "buffer" else 0.0)
+            (TIE_NS if number else 0.0) + (last if forced and place.layouts[first].memory == "buffer" else 0.0)
             for number, (first, _) in enumerate(self.states[node])
         ])  # fmt: skip
 
     # --- costs ---
 
-    def _add(self, touch: Touch) -> None:
+    def _add(self, touch: UseCost) -> None:
         """The costs of a kernel's uses of a tensor, by the states of the tensor and of the leader."""
         node, leader = touch.node, touch.leader
         if leader is None:
@@ -139,7 +139,7 @@ class LayoutProblem:
             else:
                 self.pairs.add_pair(leader, node, table)
 
-    def _cost(self, touch: Touch, lead: int, state: State) -> float:
+    def _cost(self, touch: UseCost, lead: int, state: State) -> float:
         first, second = state
         total = 0.0
         if touch.reads is not None:
@@ -153,7 +153,7 @@ class LayoutProblem:
             total += self._copy_cost(touch.node)[first, second]
         return float(total)
 
-    def _beside(self, touch: Touch, lead: int, second: int) -> float:
+    def _beside(self, touch: UseCost, lead: int, second: int) -> float:
         """What it costs that the kernel that computes the tensor writes its second layout, too."""
         able = self._write(touch.node)
         if able is None or able.writes is None:
@@ -162,7 +162,7 @@ class LayoutProblem:
         further = 2 * self.space.costs.passing(self.space.places[touch.node].stored)
         return float(able.writes[lead][second]) + further
 
-    def _made_by_none(self, touch: Touch) -> bool:
+    def _made_by_none(self, touch: UseCost) -> bool:
         """Whether no kernel writes the tensor, and this is the first that reads it."""
         own = self.touches[touch.node]
         return own[0] is touch and all(t.writes is None for t in own)
@@ -178,7 +178,7 @@ class LayoutProblem:
         total = sum(float(costs[chosen[node]]) for node, costs in self.handicaps.items())
         gain = self.space.where.costs.copy_gain
         for copy in self.copies(chosen):
-            if copy.apart:
+            if copy.separate_kernel:
                 first, _ = self.states[copy.node][chosen[copy.node]]
                 total += float(self._copy_cost(copy.node)[first, copy.layout]) * (1 - 1 / gain)
         return total
@@ -206,7 +206,7 @@ class LayoutProblem:
         return found
 
     @staticmethod
-    def _takes(touch: Touch, lead: int, first: int, second: int) -> bool:
+    def _takes(touch: UseCost, lead: int, first: int, second: int) -> bool:
         """Whether a kernel reads the second of two layouts."""
         return touch.reads is not None and bool(touch.reads[lead][second] < touch.reads[lead][first])
 

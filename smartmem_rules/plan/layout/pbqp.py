@@ -1,4 +1,4 @@
-"""Choosing one state for each of many things, at the least cost of the states alone and of pairs of them.
+"""Choosing one state for each of many variables, at the least cost of the states alone and of pairs of them.
 
 Things with at most two neighbours are taken out one after the other (each remembers its best answer to its
 neighbours' states), as in the reductions of partitioned Boolean quadratic programs; what is left is an integer program
@@ -16,14 +16,14 @@ import highspy
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Thing = tuple[str, str]
-"""What the things are called."""
-Chosen = dict[Thing, int]
+Variable = tuple[str, str]
+"""What the variables are called."""
+Chosen = dict[Variable, int]
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A state for each thing, whether it is proved best, its cost, and what no choice costs less than."""
+    """A state for each variable, whether it is proved best, its cost, and what no choice costs less than."""
 
     chosen: Chosen
     optimal: bool
@@ -32,67 +32,67 @@ class Solution:
 
 
 @dataclass
-class PairwiseProblem:
+class Pbqp:
     """Costs of states, and of pairs of states; `inf` for what cannot be.
 
     Attributes:
-        single: for each thing the costs of its states.
-        pairs: for two things the costs by their states.
+        single: for each variable the costs of its states.
+        pairs: for two variables the costs by their states.
     """
 
     constant: float = 0.0
-    single: dict[Thing, Array] = field(default_factory=dict)
-    pairs: dict[tuple[Thing, Thing], Array] = field(default_factory=dict)
+    single: dict[Variable, Array] = field(default_factory=dict)
+    pairs: dict[tuple[Variable, Variable], Array] = field(default_factory=dict)
 
-    def add(self, thing: Thing, costs: Array) -> None:
-        """Costs of a thing's states, on top of those that it has."""
-        self.single[thing] = self.single[thing] + costs if thing in self.single else np.asarray(costs, float)
+    def add(self, variable: Variable, costs: Array) -> None:
+        """Costs of a variable's states, on top of those that it has."""
+        self.single[variable] = self.single[variable] + costs if variable in self.single else np.asarray(costs, float)
 
-    def add_pair(self, first: Thing, second: Thing, costs: Array) -> None:
-        """Costs of two things' states, those of the first in the rows."""
+    def add_pair(self, first: Variable, second: Variable, costs: Array) -> None:
+        """Costs of two variables' states, those of the first in the rows."""
         if (second, first) in self.pairs:
             first, second, costs = second, first, costs.T
         known = self.pairs.get((first, second))
         self.pairs[first, second] = np.asarray(costs, float) if known is None else known + costs
 
-    def cost(self, chosen: Mapping[Thing, int]) -> float:
+    def cost(self, chosen: Mapping[Variable, int]) -> float:
         """What a choice costs."""
         alone = sum(float(costs[chosen[t]]) for t, costs in self.single.items())
         tied = sum(float(costs[chosen[a], chosen[b]]) for (a, b), costs in self.pairs.items())
         return self.constant + alone + tied
 
-    def marginals(self, chosen: Mapping[Thing, int]) -> dict[Thing, Array]:
-        """What each state of each thing costs, the others' choices given."""
-        found = {thing: costs.copy() for thing, costs in self.single.items()}
+    def marginals(self, chosen: Mapping[Variable, int]) -> dict[Variable, Array]:
+        """What each state of each variable costs, the others' choices given."""
+        found = {variable: costs.copy() for variable, costs in self.single.items()}
         for (a, b), table in self.pairs.items():
             found[a] += table[:, chosen[b]]
             found[b] += table[chosen[a], :]
         return found
 
-    def improved(self, chosen: Mapping[Thing, int], sweeps: int) -> Chosen:
-        """Local search: each thing takes the state that is cheapest given its neighbours', several times over."""
+    def improved(self, chosen: Mapping[Variable, int], sweeps: int) -> Chosen:
+        """Local search: each variable takes the state that is cheapest given its neighbours', several times over."""
         found, touching = dict(chosen), self._touching()
         for _ in range(sweeps):
             changed = False
-            for thing, costs in self.single.items():
+            for variable, costs in self.single.items():
                 total = costs.copy()
-                for other, table in touching[thing]:
+                for other, table in touching[variable]:
                     total += table[:, found[other]]
                 best = int(np.argmin(total))
-                if total[best] < total[found[thing]]:
-                    found[thing], changed = best, True
+                if total[best] < total[found[variable]]:
+                    found[variable], changed = best, True
             if not changed:
                 break
         return found
 
-    def _touching(self) -> dict[Thing, list[tuple[Thing, Array]]]:
-        found: dict[Thing, list[tuple[Thing, Array]]] = {t: [] for t in self.single}
+    def _touching(self) -> dict[Variable, list[tuple[Variable, Array]]]:
+        found: dict[Variable, list[tuple[Variable, Array]]] = {t: [] for t in self.single}
         for (a, b), table in self.pairs.items():
             found[a].append((b, table))
             found[b].append((a, table.T))
         return found
 
-    def solve(self, start: Mapping[Thing, int], seconds: float) -> Solution:
+    def solve(self, start: Mapping[Variable, int], seconds: float) -> Solution:
         """The cheapest choice; where the time is over before, one no worse than `start`, with a bound."""
         core, answers = self._reduced()
         chosen: Chosen = {}
@@ -100,53 +100,53 @@ class PairwiseProblem:
         if core.single:
             chosen, optimal, low = _Program(core).run(start, seconds)
             bound += low
-        for thing, answer in reversed(answers):
-            chosen[thing] = answer(chosen)
+        for variable, answer in reversed(answers):
+            chosen[variable] = answer(chosen)
         cost = self.cost(chosen)
         first = self.cost(start)
         if first < cost:
             chosen, cost = dict(start), first
         return Solution(chosen, optimal, cost, cost if optimal else min(cost, bound))
 
-    def _reduced(self) -> tuple[PairwiseProblem, list[tuple[Thing, Callable[[Chosen], int]]]]:
-        """The problem without things of at most two neighbours, and their answers to what the others choose."""
-        core = PairwiseProblem(self.constant, dict(self.single))
-        tables: dict[Thing, dict[Thing, Array]] = {t: {} for t in self.single}
+    def _reduced(self) -> tuple[Pbqp, list[tuple[Variable, Callable[[Chosen], int]]]]:
+        """The problem without variables of at most two neighbours, and their answers to what the others choose."""
+        core = Pbqp(self.constant, dict(self.single))
+        tables: dict[Variable, dict[Variable, Array]] = {t: {} for t in self.single}
 
-        def tie(a: Thing, b: Thing, table: Array) -> None:
+        def tie(a: Variable, b: Variable, table: Array) -> None:
             known = tables[a].get(b)
             tables[a][b] = table if known is None else known + table
             tables[b][a] = tables[a][b].T
 
         for (a, b), table in self.pairs.items():
             tie(a, b, table)
-        answers: list[tuple[Thing, Callable[[Chosen], int]]] = []
+        answers: list[tuple[Variable, Callable[[Chosen], int]]] = []
         waiting = list(core.single)
         while waiting:
-            thing = waiting.pop()
-            if thing not in core.single or len(tables[thing]) > 2:
+            variable = waiting.pop()
+            if variable not in core.single or len(tables[variable]) > 2:
                 continue
-            costs = core.single.pop(thing)
-            around = tables.pop(thing)
+            costs = core.single.pop(variable)
+            around = tables.pop(variable)
             for other in around:
-                del tables[other][thing]
+                del tables[other][variable]
             if not around:
                 core.constant += float(costs.min())
                 best = int(np.argmin(costs))
-                answers.append((thing, lambda chosen, best=best: best))  # type: ignore[misc]
+                answers.append((variable, lambda chosen, best=best: best))  # type: ignore[misc]
                 continue
             if len(around) == 1:
                 ((other, table),) = around.items()
                 total = costs[:, None] + table
                 core.single[other] = core.single[other] + total.min(axis=0)
                 places = total.argmin(axis=0)
-                answers.append((thing, lambda chosen, other=other, places=places: int(places[chosen[other]])))  # type: ignore[misc]
+                answers.append((variable, lambda chosen, other=other, places=places: int(places[chosen[other]])))  # type: ignore[misc]
             else:
                 (a, left), (b, right) = around.items()
                 both = costs[:, None, None] + left[:, :, None] + right[:, None, :]
                 tie(a, b, both.min(axis=0))
                 where = both.argmin(axis=0)
-                answers.append((thing, lambda chosen, a=a, b=b, where=where: int(where[chosen[a], chosen[b]])))  # type: ignore[misc]
+                answers.append((variable, lambda chosen, a=a, b=b, where=where: int(where[chosen[a], chosen[b]])))  # type: ignore[misc]
             waiting.extend(around)
         order = {t: i for i, t in enumerate(core.single)}
         for a, others in tables.items():
@@ -155,15 +155,15 @@ class PairwiseProblem:
 
 
 class _Program:
-    """One column for each state of a thing and for each pair of states that can be."""
+    """One column for each state of a variable and for each pair of states that can be."""
 
-    def __init__(self, problem: PairwiseProblem) -> None:
+    def __init__(self, problem: Pbqp) -> None:
         self.problem = problem
         self.columns: dict[tuple[Any, ...], int] = {}
         self.costs: list[float] = []
         self.rows: list[tuple[float, dict[int, float]]] = []
-        for thing, costs in problem.single.items():
-            own = {self._column((thing, s), c): 1.0 for s, c in enumerate(costs) if np.isfinite(c)}
+        for variable, costs in problem.single.items():
+            own = {self._column((variable, s), c): 1.0 for s, c in enumerate(costs) if np.isfinite(c)}
             self.rows.append((1.0, own))
         self.integers = len(self.costs)
         for (first, second), table in problem.pairs.items():
@@ -174,20 +174,20 @@ class _Program:
         self.costs.append(float(cost))
         return self.columns[key]
 
-    def _tie(self, first: Thing, second: Thing, table: Array) -> None:
+    def _tie(self, first: Variable, second: Variable, table: Array) -> None:
         places = [
             (a, b)
             for a, b in itertools.product(*map(range, table.shape))
             if np.isfinite(table[a, b]) and (first, a) in self.columns and (second, b) in self.columns
         ]
         both = {(a, b): self._column((first, a, second, b), table[a, b]) for a, b in places}
-        for thing, side in ((first, 0), (second, 1)):
+        for variable, side in ((first, 0), (second, 1)):
             for state in range(table.shape[side]):
-                if (thing, state) in self.columns:
+                if (variable, state) in self.columns:
                     own = {column: 1.0 for place, column in both.items() if place[side] == state}
-                    self.rows.append((0.0, {**own, self.columns[thing, state]: -1.0}))
+                    self.rows.append((0.0, {**own, self.columns[variable, state]: -1.0}))
 
-    def run(self, start: Mapping[Thing, int], seconds: float) -> tuple[Chosen, bool, float]:
+    def run(self, start: Mapping[Variable, int], seconds: float) -> tuple[Chosen, bool, float]:
         """The states, whether they are proved best, and the bound."""
         solver = highspy.Highs()  # type: ignore[no-untyped-call]
         solver.setOptionValue("output_flag", False)
@@ -205,12 +205,12 @@ class _Program:
         if len(values) != len(self.costs):
             return {t: start[t] for t in self.problem.single}, False, low
         found: Chosen = {}
-        for thing, costs in self.problem.single.items():
-            states = [s for s in range(len(costs)) if (thing, s) in self.columns]
-            found[thing] = max(states, key=lambda s: values[self.columns[thing, s]])
+        for variable, costs in self.problem.single.items():
+            states = [s for s in range(len(costs)) if (variable, s) in self.columns]
+            found[variable] = max(states, key=lambda s: values[self.columns[variable, s]])
         return found, optimal, low
 
-    def _values(self, chosen: Mapping[Thing, int]) -> list[float]:
+    def _values(self, chosen: Mapping[Variable, int]) -> list[float]:
         values = [0.0] * len(self.costs)
         for key, column in self.columns.items():
             values[column] = float(all(chosen[t] == s for t, s in zip(key[::2], key[1::2], strict=True)))

@@ -21,7 +21,7 @@ STATES = 4000
 
 
 @dataclass(frozen=True)
-class Ordered:
+class KernelOrder:
     """An order of the kernels.
 
     Attributes:
@@ -79,7 +79,7 @@ def _bits(numbers: Iterable[int]) -> int:
     return found
 
 
-def ordered(kernels: Sequence[Kernel], sizes: Mapping[str, int], pairs: Pairs) -> Ordered:
+def least_memory_order(kernels: Sequence[Kernel], sizes: Mapping[str, int], pairs: Pairs) -> KernelOrder:
     """The kernels in an order that needs the least memory, as near to the given one as that allows.
 
     Args:
@@ -90,11 +90,11 @@ def ordered(kernels: Sequence[Kernel], sizes: Mapping[str, int], pairs: Pairs) -
     given = _peak(graph, range(len(kernels)))
     least = _least(graph, given)
     if least is None:
-        return Ordered(list(kernels), given, False)
+        return KernelOrder(list(kernels), given, False)
     if least >= given:
-        return Ordered(list(kernels), given, True)
+        return KernelOrder(list(kernels), given, True)
     path = _path(graph, least)
-    return Ordered([kernels[n] for n in path], least, True)
+    return KernelOrder([kernels[n] for n in path], least, True)
 
 
 def _peak(graph: _Graph, order: Sequence[int]) -> int:

@@ -15,7 +15,7 @@ from smartmem_rules.plan.artefact import Place, Slot
 from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
-from smartmem_rules.plan.memory.kernel_order import Pairs, ordered
+from smartmem_rules.plan.memory.kernel_order import Pairs, least_memory_order
 from smartmem_rules.statistics import MemoryStatistics
 from smartmem_rules.tensor.ranges import largest
 
@@ -79,7 +79,7 @@ def plan_memory(
     if pairs is None:
         return given
     sizes = {n: allocator.whole(stored_bytes(t)) for n, t in tensors.items() if t.role == "intermediate"}
-    found = ordered(kernels, sizes, pairs)
+    found = least_memory_order(kernels, sizes, pairs)
     choices = [_arranged(tensors, own, pairs, allocator) for own in (list(kernels), found.kernels)]
     # images share less than the order counts with, and what lies in place leaves fewer choices to the rest
     best = min([choices[0], given, choices[1]], key=lambda choice: choice.memory.reused)

@@ -16,11 +16,11 @@ from smartmem_rules.language.blocks.schedule import Group, GroupCycles, Panel
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.layout.accesses import count
-from smartmem_rules.plan.schedule.group import Demand, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, group_cost
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.plan.schedule.roofline_texture import group_time, register_time
-from smartmem_rules.plan.schedule.sizing import Filter, Sizes, panel_of, right_factors, sizes_of
+from smartmem_rules.plan.schedule.sizing import Filter, Resources, panel_of, resources_of, right_factors
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
 from smartmem_rules.plan.schedule.winograd_sizes import filter_of, filters_of
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children
@@ -99,7 +99,7 @@ class KernelCosts:
         units, choices = self.device.compute.units, self.templates.groups(kernel, schedule)
         return "cycles", [(one, group_cost(one, schedule.cycles, demand, units)) for one in choices]
 
-    def of_tile(self, choice: GroupChoice, cycles: GroupCycles, demand: Demand, counted: int = 0) -> float:
+    def of_tile(self, choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, counted: int = 0) -> float:
         """Work-groups that share tiles, without the launch.
 
         Args:
@@ -136,7 +136,7 @@ class KernelCosts:
             sizes = replace(sizes, filters=filters)
         return costs.alone(sizes) + made
 
-    def _filters(self, kernel: Kernel, schedule: Panel, sizes: Sizes) -> tuple[Filter, ...]:
+    def _filters(self, kernel: Kernel, schedule: Panel, sizes: Resources) -> tuple[Filter, ...]:
         return filters_of(kernel, self.templates.schedules, schedule, sizes.constant, self.device.compute.units)
 
     def _panel(self) -> Panel:
@@ -144,8 +144,8 @@ class KernelCosts:
         assert panel is not None
         return panel
 
-    def _row_sizes(self, kernel: Kernel, schedule: Panel) -> Sizes | None:
-        return sizes_of(kernel, schedule, self.templates.constants)
+    def _row_sizes(self, kernel: Kernel, schedule: Panel) -> Resources | None:
+        return resources_of(kernel, schedule, self.templates.constants)
 
     # --- what a contraction makes of its operands ---
 

@@ -142,8 +142,8 @@ class Grids:
             if len({grid.global_size for grid in grids}) != 1:
                 raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
             return Grid.of(grids[0].items, 1)
-        if kernel.order is not None:
-            in_turn = kernel.order.in_turn
+        if kernel.tasks is not None:
+            in_turn = kernel.tasks.in_turn
             most = max(len(in_turn) if n in in_turn else grid.items for n, grid in enumerate(grids))
             return Grid.of(min(most, max(self.device.compute.units, self.ordered_groups)), 1)
         # a launch may be for one of a step's work-items only

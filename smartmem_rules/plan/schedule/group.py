@@ -115,7 +115,7 @@ class GroupTile:
 
 
 @dataclass(frozen=True)
-class Demand:
+class GemmShape:
     """What a contraction asks of a work-group.
 
     Attributes:
@@ -136,13 +136,13 @@ class Demand:
     taps: int = 1
 
     @property
-    def most(self) -> Demand:
+    def most(self) -> GemmShape:
         """At the greatest extents of open dimensions: what sizes are chosen for."""
         sizes = (largest(self.batch), largest(self.m), tuple(map(largest, self.columns)), largest(self.k))
-        return Demand(*sizes, self.row_bytes, largest(self.inner), self.element, largest(self.taps))
+        return GemmShape(*sizes, self.row_bytes, largest(self.inner), self.element, largest(self.taps))
 
 
-def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
+def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape:
     """What a contraction asks of a work-group, at the greatest extents of open dimensions.
 
     Args:
@@ -151,7 +151,7 @@ def demand_of(kernel: Kernel, c: Contraction, element: int = 4) -> Demand:
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-    return Demand(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most
+    return GemmShape(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def tiles_of(schedule: Group) -> tuple[GroupTile, ...]:
     return tuple(map(GroupTile.of, schedule.tile))
 
 
-def fitting(tiles: Sequence[GroupTile], demand: Demand, local_memory: int) -> list[GroupTile]:
+def fitting(tiles: Sequence[GroupTile], demand: GemmShape, local_memory: int) -> list[GroupTile]:
     """The tiles that local memory has room for, beside what their rows need."""
     found = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
     # a team of work-items finishes each row
@@ -183,7 +183,7 @@ def rank_groups(
     tiles: Sequence[GroupTile],
     splits: Sequence[int],
     cycles: GroupCycles,
-    demand: Demand,
+    demand: GemmShape,
     device: Device,
 ) -> list[GroupChoice]:
     """All choices that fit the local memory, the fastest by `group_cost` first."""
@@ -196,7 +196,7 @@ def rank_groups(
     return sorted(choices, key=lambda c: group_cost(c, cycles, demand, device.compute.units))
 
 
-def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: Demand, units: int) -> float:
+def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, units: int) -> float:
     """Cycles of a contraction: waves of work-groups, each bound by its sums, its loads or their latency."""
     tile, splits = choice.tile, choice.splits
     tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)

@@ -9,7 +9,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, Schedule, Tile
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
-from smartmem_rules.plan.schedule.group import Demand, GroupChoice, fitting, tiles_of
+from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, fitting, tiles_of
 from smartmem_rules.plan.schedule.roofline_texture import group_time, register_time
 from smartmem_rules.tensor.expr import Const, Expr, Read, Select, tensors_read
 
@@ -28,7 +28,7 @@ class TextureTiles:
     constants: Collection[str]
     wide: frozenset[str]
 
-    def ranked(self, s: Group, kernel: Kernel, tensors: Mapping[str, Stored], demand: Demand) -> list[GroupChoice]:
+    def ranked(self, s: Group, kernel: Kernel, tensors: Mapping[str, Stored], demand: GemmShape) -> list[GroupChoice]:
         """The choices of a schedule's tiles, the fastest first."""
         assert kernel.contraction is not None
         left, right = self._types(kernel, kernel.contraction, tensors)
@@ -37,7 +37,7 @@ class TextureTiles:
         return [GroupChoice(tile, 1) for tile in sorted(fit, key=lambda t: group_time(self.device, t, demand))]
 
     def faster_in_registers(
-        self, schedules: Sequence[Schedule], kernel: Kernel, choice: GroupChoice, demand: Demand
+        self, schedules: Sequence[Schedule], kernel: Kernel, choice: GroupChoice, demand: GemmShape
     ) -> bool:
         """Whether the register tiles of a schedule are faster, for what these can do."""
         tile = next((s for s in schedules if isinstance(s, Tile)), None)

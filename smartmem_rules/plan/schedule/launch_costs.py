@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Panel
-from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Filter, Sizes, rows_as_at_peak
+from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Filter, Resources, rows_as_at_peak
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class LaunchCosts:
     schedule: Panel
     device: Device
 
-    def together(self, sizes: Sequence[Sizes], block: int, whole: bool) -> float:
+    def together(self, sizes: Sequence[Resources], block: int, whole: bool) -> float:
         """Nanoseconds of a launch of kernels one after the other.
 
         Args:
@@ -30,7 +30,7 @@ class LaunchCosts:
         """
         return Steps(self, whole, sizes).time(block)
 
-    def demand(self, sizes: Sizes, block: int, rows: float, items: int) -> float:
+    def demand(self, sizes: Resources, block: int, rows: float, items: int) -> float:
         """Nanoseconds of one of the work-items with so many rows, filtered where that is how such blocks run."""
         filtered = next((found for found in sizes.filters if block in found.blocks), None)
         if filtered is not None:
@@ -38,7 +38,7 @@ class LaunchCosts:
         operations = sizes.operations / (sizes.batch_count * sizes.m_count) * rows
         return self.device.compute.unit_time(operations) + sizes.right_bytes / self.device.memory.of_unit
 
-    def alone(self, sizes: Sizes) -> float:
+    def alone(self, sizes: Resources) -> float:
         """Nanoseconds of a kernel by itself, its work balanced over the device; filtered where that is how it runs."""
         filtered = (
             self.device.compute.launch + self.rounds(items) * self._filtered(found, block, items)
@@ -53,7 +53,7 @@ class LaunchCosts:
             self.device.compute.unit_time(found.blocks[block] / items) + found.right_bytes / self.device.memory.of_unit
         )
 
-    def _directly(self, sizes: Sizes) -> float:
+    def _directly(self, sizes: Resources) -> float:
         block = max(1, min(sizes.most, sizes.m_count, self.schedule.smallest_block))
         blocks = -(-sizes.m_count // block) * sizes.batch_count
         items = max(blocks, self.schedule.items)
@@ -97,10 +97,10 @@ class Steps:
         filtered: the blocks of rows for which a step can be filtered.
     """
 
-    def __init__(self, costs: LaunchCosts, whole: bool, sizes: Sequence[Sizes] = ()) -> None:
+    def __init__(self, costs: LaunchCosts, whole: bool, sizes: Sequence[Resources] = ()) -> None:
         self.costs = costs
         self.whole = whole
-        self.sizes: list[Sizes] = []
+        self.sizes: list[Resources] = []
         self.right_bytes = 0
         self.most = UNBOUNDED
         self.whole_fits = True
@@ -110,7 +110,7 @@ class Steps:
         for one in sizes:
             self.add(one)
 
-    def add(self, sizes: Sizes) -> None:
+    def add(self, sizes: Resources) -> None:
         """Let another kernel run after the others."""
         self.sizes.append(sizes)
         self.right_bytes += sizes.right_bytes
@@ -130,11 +130,11 @@ class Steps:
             return self.costs.alone(self.sizes[0])
         return self._launch(block, None)
 
-    def time_with(self, another: Sizes, block: int) -> float:
+    def time_with(self, another: Resources, block: int) -> float:
         """Nanoseconds of the launch with another kernel after the steps."""
         return self._launch(block, another)
 
-    def _launch(self, block: int, another: Sizes | None) -> float:
+    def _launch(self, block: int, another: Resources | None) -> float:
         costs, compute = self.costs, self.costs.device.compute
         if self.whole:
             work, right = self._work, self.right_bytes

@@ -14,7 +14,7 @@ from smartmem_rules.language.blocks.device import Device
 
 
 @dataclass(frozen=True)
-class Share:
+class LaunchConfig:
     """One way to run a kernel.
 
     Attributes:
@@ -40,12 +40,12 @@ class Share:
         return -(-self.items // threads)
 
 
-def fills(share: Share, threads: int, device: Device) -> bool:
+def fills(share: LaunchConfig, threads: int, device: Device) -> bool:
     """Whether a kernel alone has a work-group for each place of the device."""
     return share.groups(threads) >= device.group_units * device.resident_groups(threads, share.local, share.busy)
 
 
-def beside(shares: Sequence[Share], threads: int, device: Device) -> float:
+def fused_time(shares: Sequence[LaunchConfig], threads: int, device: Device) -> float:
     """Nanoseconds of a launch of kernels side by side: the longest round of work-groups, or all rounds together."""
     local = max(share.local for share in shares)
     resident = min(device.resident_groups(threads, local, share.busy) for share in shares)
@@ -59,6 +59,6 @@ def beside(shares: Sequence[Share], threads: int, device: Device) -> float:
     return device.compute.launch + max(longest, total)
 
 
-def apart(shares: Sequence[Share], device: Device) -> float:
+def sequential_time(shares: Sequence[LaunchConfig], device: Device) -> float:
     """Nanoseconds of one launch after the other."""
     return sum(device.compute.launch + share.time for share in shares)

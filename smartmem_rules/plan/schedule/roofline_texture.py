@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.schedule.group import Demand, GroupTile
+from smartmem_rules.plan.schedule.group import GemmShape, GroupTile
 
 
-def group_time(device: Device, tile: GroupTile, demand: Demand, counted: int = 0) -> float:
+def group_time(device: Device, tile: GroupTile, demand: GemmShape, counted: int = 0) -> float:
     """Nanoseconds of a contraction whose work-groups share tiles in local memory.
 
     Args:
@@ -43,7 +43,7 @@ def group_time(device: Device, tile: GroupTile, demand: Demand, counted: int = 0
     return max(own * idle * crowded, read / memory.texture_bandwidth, read / memory.shared)
 
 
-def register_time(device: Device, rows: int, columns: int, demand: Demand) -> float:
+def register_time(device: Device, rows: int, columns: int, demand: GemmShape) -> float:
     """Nanoseconds of a contraction whose work-items hold `rows` x `columns` sums each."""
     compute, memory = device.compute, device.memory
     rows = min(rows, demand.m)

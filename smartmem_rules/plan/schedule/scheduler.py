@@ -23,7 +23,7 @@ from smartmem_rules.plan.kernel.traffic import account_reads
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, class_of, search_space, sizes_of_elements
 from smartmem_rules.plan.schedule.factors import Packer
-from smartmem_rules.plan.schedule.group import Demand, demand_of, fitting, tiles_of
+from smartmem_rules.plan.schedule.group import GemmShape, fitting, gemm_shape_of, tiles_of
 from smartmem_rules.plan.schedule.panel import PanelProblem, ranked
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -274,7 +274,7 @@ class Scheduler:
         if choice.splits > 1:
             self._split(kernel, schedule, form.demand)
 
-    def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: Demand) -> None:
+    def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: GemmShape) -> None:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
         tile = schedule.tile
         tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
@@ -312,6 +312,6 @@ def too_large(kernels: Sequence[Kernel], schedules: Sequence[Schedule], local_me
     found: set[str] = set()
     for kernel in kernels:
         c = kernel.contraction
-        if tiles and c is not None and c.stages and not fitting(tiles, demand_of(kernel, c), local_memory):
+        if tiles and c is not None and c.stages and not fitting(tiles, gemm_shape_of(kernel, c), local_memory):
             found.update(kernel.writes)
     return found

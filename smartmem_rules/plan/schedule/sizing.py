@@ -35,7 +35,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Resources:
     """The demands of a kernel whose work-items own whole rows.
 
     Attributes:
@@ -69,7 +69,7 @@ class Sizes:
 
 LANES = 8
 """Floats of a vector."""
-LINE = 16
+LINE_FLOATS = 16
 """Floats of a cache line."""
 INNER_COLUMNS = 16
 """Columns of the register block that computes scores."""
@@ -77,14 +77,14 @@ UNBOUNDED = 1 << 30
 """Rows of a kernel that keeps nothing of them."""
 
 
-def sizes_of(kernel: Kernel, s: Panel, constants: Collection[str]) -> Sizes | None:
+def resources_of(kernel: Kernel, s: Panel, constants: Collection[str]) -> Resources | None:
     """None for kernels whose work-items do not own rows, or that the schedule cannot realise."""
     c = kernel.contraction
     if c is None:
         if kernel.form != "reduction":
             return None
         fixed = sum(4 * most(stage.axes) for stage in kernel.stages)
-        return Sizes((), kernel.axes, UNBOUNDED, True, 0, kernel.operations) if fixed <= s.scratch_bytes else None
+        return Resources((), kernel.axes, UNBOUNDED, True, 0, kernel.operations) if fixed <= s.scratch_bytes else None
     if c.scores is not None:
         return None
     factors = right_factors(kernel)
@@ -93,7 +93,7 @@ def sizes_of(kernel: Kernel, s: Panel, constants: Collection[str]) -> Sizes | No
     if rows < 1:
         return None
     right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
-    return Sizes(c.batch, c.m, rows, constant, right, kernel.operations)
+    return Resources(c.batch, c.m, rows, constant, right, kernel.operations)
 
 
 def register_step(s: RegisterTiles, rows: int, columns: int) -> float:
@@ -139,7 +139,7 @@ def steps_ahead(s: RegisterTiles, k: int, columns: int, blocks: int) -> int:
     """
     if is_symbolic(k) or is_symbolic(blocks):
         return 0
-    possible = blocks * LINE // columns
+    possible = blocks * LINE_FLOATS // columns
     # where so many blocks read a tile that its first use does not count, there are no requests
     most_steps = min(s.request_steps, possible) if possible <= 4 * s.request_steps else 0
     return max((steps for steps in range(2, most_steps + 1) if k % steps == 0), default=0)

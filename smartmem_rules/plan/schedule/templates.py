@@ -16,7 +16,7 @@ from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
 from smartmem_rules.plan.schedule.elementwise import Choice
-from smartmem_rules.plan.schedule.group import Demand, GroupChoice, demand_of, rank_groups, tiles_of
+from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
 from smartmem_rules.plan.schedule.group_texture import TextureTiles
 from smartmem_rules.plan.schedule.panel import PanelProblem, PanelSizes
 from smartmem_rules.plan.schedule.sizing import count, most
@@ -53,7 +53,7 @@ class GroupForm:
 
     schedule: Group
     choice: GroupChoice
-    demand: Demand
+    demand: GemmShape
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +130,10 @@ class Templates:
         known = bool(tensors_read(c.b)) and is_constant(c.b, self.constants)
         return known and not is_symbolic(count((c.n, *c.k)))
 
-    def demand(self, kernel: Kernel) -> Demand:
+    def demand(self, kernel: Kernel) -> GemmShape:
         """What a contraction asks of a work-group."""
         assert kernel.contraction is not None
-        return demand_of(kernel, kernel.contraction, storage_dtype(self.storage).itemsize)
+        return gemm_shape_of(kernel, kernel.contraction, storage_dtype(self.storage).itemsize)
 
     def groups(self, kernel: Kernel, s: Group) -> list[GroupChoice]:
         """The tiles of work-groups that a contraction may have, the fastest by the model first.

@@ -93,8 +93,8 @@ class ExecutionContext:
         self.device = built.device
         self._context = built.context
         self.queue = cl.CommandQueue(built.context, built.device.handle)
-        memory = built.memory.for_runs(self.queue)
-        self._memory, self._slots = memory.tensors, memory.slots
+        self._run_memory = built.memory.for_runs(self.queue)
+        self._memory = self._run_memory.tensors
         self._made = self.launches = [
             self._launch(built, kernel.name, source)
             for kernel, source in zip(built.plan.kernels, built.sources, strict=True)
@@ -183,7 +183,7 @@ class ExecutionContext:
         """Fill the memory of all intermediates with NaN."""
         import pyopencl as cl
 
-        for slot, memory in zip(self.plan.slots, self._slots, strict=True):
+        for slot, memory in zip(self._run_memory.slots, self._run_memory.pieces, strict=True):
             if slot.memory == "image":
                 color = np.full(4, np.nan, np.float32)
                 cl.enqueue_fill_image(self.queue, memory, color, (0, 0, 0), (*slot.size, 1))

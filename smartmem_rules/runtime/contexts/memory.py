@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.artefact import Plan, Slot
+from smartmem_rules.plan.artefact import Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
@@ -23,17 +23,19 @@ class RunError(SmartmemError):
     """The device refused memory or a kernel; the message says which and what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunMemory:
     """The memory of runs that follow one another.
 
     Attributes:
         tensors: the memory object of each tensor of the plan, by name; intermediates may share them.
-        slots: the pieces that intermediates share, in the plan's order.
+        slots: the pieces that intermediates share.
+        pieces: the memory object of each of them.
     """
 
     tensors: dict[str, Any]
-    slots: list[Any]
+    slots: list[Slot]
+    pieces: list[Any]
 
 
 class PlanMemory:
@@ -69,22 +71,38 @@ class PlanMemory:
         own = [
             t for t in self.plan.tensors.values() if t.name not in self.plan.placement and t.name not in self._shared
         ]
-        self._need([slot.bytes for slot in self.plan.slots] + [stored_bytes(t) for t in own])
+        slots, placement = self._pieces()
+        self._need([slot.bytes for slot in slots] + [stored_bytes(t) for t in own])
         with self._reports_lack():
-            slots = [self._slot(slot) for slot in self.plan.slots]
-            parted = {place.slot for place in self.plan.placement.values() if place.offset}
+            pieces = [self._slot(slot) for slot in slots]
+            parted = {place.slot for place in placement.values() if place.offset}
             tensors = dict(self.shared)
             for tensor in self.plan.tensors.values():
-                if tensor.name in self.plan.placement:
-                    place = self.plan.placement[tensor.name]
-                    memory = slots[place.slot]
+                if tensor.name in placement:
+                    place = placement[tensor.name]
+                    memory = pieces[place.slot]
                     if place.slot in parted:
                         memory = self._part(memory, place.offset, tensor)
                     tensors[tensor.name] = memory
                 elif tensor.name not in self._shared:
                     tensors[tensor.name] = self._own(tensor, queue)
             queue.finish()
-        return RunMemory(tensors, slots)
+        return RunMemory(tensors=tensors, slots=slots, pieces=pieces)
+
+    def _pieces(self) -> tuple[list[Slot], Mapping[str, Place]]:
+        """The pieces of memory that intermediates share, and where each lies; none in parts where the driver fails."""
+        if not self.device.workaround("whole_buffers"):
+            return self.plan.slots, self.plan.placement
+        number: dict[Place, int] = {}
+        slots: list[Slot] = []
+        for name, place in self.plan.placement.items():
+            slot, size = self.plan.slots[place.slot], stored_bytes(self.plan.tensors[name])
+            at = number.setdefault(place, len(slots))
+            if at == len(slots):
+                slots.append(slot if slot.memory == "image" else replace(slot, bytes=size))
+            elif slot.memory == "buffer":
+                slots[at] = replace(slot, bytes=max(size, slots[at].bytes))
+        return slots, {name: Place(number[place], 0) for name, place in self.plan.placement.items()}
 
     def _need(self, sizes: list[int]) -> None:
         """Refuse sizes in bytes that the device cannot allocate: one of them, or all in the host's memory."""

@@ -97,12 +97,13 @@ static void smr_part_95e26d66211a(
     }
 }
 #endif
-#ifndef smr_part_1bb1e110d142_DEFINED
-#define smr_part_1bb1e110d142_DEFINED
+#ifndef smr_part_fe7ce458e184_DEFINED
+#define smr_part_fe7ce458e184_DEFINED
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
-static void smr_part_1bb1e110d142(
+#pragma OPENCL FP_CONTRACT OFF
+static void smr_part_fe7ce458e184(
     __global const float* restrict p0 /* buffer[d1d0] of [10, 16] */,
     __global float* restrict p1 /* buffer[d0d1] of [10, 16] */,
     const int item) {
@@ -155,6 +156,8 @@ static void smr_part_1bb1e110d142(
         }
     }
 }
+#pragma OPENCL FP_CONTRACT DEFAULT
+
 #endif
 #ifndef smr_part_c2553ffaeb82_DEFINED
 #define smr_part_c2553ffaeb82_DEFINED
@@ -268,7 +271,7 @@ const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, 
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 16) break;
-                smr_part_1bb1e110d142(p2, p3, item);
+                smr_part_fe7ce458e184(p2, p3, item);
                 atomic_fetch_add_explicit(state + 96, 1, memory_order_release, memory_scope_device);
             }
         }

@@ -1,6 +1,7 @@
 // k0_pointwise: global (6,), local (1,)
 // Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [6, 10] */,
     __global const float* restrict p1 /* buffer[d0] of [10] */,

@@ -1,6 +1,7 @@
 // k0_pointwise: global (64,), local (64,)
 // Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [6, 20] */,
     write_only image2d_t p1 /* image[d0d1] of [6, 20] */) {
@@ -20,6 +21,7 @@ __kernel void smr_kernel(
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     read_only image2d_t p0 /* image[d0d1] of [6, 20] */,
     write_only image2d_t p1 /* image[d0d1] of [6, 20] */) {

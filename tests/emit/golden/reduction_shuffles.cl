@@ -2,6 +2,7 @@
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [6, 60] */,
     __global float* restrict p1 /* buffer[d0d1] of [6, 60] */) {

@@ -127,6 +127,7 @@ __kernel void smr_kernel(
 // k2_pointwise: global (3,), local (1,)
 // Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
     __global float* restrict p1 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */) {

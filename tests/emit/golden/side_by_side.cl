@@ -89,12 +89,13 @@ static void smr_part_25035cfe7ae9(
     }
 }
 #endif
-#ifndef smr_part_bb449628d8a4_DEFINED
-#define smr_part_bb449628d8a4_DEFINED
+#ifndef smr_part_74d1342c8166_DEFINED
+#define smr_part_74d1342c8166_DEFINED
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
-static void smr_part_bb449628d8a4(
+#pragma OPENCL FP_CONTRACT OFF
+static void smr_part_74d1342c8166(
     __global const float* restrict p0 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p1 /* buffer[d0d1] of [7, 9] */,
     const int item) {
@@ -121,6 +122,8 @@ static void smr_part_bb449628d8a4(
         }
     }
 }
+#pragma OPENCL FP_CONTRACT DEFAULT
+
 #endif
 // Kernels side by side: none reads what another one writes; the number of the work-item says whose it is.
 __kernel void smr_kernel(
@@ -131,5 +134,5 @@ __kernel void smr_kernel(
     __global float* restrict p4 /* buffer[d0d1] of [7, 9] */) {
     const int item = (int)get_global_id(0);
     if (item < 1) smr_part_25035cfe7ae9(p0, p1, p2, item - 0);
-    else if (item < 10) smr_part_bb449628d8a4(p3, p4, item - 1);
+    else if (item < 10) smr_part_74d1342c8166(p3, p4, item - 1);
 }

@@ -225,12 +225,13 @@ if (column_tile < 1) {
     }
 }
 #endif
-#ifndef smr_part_c1fa4f625fc2_DEFINED
-#define smr_part_c1fa4f625fc2_DEFINED
+#ifndef smr_part_08fd35a1cd1c_DEFINED
+#define smr_part_08fd35a1cd1c_DEFINED
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
-static void smr_part_c1fa4f625fc2(
+#pragma OPENCL FP_CONTRACT OFF
+static void smr_part_08fd35a1cd1c(
     __global const float* restrict p0 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p1 /* buffer[d0d1] of [7, 9] */,
     const int item, const int group, __local float* smr_local) {
@@ -301,6 +302,8 @@ for (int i6 = (thread % 2); i6 < 3; i6 += 2) {
         p1[(i0 + i6 * 9 + 36)] = t20;
     }
 }
+#pragma OPENCL FP_CONTRACT DEFAULT
+
 #endif
 // Kernels side by side: none reads what another one writes; the number of the work-group says whose it is, and all of its
 // work-items come to the same barriers. Local memory is one array, which each kernel parts in its own way; each begins some
@@ -315,5 +318,5 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
     if (group < 1) smr_part_e4d5dec3e3c6(p0, p1, p2, item - 0, group - 0, smr_local + 0);
-    else if (group < 2) smr_part_c1fa4f625fc2(p3, p4, item - 128, group - 1, smr_local + 4);
+    else if (group < 2) smr_part_08fd35a1cd1c(p3, p4, item - 128, group - 1, smr_local + 4);
 }

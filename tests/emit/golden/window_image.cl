@@ -1,6 +1,7 @@
 // k0_pointwise: global (128,), local (64,)
 // Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2d3] of [1, 8, 6, 6] */,
     write_only image2d_t p1 /* image[d0d1d2d3] of [1, 8, 6, 6] */) {
@@ -138,6 +139,7 @@ __kernel void smr_kernel(
 // k2_pointwise: global (128,), local (64,)
 // Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
 
+#pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
     read_only image2d_t p0 /* image[d0d1d2d3] of [1, 8, 6, 6] */,
     __global float* restrict p1 /* buffer[d0d1d2d3] of [1, 8, 6, 6] */) {
