@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from smartmem_rules.verification.results import FAILED, Counterexample, RuleReport
@@ -28,9 +29,14 @@ def save(report: RuleReport, folder: Path) -> Path | None:
     if report.verdict != FAILED or found is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"test_{report.name}.py"
+    path = folder / f"test_{_word(report.name)}.py"
     path.write_text(test_text(report, found), encoding="utf-8")
     return path
+
+
+def _word(name: str) -> str:
+    """The name of a rule as a part of a name of Python: rules of families have dots in theirs."""
+    return re.sub(r"\W", "_", name)
 
 
 def test_text(report: RuleReport, found: Counterexample) -> str:
@@ -46,7 +52,7 @@ def test_text(report: RuleReport, found: Counterexample) -> str:
     )
     comments = [f"# {line}".rstrip() for line in found.lines]
     head = [f'"""{report.name}: a counterexample that was found by `smartmem verify`."""', "", *comments, ""]
-    return "\n".join([*head, *imports, "", "", f"def test_{report.name}() -> None:", body])
+    return "\n".join([*head, *imports, "", "", f"def test_{_word(report.name)}() -> None:", body])
 
 
 test_text.__test__ = False  # type: ignore[attr-defined]
