@@ -175,13 +175,30 @@ def _integers() -> Iterable[Case]:
         yield Case(topic=topic, operator="BitShift", operands=shifts, attributes={"direction": direction})
 
 
+def _products() -> Iterable[Case]:
+    topic = "products"
+    a, b, c = array([[1, 2]]), array([[3], [4]]), array([NAN])
+    for beta in (1.0, 0.0):
+        yield Case(topic=topic, operator="Gemm", operands=(a, b, c), attributes={"beta": beta})
+    x, weights = array([[[1, 2]]]), (array([[[NAN, 3]]]), array([[[INF, 3, 4]]]))
+    for w in weights:
+        yield Case(topic=topic, operator="ConvTranspose", operands=(x, w), attributes={"strides": [2]})
+    yield Case(topic=topic, operator="ConvTranspose", operands=(x, weights[1]))
+    yield Case(topic=topic, operator="Conv", operands=(x, array([[[NAN, 3, 4]]])), attributes={"pads": [1, 1]})
+    channels = array([[[[NAN]], [[1]], [[1]], [[1]]]])
+    yield Case(topic=topic, operator="LRN", operands=(channels,), attributes={"size": 3}, alike=False)
+    row = array([[1, 3e38, -1]])
+    ones = array([1, 1, 1])
+    yield Case(topic=topic, operator="LayerNormalization", operands=(row, ones, ones), alike=False)
+
+
 def _empty() -> Iterable[Case]:
     for operator in ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"):
         x, axes = np.zeros((0, 1), np.float32), np.array([0])
         yield Case(topic="empty", operator=operator, operands=(x, axes), fixed=(1,))
 
 
-CASES = [*_extremes(), *_elementwise(), *_casts(), *_integers(), *_empty()]
+CASES = [*_extremes(), *_elementwise(), *_casts(), *_integers(), *_products(), *_empty()]
 
 
 def model_of(cases: Sequence[Case], constant: bool) -> onnx.ModelProto:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.model import Kernel
+    from smartmem_rules.report import FileNode
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -59,17 +60,24 @@ class OptimizedPlan:
     """A plan with the device that runs it."""
 
     def __init__(
-        self, plan: Plan, device: Device | None, model: ModelSource | None = None, debug: bool = False
+        self,
+        plan: Plan,
+        device: Device | None,
+        model: ModelSource | None = None,
+        debug: bool = False,
+        rules: Sequence[str | Path] = (),
     ) -> None:
         """Args:
         device: None where the plan is for another computer; it cannot run here then.
         model: what the plan was made of, for `check`.
         debug: the kernels check each read and write of device memory; runs raise `BoundsError`.
+        rules: the rule files beside the built-in ones, for `check`: what the model's own operators mean.
         """
         self._plan = plan
         self.device = device
         self.model = model
         self.debug = debug
+        self.rules = tuple(rules)
         self.last_check: Check | None = None
         self._executor: Executor | None = None
         self._preparing = threading.Lock()
@@ -151,6 +159,7 @@ class OptimizedPlan:
         seed: int = DEFAULT_SEED,
         tolerance: float | None = None,
         dims: Mapping[str, int] | None = None,
+        rules: Sequence[str | Path] | None = None,
     ) -> Check:
         """Compare the outputs for random inputs with the model computed in double precision; see `checking`.
 
@@ -161,6 +170,8 @@ class OptimizedPlan:
             tolerance: for max|a - b| / max|reference|; by default the bound of each element is what perturbed runs of
                 the model show that rounding can do to it.
             dims: extents of the open dimensions.
+            rules: files that define operators of the model which no other system knows; by default those that the
+                plan was made with. Such an operator is computed by its definition, interpreted in double precision.
 
         Raises:
             NoReferenceError: no reference takes the model.
@@ -176,8 +187,10 @@ class OptimizedPlan:
             Comparer,
             as_check,
         )  # the rule base and ONNX Runtime are not for runs
+        from smartmem_rules.rulebase.base import load_rules  # start-up time
 
-        comparer = Comparer(source)
+        files = self.rules if rules is None else rules
+        comparer = Comparer(source, load_rules(files) if files else None)
         checks = []
         for extents in trial_extents(self.plan.dimensions) if dims is None else [dims]:
             feeds = self.random_feeds(seed, extents)
@@ -234,7 +247,8 @@ def optimize_now(
     """
     clock = Clock(progress, show)
     plan, target = planned(graph, clock, **options)
-    optimized = OptimizedPlan(plan, target.device, None if is_graph(graph) else graph, debug)  # type: ignore[arg-type]
+    source = None if is_graph(graph) else graph
+    optimized = OptimizedPlan(plan, target.device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
     if debug:
         from smartmem_rules.invariants.verify import verify_plan  # start-up time
 
@@ -290,14 +304,19 @@ def planned(
     return make_plan(request, clock, refusals)
 
 
-def file_nodes(model: ModelSource | Graph | None) -> dict[str, str]:
-    """The operators of all nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
+def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
+    """All nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
     if model is None or is_graph(model):
         return {}
-    from smartmem_rules.graph.loading import load_model  # start-up time
+    from smartmem_rules.graph.loading import load_model, needed_tensors  # start-up time
+    from smartmem_rules.report import FileNode  # start-up time
 
     proto, _ = load_model(model)  # type: ignore[arg-type]
-    return {node.name or f"{node.op_type}_{place}": node.op_type for place, node in enumerate(proto.graph.node)}
+    needed = needed_tensors(proto.graph)
+    return {
+        node.name or f"{node.op_type}_{place}": FileNode(node.op_type, not needed.isdisjoint(node.output))
+        for place, node in enumerate(proto.graph.node)
+    }
 
 
 def node_of(model: ModelSource | Graph, asked: str) -> str:

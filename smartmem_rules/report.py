@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from smartmem_rules.graph.model import GraphError
@@ -14,6 +14,16 @@ from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.reference import Check
 from smartmem_rules.statistics import SKIPPED
+
+_UNNEEDED = "no output of the model depends on it: it was left out when the model was imported"
+
+
+@dataclass(frozen=True, slots=True)
+class FileNode:
+    """A node of an ONNX file: its operator, and whether outputs of the model depend on it."""
+
+    operator: str
+    is_needed: bool
 
 
 def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[str, Any]:
@@ -52,16 +62,17 @@ def kernel_kind(kernel: Kernel) -> str:
     return "moves only" if kernel.moves_only else kernel.form
 
 
-def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dict) -> dict[str, Any]:
+def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] = dict) -> dict[str, Any]:
     """What became of an ONNX node.
 
     Args:
-        folded: gives the operators of all nodes of the file by name; asked for a node that the plan does not know.
+        folded: gives all nodes of the file by name; asked for a node that the plan does not know.
 
     Raises:
         GraphError: the model has no node of this name.
     """
     nodes = plan.statistics.model.nodes
+    is_needed = True
     kernels = [kernel for kernel in plan.kernels if node in kernel.origin]
     if node not in nodes and not kernels:
         in_file = folded()
@@ -69,7 +80,8 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
             known = [*nodes, *in_file, *(origin for kernel in plan.kernels for origin in kernel.origin)]
             hint = did_you_mean(node, known) or "its nodes are named as in the file"
             raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
-        nodes = {node: in_file[node]}
+        nodes = {node: in_file[node].operator}
+        is_needed = in_file[node].is_needed
     rewriting = plan.statistics.rewriting
     rules = rewriting.rules_of_node.get(node, ())
     places = {rule: place.data() for rule, place in rewriting.rule_places.items()}
@@ -77,7 +89,7 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, str]] = dic
     return {
         "node": node,
         "operator": nodes.get(node, ""),
-        "outcome": _outcome(kernels, node, plan.statistics.model.nodes),
+        "outcome": _outcome(kernels, node, plan.statistics.model.nodes) if is_needed else _UNNEEDED,
         "kernels": [_kernel_data(kernel, node, plan) for kernel in kernels],
         "rules": list(rules),
         "rule_places": {rule: places[rule] for rule in rules if rule in places},
@@ -117,7 +129,7 @@ def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
 
 def _outcome(kernels: list[Kernel], node: str, known: Mapping[str, str]) -> str:
     if not kernels and node not in known:
-        return "it depends on no input: its value was computed when the model was imported"
+        return "its value depends on no element of an input: it was computed when the model was imported"
     if not kernels:
         return "no kernel computes it: its elements are read in place through index arithmetic"
     if len(kernels) == 1:

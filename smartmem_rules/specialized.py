@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,9 +134,10 @@ class SpecializedModel(OptimizedPlan):
         seed: int = DEFAULT_SEED,
         tolerance: float | None = None,
         dims: Mapping[str, int] | None = None,
+        rules: Sequence[str | Path] | None = None,
     ) -> Check:
         """Compare the last run's plan with the model at the values that decided it; see `OptimizedPlan.check`."""
-        self.last_check = self.last.check(model, seed, tolerance, dims)
+        self.last_check = self.last.check(model, seed, tolerance, dims, rules)
         return self.last_check
 
     @property

@@ -96,6 +96,20 @@ def substituted(tree: s.Syntax, bound: Binding) -> s.Syntax:
     return rebuilt(tree, change)
 
 
+Shape = frozenset[tuple[object, int]]
+
+
+def shape(pattern: s.Pattern) -> Shape:
+    """The operators and numbers of a pattern, counted: the same for all that differ in names and order only."""
+    parts = nodes(pattern)
+    found: Iterator[object] = (
+        part.operator if isinstance(part, s.PatternOperator) else part.value
+        for part in parts
+        if isinstance(part, s.PatternOperator | s.PatternNumber)
+    )
+    return frozenset(Counter(found).items())
+
+
 ANY, BIDIRECTIONAL = "any rule", "bidirectional rules"
 """Keys of `Parts` beside operators and numbers."""
 

@@ -60,6 +60,9 @@ def command(
     """Make a plan of MODEL, compare its outputs with ONNX Runtime's, and say what became of its operators."""
     from smartmem_rules.api import optimize  # start-up time
 
+    if own_rules and not (rule_stats and how["rules"]):
+        raise click.UsageError("--own-rules limits --rule-stats to the rules of --rules FILE: give both")
+
     if dump_after and dump is None:
         raise click.UsageError("--dump-after needs --dump DIR")
     how["disable"] = names(how["disable"])

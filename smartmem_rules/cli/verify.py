@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,13 @@ import click
 from smartmem_rules.cli.common import ANSWER_IS_NO, console, json_option, print_json, progress_display, reports_errors
 
 if TYPE_CHECKING:
+    from smartmem_rules.rulebase.base import RuleBase
+    from smartmem_rules.verification.minimize import Cost, Minimal, Subject
     from smartmem_rules.verification.mutation.mutants import MutantReport
     from smartmem_rules.verification.results import Verification
 
+LEVEL, DEVICE = "smartmem", "pocl"
+"""Whose rulesets and costs are measured with."""
 DEFAULT_SECONDS = 60.0
 
 
@@ -37,6 +42,14 @@ def _seconds(context: click.Context, option: click.Parameter, value: str) -> flo
 @click.option("--trials", default=200, show_default=True, type=click.IntRange(20), help="Comparisons for each rule.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; by default one for each core.")
 @click.option("--mutants", is_flag=True, help="Measure the verifier: plant errors in the rules and see which it finds.")
+@click.option("--minimize", is_flag=True, help="Instead, find rules that follow from the others, and what they cost.")
+@click.option(
+    "--on",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="With --minimize: a model or the name of a shipped one, in which saturation is timed; repeatable.",
+)
 @click.option(
     "--save", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path), help="Keep counterexamples as tests."
 )
@@ -51,6 +64,8 @@ def command(
     trials: int,
     jobs: int | None,
     mutants: bool,
+    minimize: bool,
+    models: tuple[str, ...],
     save: Path | None,
     as_json: bool,
 ) -> None:
@@ -64,6 +79,11 @@ def command(
     from smartmem_rules.verification.run import verify  # start-up time
     from smartmem_rules.verification.save import save as save_counterexample  # start-up time
 
+    if minimize:
+        _show_minimal_base(files, models, seed, as_json)
+        return
+    if models:
+        raise click.UsageError("--on needs --minimize")
     with progress_display() as progress:
         found = verify(
             files, rule, prove, budget, seed, trials, jobs, lambda done, total: progress("verify", done, total)
@@ -71,7 +91,7 @@ def command(
         measured = None
         if mutants:
             measured = measure(files, rule, seed, jobs, lambda done, total: progress("mutants", done, total))
-    saved = [path for report in found.rules if save is not None and (path := save_counterexample(report, save))]
+    saved = [path for report in found.rules if save is not None and (path := save_counterexample(report, save, files))]
     reads = count_reads(load_rules(files), files)
     if as_json:
         data = found.data() | {"reads": {"proved": reads.proved, "total": reads.total}}
@@ -131,3 +151,61 @@ def _show_mutants(measured: MutantReport) -> None:
             click.echo(f"  {fate.outcome}: {fate.rule}: {fate.change} ({fate.reason})")
     for kind, (caught, total) in measured.by_kind().items():
         click.echo(f"  {kind}: {caught} of {total} caught")
+
+
+def _show_minimal_base(files: Sequence[Path], models: Sequence[str], seed: int, as_json: bool) -> None:
+    """Print a minimal rule base; of files, only their rules may go.
+
+    Raises:
+        GraphError: a model cannot be imported.
+    """
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.verification.minimize import minimize  # start-up time
+
+    base = load_rules(files)
+    own = {path.resolve() for path in files}
+    chosen = [rule.name for rule in base.rewrites if Path(rule.span.file).resolve() in own] if files else None
+    with progress_display() as progress:
+        subjects = [_subject(name, base) for name in models]
+        found = minimize(base, chosen, subjects, seed, lambda done, total: progress("minimize", done, total))
+    if as_json:
+        print_json(found.data() | {"models": [subject.name for subject in subjects]})
+    else:
+        _show_minimal(found)
+
+
+def _subject(name: str, base: RuleBase) -> Subject:
+    from smartmem_rules.graph.importer import import_model  # start-up time
+    from smartmem_rules.resources import models_path  # start-up time
+    from smartmem_rules.verification.minimize import Subject  # start-up time
+
+    shipped = models_path() / f"{name}.onnx"
+    graph = import_model(shipped if shipped.exists() else Path(name), base)
+    return Subject(name, graph, tuple(base.levels[LEVEL].rulesets), DEVICE)
+
+
+def _show_minimal(found: Minimal) -> None:
+    from rich.table import Table
+
+    click.echo(f"{len(found.kept)} rewrites that do not follow from each other:")
+    for name in found.kept:
+        click.echo(f"  {name}{'  (no instance found)' if name in found.unseen else ''}")
+    table = Table(box=None, pad_edge=False)
+    columns = ("redundant", "follows from", "instances", "matches", "e-nodes", "seconds", "without", "form")
+    for column in columns:
+        table.add_column(column, justify="left" if column in columns[:2] else "right")
+    for one in found.redundant:
+        cells = _cells(found.costs.get(one.rule))
+        table.add_row(one.rule, ", ".join(one.sources) or "the engine", str(one.instances), *cells)
+    if "" in found.costs:
+        table.add_row("all of them", "", "", *_cells(found.costs[""]))
+    click.echo(f"\n{len(found.redundant)} that follow from these:")
+    console().print(table)
+
+
+def _cells(cost: Cost | None) -> list[str]:
+    if cost is None:
+        return ["", "", "", "", ""]
+    change = cost.form_without / cost.form_with - 1 if cost.form_with else 0.0
+    form = "same" if abs(change) < 1e-9 else f"{change:+.1%}"
+    return [str(cost.tried), str(cost.enodes), f"{cost.with_it:.2f}", f"{cost.without_it:.2f}", form]

@@ -1,7 +1,8 @@
 """Where the references are wrong, or the standard says nothing: nodes that are not compared, each with the reason.
 
 A node belongs here only with the proof: its definition in ONNX computed by hand, or two versions of a reference that
-differ.  The generator does not draw such nodes, and a model that has one counts as `no reference`.
+differ.  The generator does not draw such nodes, and a model that has one counts as `no reference`.  Where it is ONNX
+Runtime that differs from the definition and ONNX's reference evaluator does not, the evaluator is followed.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ Operands = Sequence[Array | None]
 
 @dataclass(frozen=True)
 class Fault:
-    """An operator for whose results, under a condition, there is no reference."""
+    """An operator for whose results, under a condition, ONNX Runtime is no reference.
+
+    Attributes:
+        evaluated: ONNX's reference evaluator is one.
+    """
 
     operator: str
     holds: Callable[[onnx.NodeProto, Operands], bool]
     reason: str
+    evaluated: bool = False
 
 
 def attribute(node: onnx.NodeProto, name: str, default: object = None) -> object:
@@ -74,6 +80,11 @@ def _integers_overflow(node: onnx.NodeProto, operands: Operands) -> bool:
     sizes = np.abs(x.astype(np.float64))
     total = float(np.prod(np.maximum(sizes, 1))) if node.op_type == "ReduceProd" else float((sizes**2).sum())
     return total >= 2.0 ** min(52, 8 * x.dtype.itemsize - 1)
+
+
+def _variance_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    return x is not None and x.size > 0 and x.dtype.name != "float16" and bool(np.nanmax(np.abs(x)) > 1e18)
 
 
 def _even_size(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -139,6 +150,13 @@ FAULTS = (
     ),
     Fault("MaxUnpool", _places_outside, "places outside of the tensor are not defined"),
     Fault("LRN", _even_size, "ONNX Runtime refuses even sizes, and the evaluator takes one channel too few"),
+    Fault("LRN", _not_finite, "ONNX Runtime's running sum carries NaN to all channels behind its window"),
+    Fault(
+        "LayerNormalization",
+        _variance_overflows,
+        "ONNX's variance is in single precision; whether ONNX Runtime's overflows hangs on the row's length",
+        evaluated=True,
+    ),
     Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),
     Fault("QuantizeLinear", _not_a_number, "no integer stands for NaN"),
     Fault("DynamicQuantizeLinear", _range_overflows, "the scale is infinite or NaN, and the zero point a cast of it"),
@@ -150,9 +168,33 @@ FAULTS = (
 )
 
 
-def fault_of(node: onnx.NodeProto, operands: Operands) -> str | None:
-    """Why a node's results are not compared; None where they are."""
-    for fault in FAULTS:
-        if fault.operator == node.op_type and fault.holds(node, operands):
-            return fault.reason
-    return None
+_IGNORED = frozenset({"activation_alpha", "activation_beta", "activations", "clip", "input_forget"})
+
+
+def _ignoring(node: onnx.NodeProto, operands: Operands) -> bool:
+    return any(a.name in _IGNORED for a in node.attribute)
+
+
+def _dilated(node: onnx.NodeProto, operands: Operands) -> bool:
+    dilations = attribute(node, "dilations", [])
+    return isinstance(dilations, list) and any(d > 1 for d in dilations) and _not_finite(node, operands)
+
+
+EVALUATOR_FAULTS = (
+    *(
+        Fault(o, _ignoring, "ONNX's evaluator takes attributes of gates and does not look at them")
+        for o in ("GRU", "LSTM", "RNN")
+    ),
+    Fault("Conv", _dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
+)
+"""Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""
+
+
+def evaluator_fault_of(node: onnx.NodeProto, operands: Operands) -> Fault | None:
+    """Why the evaluator's results of a node are not compared; None where they are."""
+    return next((f for f in EVALUATOR_FAULTS if f.operator == node.op_type and f.holds(node, operands)), None)
+
+
+def fault_of(node: onnx.NodeProto, operands: Operands) -> Fault | None:
+    """Why ONNX Runtime's results of a node are not compared; None where they are."""
+    return next((f for f in FAULTS if f.operator == node.op_type and f.holds(node, operands)), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,13 +11,15 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.faults import fault_of
+from smartmem_rules.fuzzing.faults import evaluator_fault_of, fault_of
+from smartmem_rules.fuzzing.functions import FUNCTIONS
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
 _NARROW_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 
 
 class NoReference(Exception):
@@ -52,9 +53,12 @@ class NodeRunner:
         self.node = node
         self.opsets = opsets
         self.fixed = fixed
+        self.own = FUNCTIONS.get(node.op_type) if node.domain == "" else None
         self.sessions: dict[tuple[Any, ...], Any] = {}
         self.evaluated = False
         """Whether the evaluator computes the precise results, which now and then are in single precision."""
+        self.single = False
+        """Whether double precision is no closer to what ONNX says: the node overflows on its way, as it shall."""
 
     def native(self, operands: Sequence[Array | None]) -> list[Array]:
         """The outputs at the node's own element types.
@@ -64,11 +68,14 @@ class NodeRunner:
         """
         if self.node.op_type == "Constant" and self.node.domain in ("", "ai.onnx"):
             return [constant_value(self.node)]
+        if self.own is not None and operands[0] is not None and operands[0].dtype == np.float64:
+            return [self.own(self.node, operands[0])]
         fault = fault_of(self.node, operands)
-        if fault:
-            raise NoReference(f"{self.node.op_type}: {fault}")
+        if fault is not None and not fault.evaluated:
+            raise NoReference(f"{self.node.op_type}: {fault.reason}")
+        self.single = self.single or fault is not None
         try:
-            return self._onnxruntime(self.node, operands)
+            return (self._onnxruntime if fault is None else self._evaluator)(self.node, operands)
         except Exception as refusal:  # other people's code: whatever it raises, it does not take the node
             if any(o is not None and o.dtype == np.float16 for o in operands):
                 try:
@@ -91,8 +98,8 @@ class NodeRunner:
             assert value is not None
             return [value]
         node, widened = _precise_node(self.node), [wide(o) for o in operands]
-        if node.op_type == "Erf" and widened[0] is not None:  # the evaluator's is in single precision
-            return [np.asarray(np.vectorize(math.erf, otypes=[np.float64])(widened[0])).reshape(widened[0].shape)]
+        if self.own is not None and widened[0] is not None:
+            return [self.own(node, widened[0])]
         try:
             return [np.asarray(wide(v)) for v in self._onnxruntime(node, widened)]
         except Exception:
@@ -131,6 +138,7 @@ class NodeRunner:
         return model, feeds
 
     def _onnxruntime(self, node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array]:
+        node = _with_hidden_size(node, operands)
         key = ("onnxruntime", *((None if o is None else (o.dtype.name, o.shape)) for o in operands))
         model, feeds = self._model(node, operands)
         if key not in self.sessions:
@@ -146,9 +154,18 @@ class NodeRunner:
     def _evaluator(self, node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array]:
         from onnx.reference import ReferenceEvaluator
 
+        fault = evaluator_fault_of(node, operands)
+        if fault is not None:
+            raise ValueError(fault.reason)
         model, feeds = self._model(node, operands)
         with np.errstate(all="ignore"):
-            return [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]
+            made = [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]
+        shapes = [value.type.tensor_type for value in onnx.shape_inference.infer_shapes(model).graph.output]
+        for value, inferred in zip(made, shapes, strict=True):
+            wanted = [d.dim_value if d.HasField("dim_value") else None for d in inferred.shape.dim]
+            if inferred.HasField("shape") and not _fits(value.shape, wanted):
+                raise ValueError(f"ONNX's evaluator gives shape {value.shape}, not {wanted}")
+        return made
 
 
 def _session(model: onnx.ModelProto) -> Any:
@@ -159,6 +176,16 @@ def _session(model: onnx.ModelProto) -> Any:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def _with_hidden_size(node: onnx.NodeProto, operands: Sequence[Array | None]) -> onnx.NodeProto:
+    """A recurrent node with its number of hidden units, which ONNX leaves open and ONNX Runtime asks for."""
+    weights = operands[2] if node.op_type in _RECURRENT and len(operands) > 2 else None
+    if weights is None or any(a.name == "hidden_size" for a in node.attribute):
+        return node
+    changed = copy.deepcopy(node)
+    changed.attribute.append(helper.make_attribute("hidden_size", weights.shape[-1]))
+    return changed
 
 
 def _precise_node(node: onnx.NodeProto) -> onnx.NodeProto:
@@ -186,6 +213,10 @@ def constant_value(node: onnx.NodeProto) -> Array:
         if attribute.name in ("value_int", "value_ints"):
             return np.asarray(helper.get_attribute_value(attribute), np.int64)
     raise NoReference("a Constant that is no tensor of numbers")
+
+
+def _fits(shape: tuple[int, ...], inferred: Sequence[int | None]) -> bool:
+    return len(shape) == len(inferred) and all(m in (None, n) for n, m in zip(shape, inferred, strict=True))
 
 
 def _first_line(error: Exception) -> str:

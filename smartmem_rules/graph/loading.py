@@ -267,3 +267,22 @@ def _check_dims(dims: Collection[str], names: Collection[str]) -> None:
             raise GraphError(
                 f"no input has a dimension {name!r}; {near or f'the open dimensions of this model: {known}'}"
             )
+
+
+def needed_tensors(graph: onnx.GraphProto) -> set[str]:
+    """The names of the tensors on which the outputs of a graph depend; bodies count with the nodes that hold them."""
+    needed = {output.name for output in graph.output}
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            needed.update(_read_by(node))
+    return needed
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    """What a node reads, in its bodies as well."""
+    yield from node.input
+    for attribute in node.attribute:
+        for body in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+            yield from (output.name for output in body.output)
+            for inner in body.node:
+                yield from _read_by(inner)

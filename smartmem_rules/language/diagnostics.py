@@ -37,22 +37,38 @@ class LanguageError(SmartmemError):
         super().__init__(render(self.diagnostics, self.sources))
 
 
-def with_certain_edits(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Diagnostic:
+def with_certain_edits(diagnostic: Diagnostic, lines: Mapping[str, Sequence[str]]) -> Diagnostic:
     """A message whose fix is advice where the text to be edited is another one, as in the body of a family."""
     fix = diagnostic.fix
-    if fix is None or all(stands(one, sources.get(one.span.file, "")) for one in fix.edits):
+    if fix is None or all(stands(one, lines.get(one.span.file, ())) for one in fix.edits):
         return diagnostic
     return replace(diagnostic, fix=advice(fix.text))
 
 
+def moved(diagnostic: Diagnostic, lines: int) -> Diagnostic:
+    """A message about a piece of a text that begins so many lines below the first."""
+
+    def down(span: Span) -> Span:
+        return span._replace(line=span.line + lines, end_line=span.end_line + lines)
+
+    secondary, fix = diagnostic.secondary, diagnostic.fix
+    if secondary is not None:
+        secondary = (down(secondary[0]), secondary[1])
+    if fix is not None:
+        fix = replace(fix, edits=tuple(replace(one, span=down(one.span)) for one in fix.edits))
+    return replace(diagnostic, span=down(diagnostic.span), secondary=secondary, fix=fix)
+
+
 def render(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> str:
     """All messages in the order given, then a count; `sources` maps file names to their text."""
-    parts = [render_one(diagnostic, sources) for diagnostic in diagnostics]
+    files = {span.file for one in diagnostics for span in (one.span, *(one.secondary or ())[:1])}
+    lines = {file: sources[file].split("\n") for file in files if file in sources}
+    parts = [_rendered(diagnostic, lines) for diagnostic in diagnostics]
     return "\n\n".join([*parts, _count(diagnostics)])
 
 
-def render_one(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
-    """One message with its source lines; without the source only the places are given."""
+def _rendered(diagnostic: Diagnostic, sources: Mapping[str, Sequence[str]]) -> str:
+    """One message with its lines of the source; without the source only the places are given."""
     place = f"{diagnostic.span}: " if diagnostic.span.line else ""
     lines = [f"{place}{diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
     lines += _excerpt(diagnostic.span, diagnostic.label, "^", sources)
@@ -67,9 +83,9 @@ def render_one(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _excerpt(span: Span, label: str, mark: str, sources: Mapping[str, str]) -> list[str]:
-    lines = sources.get(span.file, "").split("\n")
-    if not 1 <= span.line <= len(lines) or span.file not in sources:
+def _excerpt(span: Span, label: str, mark: str, sources: Mapping[str, Sequence[str]]) -> list[str]:
+    lines = sources.get(span.file, ())
+    if not 1 <= span.line <= len(lines):
         return []
     line = lines[span.line - 1].rstrip("\r")
     # A span over several lines is marked to the end of its first.

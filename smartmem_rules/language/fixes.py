@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -88,11 +88,10 @@ def behind(span: Span) -> Span:
     return span._replace(line=span.end_line, column=span.end_column)
 
 
-def stands(one: Edit, text: str) -> bool:
-    """Whether the text that an edit is about stands at its place."""
+def stands(one: Edit, lines: Sequence[str]) -> bool:
+    """Whether the text that an edit is about stands at its place in the lines of a text."""
     if not one.old:
         return True
-    lines = text.split("\n")
     line = lines[one.span.line - 1] if one.span.line <= len(lines) else ""
     return line[one.span.column - 1 :].startswith(one.old) and one.span.line == one.span.end_line
 

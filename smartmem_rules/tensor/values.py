@@ -306,6 +306,9 @@ def condition(expr: ast.Expression, scope: Scope) -> Condition | bool:
             if operator in (">", ">="):
                 return compare("<" if operator == ">" else "<=", b, a)
             return compare(operator, a, b)
+        case ast.Reduction(kind="all" | "any" as kind, binders=(ast.Binder(kind="unrolled") as binder,), body=body):
+            members = (scope.with_values(**{binder.name: member}) for member in _members(binder.bound, scope))
+            return logic("and" if kind == "all" else "or", tuple(condition(body, inner) for inner in members))
         case _:
             return truth(expr, scope)
 

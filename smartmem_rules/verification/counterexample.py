@@ -18,7 +18,7 @@ from smartmem_rules.verification.results import Counterexample
 from smartmem_rules.verification.semantics.domains import Array, Bounded, Domain, PrimeField, Rationals, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import leaves, term_text
-from smartmem_rules.verification.trials.rewrites import Difference, Trial
+from smartmem_rules.verification.trials.rewrites import Difference, Outcome, Trial
 
 _STEPS = 400
 _DRAWS = 6
@@ -72,8 +72,6 @@ class _Shrinker:
         return None
 
     def _special(self, case: Case) -> Difference | None:
-        from smartmem_rules.verification.trials.rewrites import Outcome  # start-up time
-
         return self.trial.special(case, Outcome())
 
     def _attempt(self, case: Case, domain: Domain, elements: Mapping[str, Array] | None) -> Difference | None:
@@ -107,8 +105,29 @@ class _Shrinker:
             if _has_floats(case):
                 found = self._special(case)
                 if found is not None:
-                    return found
+                    return self._simplify_special(case, found)
         return None
+
+    def _simplify_special(self, case: Case, difference: Difference) -> Difference:
+        """The same difference with plain numbers wherever a special value plays no part."""
+        fixed = set(case.uniform)
+        for candidate in (1, 0, 2):
+            for name in [n for n in difference.tensors if n not in fixed]:
+                values = difference.tensors[name]
+                if values.dtype == bool or values.size == 0:
+                    continue
+                for place in [None, *np.ndindex(values.shape)][: 1 + SHOWN]:
+                    changed = np.array(values)
+                    changed[... if place is None else place] = candidate
+                    found = self._at_special(case, {**difference.tensors, name: changed})
+                    if found is not None and _oddness(found) < _oddness(difference):
+                        difference = found
+        return difference
+
+    def _at_special(self, case: Case, elements: Mapping[str, Array]) -> Difference | None:
+        exact = Bounded(self.trial.near) if "reassociation" in self.trial.relaxes else Domain()
+        tensors = {name: self._in_domain(values, exact) for name, values in elements.items()}
+        return self.trial.at_special(case, tensors, Outcome())
 
     def _simplify(self, case: Case, domain: Domain, difference: Difference) -> Difference:
         fixed = {*case.uniform, *case.elements}
@@ -132,6 +151,15 @@ def _plainness(difference: Difference) -> float:
         for values in difference.tensors.values()
         if values.dtype != bool and values.size
     )
+
+
+def _oddness(difference: Difference) -> tuple[int, int, float]:
+    """How many elements are no numbers or infinite, how many are not 1, and how large the numbers are."""
+    arrays = [np.asarray(v, np.float64).reshape(-1) for v in difference.tensors.values() if v.dtype != bool]
+    flat = np.concatenate([np.zeros(0), *arrays])
+    numbers = flat[np.isfinite(flat)]
+    scale = float(np.sum(np.minimum(np.abs(numbers - np.round(numbers)) + np.log1p(np.abs(numbers)), 1e9)))
+    return int(flat.size - numbers.size), int(np.sum(flat != 1) + np.sum((flat == 0) & np.signbit(flat))), scale
 
 
 def _size(case: Case) -> tuple[float, ...]:
@@ -236,7 +264,8 @@ def _snippet(rule: ast.Rewrite, choices: Choices, tensors: Mapping[str, str], fi
         "from fractions import Fraction\n"
         "from smartmem_rules.tensor.builtins import ConstantTensor\n"
         "from smartmem_rules.verification.reproduce import both_sides\n\n"
-        f"left, right = both_sides(\n    {list(files)!r},\n    {rule.name!r},\n    {choices!r},\n"
+        f"files = {list(files)!r}\n"
+        f"left, right = both_sides(\n    files,\n    {rule.name!r},\n    {choices!r},\n"
         f"    {{\n        {given},\n    }},\n)\n"
         "print(left, right, sep='\\n')\n"
     )

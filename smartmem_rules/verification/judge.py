@@ -50,7 +50,7 @@ def judge(
         case ast.Eliminate():
             report = _eliminate(rule, instances, seed, budget, prove, files)
         case ast.IndexRule():
-            report = _index(rule, seed, prove)
+            report = _index(rule, seed, prove, files)
         case ast.Table():
             report = _table(rule, instances, seed, budget, files)
         case ast.Block():
@@ -172,13 +172,14 @@ def _again(rule: ast.Eliminate | ast.Table | ast.Block, seed: int, budget: Budge
     """Python that finds the same counterexample again."""
     return (
         "import smartmem_rules as sm\n\n"
-        f"found = sm.verify({list(files)!r}, rule={rule.name!r}, seed={seed}, trials={budget.trials}, jobs=1)\n"
+        f"files = {list(files)!r}\n"
+        f"found = sm.verify(files, rule={rule.name!r}, seed={seed}, trials={budget.trials}, jobs=1)\n"
         "(report,) = found.rules\n"
         "print(report.verdict, report.counterexample.summary if report.counterexample else '')\n"
     )
 
 
-def _index(rule: ast.IndexRule, seed: int, prove: bool) -> RuleReport:
+def _index(rule: ast.IndexRule, seed: int, prove: bool, files: Sequence[str]) -> RuleReport:
     outcome = test_index_rule(rule, seed)
     extent = "all" if outcome.exhaustive else "many"
     method = f"{extent} small numbers"
@@ -189,7 +190,9 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool) -> RuleReport:
     )
     if outcome.failure is not None:
         return replace(
-            report, verdict=r.FAILED, counterexample=_index_example(rule, outcome.failure, outcome.left, outcome.right)
+            report,
+            verdict=r.FAILED,
+            counterexample=_index_example(rule, outcome.failure, outcome.left, outcome.right, files),
         )
     if not prove:
         return report if outcome.trials >= FLOOR else _vacuous_index(report)
@@ -199,7 +202,7 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool) -> RuleReport:
             return _vacuous_index(report)
         return replace(report, verdict=r.PROVED, method=f"z3: all integers; {method}")
     if proof.answer == "refuted" and proof.numbers is not None:
-        return replace(report, verdict=r.FAILED, counterexample=_index_example(rule, proof.numbers, None, None))
+        return replace(report, verdict=r.FAILED, counterexample=_index_example(rule, proof.numbers, None, None, files))
     return replace(report, reason=f"not proved: {proof.reason}")
 
 
@@ -207,7 +210,9 @@ def _vacuous_index(report: RuleReport) -> RuleReport:
     return replace(report, verdict=r.VACUOUS, reason=f"{report.trials} small numbers satisfy the guards")
 
 
-def _index_example(rule: ast.IndexRule, numbers: dict[str, int], left: int | None, right: int | None) -> Counterexample:
+def _index_example(
+    rule: ast.IndexRule, numbers: dict[str, int], left: int | None, right: int | None, files: Sequence[str]
+) -> Counterexample:
     named = ", ".join(f"{n} = {v}" for n, v in sorted(numbers.items()))
     summary = f"{named}: {left} on the left, {'undefined' if right is None else right} on the right"
     if left is None and right is None:
@@ -215,7 +220,8 @@ def _index_example(rule: ast.IndexRule, numbers: dict[str, int], left: int | Non
     snippet = (
         "from smartmem_rules.rulebase.base import load_rules\n"
         "from smartmem_rules.verification.trials.indices import applies, value\n\n"
-        f"(rule,) = [r for r in load_rules([{rule.span.file!r}]).index_rules if r.name == {rule.name!r}]\n"
+        f"files = {list(files)!r}\n"
+        f"(rule,) = [r for r in load_rules(files).index_rules if r.name == {rule.name!r}]\n"
         f"names = {numbers!r}\n"
         "print(applies(rule, names), value(rule.left, names), value(rule.right, names))\n"
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,27 @@ from smartmem_rules.verification.trials.rewrites import directions
 
 class NoLongerApplies(ValueError):
     """The rule was changed: it does not take the instance of a counterexample any more."""
+
+
+def rule_files(test: str, folder: str, names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+    """The rule files of a saved counterexample: as they are now, or as they were where they are not to be found.
+
+    Args:
+        test: the file of the test.
+        folder: where the rule files lie, from the folder of the test.
+        names: the files that were verified, in that folder.
+        texts: these files and those that they import, as they were when the counterexample was found.
+    """
+    place = Path(test).resolve().parent / folder
+    if all((place / name).is_file() for name in texts):
+        return [str(place / name) for name in names]
+    kept = Path(tempfile.mkdtemp(prefix="smartmem-rules-"))
+    atexit.register(shutil.rmtree, kept, ignore_errors=True)
+    for name, text in texts.items():
+        path = kept / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [str(kept / name) for name in names]
 
 
 def agree(left: Array, right: Array, tolerance: float = 0.0) -> bool:

@@ -21,3 +21,36 @@ def test_a_node_without_a_name_is_explained(tmp_path: Path, asked: str) -> None:
     assert shown.exit_code == 0
     assert "the kernel k0_pointwise computes it with 1 other" in shown.stdout
     assert shown.stdout.startswith("Mul Mul_1" if asked in ("y", "Mul_1") else "Relu Relu_0")
+
+
+def explained(folder: Path, asked: str) -> str:
+    """What is said of a node of a graph that has unused, folded and duplicate parts; no node has a name."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("Exp", ["k"], ["e"]),
+        helper.make_node("Tanh", ["x"], ["unused"]),
+        helper.make_node("Neg", ["unused"], ["also_unused"]),
+        helper.make_node("Shape", ["x"], ["extents"]),
+        helper.make_node("Reshape", ["a", "extents"], ["b"]),
+        helper.make_node("Mul", ["b", "e"], ["y"]),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "parts", ends[:1], ends[1:], [helper.make_tensor("k", 1, [8], [0.5] * 8)])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), folder / "parts.onnx")
+    shown = CliRunner().invoke(main, ["explain", str(folder / "parts.onnx"), asked])
+    assert shown.exit_code == 0
+    return shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("e", "Exp Exp_1: its value depends on no element of an input"),
+        ("extents", "Shape Shape_4: its value depends on no element of an input"),
+        ("unused", "Tanh Tanh_2: no output of the model depends on it"),
+        ("Neg_3", "Neg Neg_3: no output of the model depends on it"),
+        ("y", "Mul Mul_6: the kernel"),
+    ],
+)
+def test_what_no_kernel_computes_is_told_apart(tmp_path: Path, asked: str, said: str) -> None:
+    assert explained(tmp_path, asked).startswith(said)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array, Case, Mode, load_case
+from smartmem_rules.fuzzing.node_runner import NoReference
 from smartmem_rules.fuzzing.reduction import Reducer
 from smartmem_rules.fuzzing.reference import Reference, differences
 from smartmem_rules.fuzzing.sources import SOURCES
@@ -35,6 +36,74 @@ def test_a_few_units_in_the_last_place_are_right_and_a_thousandth_is_wrong() -> 
     wrong = np.exp(x)
     wrong[1] *= np.float32(1.001)
     assert _wrong(model, x, wrong)
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "y"),
+    [
+        ("Softplus", -29.0, 2.5436656473765994e-13),
+        ("Sigmoid", -48.0, 1.4251640827409352e-21),
+        ("Mish", -40.0, -1.6993417021166355e-16),
+        ("Elu", -1e-30, -1e-30),
+        ("Selu", -1e-30, -1.7580993463430305e-30),
+        ("Celu", -1e-30, -1e-30),
+        ("Gelu", -10.0, -7.619853024160526e-23),
+    ],
+)
+def test_functions_do_not_cancel(operator: str, x: float, y: float) -> None:
+    """ONNX Runtime's or the evaluator's result in double precision has no right digit here."""
+    model = _model([helper.make_node(operator, ["x"], ["y"])], (1,), TensorProto.DOUBLE)
+    model.opset_import[0].version = 20
+    expected = Reference(model, {"x": np.array([x])}).expected()["y"]
+    assert abs(expected.value[0] - y) <= 1e-14 * abs(y)
+
+
+def test_shapes_of_the_evaluator_are_looked_at() -> None:
+    """ONNX Runtime has no such pool of doubles, and the evaluator's result of rank 3 has rank 2."""
+    model = _model([helper.make_node("GlobalMaxPool", ["x"], ["y"])], (4, 2, 5), TensorProto.DOUBLE)
+    with pytest.raises(NoReference, match="shape"):
+        Reference(model, {"x": np.ones((4, 2, 5))})
+
+
+def test_attributes_that_the_evaluator_does_not_look_at() -> None:
+    nodes = [helper.make_node("LSTM", ["x", "w", "r"], ["y"], input_forget=1)]
+    model = _model(nodes, (3, 1, 2))
+    constants = {"w": np.linspace(-1, 1, 16).reshape(1, 8, 2), "r": np.linspace(1, -2, 16).reshape(1, 8, 2)}
+    model.graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items())
+    x = np.linspace(-1, 2, 6).reshape(3, 1, 2).astype(np.float32)
+    coupled = Reference(model, {"x": x}).native_outputs()["y"]
+    model.graph.node[0].ClearField("attribute")
+    assert np.abs(Reference(model, {"x": x}).native_outputs()["y"] - coupled).max() > 0.01
+
+
+def test_a_variance_that_overflows_as_onnx_says() -> None:
+    nodes = [helper.make_node("LayerNormalization", ["x", "one", "bias"], ["y"], axis=-1)]
+    model = _model(nodes, (1, 3))
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.array(v, np.float32), n) for n, v in {"one": [1, 1, 1], "bias": [4, 5, 6]}.items()
+    )
+    x = np.array([[-1, 0.5, -3e38]], np.float32)
+    assert not _wrong(model, x, np.array([[4, 5, 6]], np.float32))
+    assert _wrong(model, x, np.array([[4.7, 5.7, 4.6]], np.float32))
+
+
+def test_sums_that_overflow_on_their_way_alone_are_not_known() -> None:
+    """3e38 * 2 - 3e38 * 2 is NaN, infinite or 0, as an implementation rounds and orders; the other sums are known."""
+    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 3))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[2], [-2], [1]], np.float32), "w"))
+    x = np.array([[3e38, 3e38, 1], [3, 1, 2]], np.float32)
+    for way in (np.nan, np.inf, -np.inf, 1.0):
+        assert not _wrong(model, x, np.array([[way], [6]], np.float32))
+    assert _wrong(model, x, np.array([[1], [6.001]], np.float32))
+
+
+def test_gaps_of_a_window_are_not_read() -> None:
+    """ONNX's evaluator multiplies them by 0; ONNX Runtime has no such Conv of doubles."""
+    model = _model([helper.make_node("Conv", ["x", "w"], ["y"], dilations=[2])], (1, 1, 3), TensorProto.DOUBLE)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((1, 1, 2)), "w"))
+    assert not _wrong(model, np.array([[[1, 2, 3.0]]]), np.array([[[4.0]]]))
+    with pytest.raises(NoReference, match="gaps"):
+        Reference(model, {"x": np.array([[[1, np.inf, 3.0]]])})
 
 
 def test_one_wrong_element_beside_a_huge_one_is_seen() -> None:

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.tensor.interpret import evaluate_equations
@@ -39,11 +40,23 @@ CASES: list[tuple[str, dict[str, np.ndarray], dict[str, Any]]] = [
     ("GRU", recurrent(3), {"activations": ["HardSigmoid", "LeakyRelu"], "activation_alpha": [0.3, 0.2],
                            "activation_beta": [0.4]}),
     ("LSTM", recurrent(4), {"clip": 0.3}),
+    ("LSTM", recurrent(4), {"input_forget": 1}),
+    ("LSTM", recurrent(4, 2), {"input_forget": 1, "clip": 0.3, "direction": "bidirectional"}),
     ("LSTM", recurrent(4), {"activations": ["HardSigmoid", "Softsign", "Relu"]}),
     ("LSTM", recurrent(4, 2), {"direction": "bidirectional", "activations": MIXED * 2,
                                "activation_alpha": [0.4, 0.9, 0.8] * 2, "activation_beta": [0.1, 0.7] * 2}),
     ("ReduceL2", {"x": np.arange(-6, 6, dtype=np.int32).reshape(3, 4)}, {"axes": [1]}),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("attributes", [{"exclusive": -1}, {"reverse": 2}])
+def test_flags_are_0_or_1(attributes: dict[str, int]) -> None:
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3,))
+    axis = onnx.numpy_helper.from_array(np.array(0), "axis")
+    node = helper.make_node("CumSum", ["x", "axis"], ["y"], **attributes)
+    graph = helper.make_graph([node], "one", [x], [onnx.ValueInfoProto(name="y")], [axis])
+    with pytest.raises(SmartmemError, match="requirement of CumSum"):
+        import_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8), load_rules())
 
 
 @pytest.mark.parametrize(("operator", "feeds", "attributes"), CASES)

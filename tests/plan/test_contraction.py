@@ -10,8 +10,9 @@ import pytest
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.schedule.scheduler import candidates
-from tests.plan.models import Array, Node, normal
+from tests.plan.models import Array, Node, model, normal
 from tests.plan.programs import program_of, rules
+from tests.plan.running import Mode, run
 
 
 def matched(
@@ -19,7 +20,7 @@ def matched(
 ) -> MatchedContraction | None:
     program = program_of([node], feeds, "y", constants)
     (definition,) = [d for d in program.definitions if d.reduces]
-    return match_contraction(definition.equation, program.names, program.constants.__contains__)
+    return match_contraction(definition.equation, program.names, program.constants)
 
 
 def extents(contraction: MatchedContraction | None) -> tuple[Any, ...]:
@@ -71,6 +72,37 @@ def test_a_grouped_convolution_splits_its_channels() -> None:
 
 def test_a_depthwise_convolution_is_none() -> None:
     assert matched(("Conv", "x w", "y", {"group": 4}), {"x": normal(1, 4, 8, 9)}, {"w": normal(4, 1, 3, 3)}) is None
+
+
+TRANSPOSED: Node = ("ConvTranspose", "x w", "y", {"strides": [2, 2]})
+
+
+def test_a_transposed_convolution_of_finite_weights() -> None:
+    found = matched(TRANSPOSED, {"x": normal(2, 3, 8, 9)}, {"w": normal(3, 5, 3, 3)})
+    assert extents(found) == ([], [2, 17, 19], 5, [3, 3, 3])
+
+
+def test_weights_that_may_be_infinite_are_read_where_they_take_part() -> None:
+    """A product with 0 in their place would be NaN."""
+    x, w = normal(2, 3, 8, 9), normal(3, 5, 3, 3)
+    assert matched(TRANSPOSED, {"x": x, "w": w}) is None
+    w[1, 2, 0, 0] = np.inf
+    assert matched(TRANSPOSED, {"x": x}, {"w": w}) is None
+
+
+@pytest.mark.parametrize(
+    "mode", [Mode(), Mode("none"), Mode(device="adreno_740", memory="image"), Mode(device="nvidia")]
+)
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_weight_takes_part_where_the_data_is_hit(mode: Mode, constant: bool) -> None:
+    x, w = normal(1, 3, 4, 5), normal(3, 5, 3, 3)
+    w[1, 2, 0, 1], w[0, 4, 2, 2] = np.nan, np.inf
+    expected = np.zeros((1, 5, 9, 11))
+    for i, j in np.ndindex(4, 5):
+        expected[0, :, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3] += np.einsum("c,cokl->okl", x[0, :, i, j], w, dtype=float)
+    built = model([TRANSPOSED], {"x": x} if constant else {"x": x, "w": w}, "y", {"w": w} if constant else None)
+    assert np.isnan(expected).any()
+    np.testing.assert_allclose(run(built, mode, {"x": x, "w": w})["y"], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_double_precision_is_none() -> None:

@@ -9,7 +9,7 @@ import pytest
 from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles
 from smartmem_rules.plan.schedule.scheduler import candidates, within_stack
 from smartmem_rules.plan.schedule.sizing import (
-    LINE,
+    LINE_FLOATS,
     least_step,
     register_rows,
     register_step,
@@ -58,9 +58,9 @@ def test_the_blocks_of_rows_ask_for_every_line(seed: int) -> None:
         return
     assert k % ahead == 0
     # as codegen/register_block.cl counts them
-    turns = -(-ahead * columns // LINE)
+    turns = -(-ahead * columns // LINE_FLOATS)
     asked = {block % turns * (k // ahead) + part for block in range(blocks) for part in range(k // ahead)}
-    lines = -(-k * columns // LINE)
+    lines = -(-k * columns // LINE_FLOATS)
     assert asked >= set(range(lines)), f"seed {seed}: {k} x {columns}, {blocks} blocks, every {ahead} steps"
 
 

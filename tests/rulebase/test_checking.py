@@ -9,11 +9,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from smartmem_rules.analysis.relations import Relations
 from smartmem_rules.egraph.index_compile import IndexRuleError, compile_index_rules
+from smartmem_rules.language import syntax as s
 from smartmem_rules.language import vocabulary
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import LanguageError, render
-from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.language.parsing.parser import parse_file, parse_text
 from smartmem_rules.language.printing.builtin_docs import DOCS
 from smartmem_rules.language.printing.sarif import sarif
 from smartmem_rules.resources import rules_path
@@ -120,3 +122,35 @@ def test_any_bytes_give_a_tree_or_messages(tmp_path: Path, content: bytes) -> No
         found = check([module])
         text = render(found, {module.span.file: module.text})
     assert text.splitlines()[-1].startswith("found ")
+
+
+def alike(count: int) -> str:
+    """Rules with the same roots on both sides, each of another number."""
+    rule = "rewrite made_{0} in algebra\n    Mul(Add(x, {0}), y) => Add(Mul(x, y), {0})\n    explores\n\n"
+    turned = "rewrite turned_{0} in algebra\n    Add(Mul(x, {0}), y) => Mul(Add(x, y), {0})\n    explores\n\n"
+    return "".join((rule, turned)[number % 2].format(number + 2) for number in range(count))
+
+
+def test_rules_of_the_same_roots_are_not_compared_pair_by_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = []
+
+    def compared(self: Relations, rule: s.Rewrite, other: s.Rewrite) -> bool:
+        pairs.append((rule.name, other.name))
+        return False
+
+    monkeypatch.setattr(Relations, "inverse", compared)
+    monkeypatch.setattr(Relations, "subsumes", compared)
+    operators = "for Op, f in (Add, max), (Mul, min) {\n    operator Op<T: float>(x: T[*S], y: T[*S]) -> z: T[*S] {\n"
+    operators += "        z[*i] = f(x[*i], y[*i])\n    }\n}\n\n"
+    check([parse_text(operators + alike(120))])
+    assert len(pairs) <= 240
+
+
+def test_a_rule_that_takes_back_another_with_its_operands_exchanged_is_found() -> None:
+    operators = "operator Add<T: float>(x: T[*S], y: T[*S]) -> z: T[*S] {\n    commutative\n"
+    operators += "    z[*i] = x[*i] + y[*i]\n}\n"
+    operators += "operator Neg<T: float>(x: T[*S]) -> y: T[*S] { y[*i] = -x[*i] }\n\n"
+    there = "rewrite there in algebra\n    Neg(Add(x, 3)) => Add(Neg(x), 3)\n    explores\n\n"
+    back = "rewrite back in algebra\n    Add(3, Neg(z)) => Neg(Add(3, z))\n    explores\n"
+    found = check([parse_text(operators + there + back)])
+    assert [one.code for one in found if one.code == Code.INVERSE_PAIR] == [Code.INVERSE_PAIR]

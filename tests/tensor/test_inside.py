@@ -43,6 +43,21 @@ def test_a_condition_keeps_a_read_inside(tmp_path: Path) -> None:
         probe(tmp_path, "(x: T[N]; by: int) -> y: T[N]", body.replace("i + by < N and ", ""), (8,), by=3)
 
 
+def test_a_condition_on_every_axis_keeps_a_read_inside(tmp_path: Path) -> None:
+    signature, body = (
+        "(x: T[*S]; by: int) -> y: T[*S]",
+        "    y[*i] = if all(d in rank(S)) ({}) then x[*(i + by)] else 0",
+    )
+    assert probe(tmp_path, signature, body.format("0 <= i[d] + by and i[d] + by < S[d]"), (8, 5), by=3)
+    assert probe(tmp_path, signature, body.format("0 <= i[d] + by and i[d] + by < S[d]"), (), by=3)
+    with pytest.raises(Unsupported):
+        probe(tmp_path, signature, body.format("i[d] + by < S[0]"), (8, 5), by=3)
+    some = "    y[*i] = if any(d in rank(S)) (i[d] + by < 0 or S[d] <= i[d] + by) then 0 else x[*(i + by)]"
+    assert probe(tmp_path, signature, some, (8, 5), by=-3)
+    with pytest.raises(Unsupported):
+        probe(tmp_path, signature, some.replace("any", "all"), (8, 5), by=-3)
+
+
 def test_a_condition_that_no_interval_uses_is_looked_at_point_by_point(tmp_path: Path) -> None:
     body = "    y[i] = if i % 2 == 0 then x[i // 2 * 2 + 1] else 0"
     assert probe(tmp_path, "(x: T[N]) -> y: T[N]", body, (8,))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -73,9 +75,9 @@ def test_a_counterexample_can_be_pasted(path: Path) -> None:
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_path: Path) -> None:
     for report in verified(path).rules:
-        saved = save(report, tmp_path)
+        saved = save(report, tmp_path, [path])
         assert saved is not None
-        names: dict[str, Any] = {}
+        names: dict[str, Any] = {"__file__": str(saved)}
         exec(compile(saved.read_text(), str(saved), "exec"), names)
         with pytest.raises(AssertionError):
             names[saved.stem]()
@@ -84,7 +86,7 @@ def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_pa
 def test_pytest_collects_saved_counterexamples(tmp_path: Path) -> None:
     reports = verified(UNSOUND / "indices.smr").rules
     for report in reports:
-        save(report, tmp_path)
+        save(report, tmp_path, [UNSOUND / "indices.smr"])
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], capture_output=True, text=True
     )
@@ -97,14 +99,52 @@ def test_a_saved_counterexample_passes_when_the_rule_is_mended(tmp_path: Path) -
     wrong = "rewrite mended in algebra  # wrong, then guarded\n    Sub(x, y) => Sub(y, x)\n"
     file.write_text(wrong)
     (report,) = sm.verify(file, jobs=1).rules
-    saved = save(report, tmp_path)
+    saved = save(report, tmp_path / "tests", [file])
     assert saved is not None
     file.write_text(
         "rewrite mended in algebra  # wrong, then guarded\n    Sub(x, y) => Sub(y, x)\n    where rank(x) > 9\n"
     )
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__file__": str(saved)}
     exec(compile(saved.read_text(), str(saved), "exec"), names)
     names["test_mended"]()
+
+
+def test_a_saved_counterexample_runs_anywhere(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    (home / "parts").mkdir(parents=True)
+    (home / "parts" / "own.smr").write_text("predicate any_tensor(t) = rank(t) >= 0\n")
+    file = home / "mine.smr"
+    file.write_text(
+        'import "parts/own.smr"\n\n'
+        "rewrite wrong in algebra  # a - b is not b - a\n    Sub(x, y) => Sub(y, x)\n    where any_tensor(x)\n\n"
+        "index wrong_index   # a + 1 is not a\n    (a + 1) % c => a % c\n"
+    )
+    reports = sm.verify(file, jobs=1).rules
+    for report in reports:
+        saved = save(report, home / "tests", [file])
+        assert saved is not None
+        text = saved.read_text()
+        assert str(tmp_path) not in text
+        assert str(Path.home()) not in text
+        elsewhere.mkdir(exist_ok=True)
+        (elsewhere / saved.name).write_text(text)
+    shutil.rmtree(home)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(elsewhere)], capture_output=True, text=True
+    )
+    assert f"{len(reports)} failed" in ran.stdout, ran.stdout
+
+
+def test_special_values_are_made_small(tmp_path: Path) -> None:
+    file = tmp_path / "special.smr"
+    file.write_text("rewrite zero_times in algebra  # nan * 0 is nan\n    Mul(x, 0) => Sub(x, x)\n    explores\n")
+    file.write_text("rewrite same_as in algebra  # nan is not 1\n    Div(x, x) => Pow(x, 0)\n    explores\n")
+    (report,) = sm.verify(file, jobs=1).rules
+    assert report.verdict == "failed"
+    assert report.counterexample is not None
+    shown = "\n".join(report.counterexample.lines)
+    (elements,) = re.findall(r"x: .* = \[(.*)\]", shown)
+    assert len([one for one in elements.split(", ") if one != "1.0"]) <= 1, shown
 
 
 def test_rules_kept_as_warnings_are_wrong() -> None:

@@ -53,7 +53,7 @@ class Access:
         if self.is_image:
             x, y, lane = texel(self.stored, indices)
             pixel = f"read_imagef({self.parameter}, smr_sampler, (int2)({text(x)}, {text(y)}))"
-            if lane.is_constant:
+            if lane.is_constant and not lane.is_open:
                 return f"{pixel}.s{lane.constant}"
             return f"smr_lane({pixel}, {text(lane)})"
         position = text(offset(self.stored, indices))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
@@ -15,6 +15,7 @@ from smartmem_rules.fuzzing.equal.rules import RULESETS
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.verification.minimize import fewest
 
 _OTHER = "other."
 
@@ -69,29 +70,13 @@ def prove_equal(
     enough = next((names for names in (_closed(likely, base), rules) if equal(names)), None)
     if enough is None:
         return None
-    return tuple(_step(name, base, verdicts) for name in _fewest(list(enough), equal))
+    return tuple(_step(name, base, verdicts) for name in fewest(list(enough), equal))
 
 
 def _closed(likely: Iterable[str], base: RuleBase) -> list[str]:
     """Rules together with the eliminations, by which layout operators meet."""
     wanted = set(likely)
     return [r.name for r in base.rewrites if r.name in wanted] + [r.name for r in base.eliminates]
-
-
-def _fewest(names: list[str], equal: Callable[[Sequence[str]], bool]) -> list[str]:
-    """A set of rules without which any one of its members would not do, by halves first."""
-    size = max(1, len(names) // 2)
-    while True:
-        place = 0
-        while place < len(names):
-            rest = names[:place] + names[place + size :]
-            if equal(rest):
-                names = rest
-            else:
-                place += size
-        if size == 1:
-            return names
-        size = max(1, size // 2)
 
 
 def _step(name: str, base: RuleBase, verdicts: Mapping[str, str]) -> Step:

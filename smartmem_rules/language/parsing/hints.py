@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
 
 from smartmem_rules.language.expressions import Span
 from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement
+from smartmem_rules.language.parsing.brackets import bracket_hint
 from smartmem_rules.language.parsing.expectation import COMPARISONS
+from smartmem_rules.language.parsing.other_forms import other_forms
+from smartmem_rules.language.parsing.stops import Stop
 
 _INSTEAD = {
     "&": ("write `and`, or a comma between two guards", "and"),
@@ -18,6 +19,9 @@ _INSTEAD = {
     "//": ("a comment begins with `#`", "#"),
     "->": ("write `=>`", "=>"),
     "def": ("write `function`", "function"),
+    "func": ("write `function`", "function"),
+    "const": ("write `let`", "let"),
+    "^": ("write `**`", "**"),
 }
 _CHARACTERS = {
     "\0": "",
@@ -40,52 +44,21 @@ _ADVICE = {
     "/*": "a comment begins with `#`",
     "rule": "write `rewrite NAME in RULESET`",
 }
-_ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*\([^();]*\w\s*$", re.DOTALL)
+_ATTRIBUTE_AMONG_OPERANDS = re.compile(r"\brewrite\b.*[(,]\s*\w+\s*$", re.DOTALL)
 _RANGELESS = re.compile(r"\b(sum|max|min|prod|mean|any|all)\s*\(\s*\*?[A-Za-z_]\w*\s*\)\s*[\w(]")
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Where a parse fails.
-
-    Attributes:
-        found: what stands there.
-        accepted: the names of the terminals that could.
-        line: the line of it.
-        text: all text of the item up to there, its first line on the line that it has in the file.
-        span: its place.
-    """
-
-    found: str
-    accepted: Collection[str]
-    line: str
-    text: str
-    span: Span
-
-    @property
-    def before(self) -> str:
-        """The text of the item up to here."""
-        return self.text.lstrip()
-
-    def behind_text(self) -> Span:
-        """The empty place where the text before it ends."""
-        body = self.text.rstrip()
-        line, column = body.count("\n") + 1, len(body) - body.rfind("\n")
-        return self.span._replace(line=line, column=column, end_line=line, end_column=column)
-
-    def here(self, length: int) -> Span:
-        """So many characters from here."""
-        return self.span._replace(end_line=self.span.line, end_column=self.span.column + length)
 
 
 def hint(stop: Stop) -> Fix | None:
     """A fix for what cannot stand at a place."""
-    found, accepted, text = stop.found, stop.accepted, stop.before
+    found, text = stop.found, stop.before
     return (
-        _other_word(stop)
+        _arrow(stop)
+        or _other_word(stop)
         or _reduction(text)
+        or other_forms(stop)
+        or bracket_hint(stop)
         or _sign(stop)
-        or (_PATTERN_NAMES if found in "+-*/" and "LPAR" in accepted and _in_left_side(text) else None)
+        or (_PATTERN_NAMES if found in "+-*/" and _in_pattern(text) else None)
         or _missing(stop)
     )
 
@@ -93,8 +66,17 @@ def hint(stop: Stop) -> Fix | None:
 _PATTERN_NAMES = advice("a pattern names operators: `Add(x, 0)`")
 
 
-def _in_left_side(text: str) -> bool:
-    return re.search(r"\brewrite\b[^=]*$", text) is not None
+def _in_pattern(text: str) -> bool:
+    return re.search(r"\brewrite\b(?!.*\b(?:where|tags|unsound)\b)", text, re.DOTALL) is not None
+
+
+def _arrow(stop: Stop) -> Fix | None:
+    """Between the sides of a rule."""
+    if stop.found in ("=", "==", ">=", "->", "->>", "==>") and "=>" in stop.signs and _in_pattern(stop.before):
+        rest = stop.line[stop.span.column - 1 :]
+        length = len(rest) - len(rest.lstrip("=->"))
+        return replacement("write `=>`, or `<=>` for a rule of both directions", stop.here(length), "=>")
+    return None
 
 
 def _other_word(stop: Stop) -> Fix | None:
@@ -106,7 +88,7 @@ def _other_word(stop: Stop) -> Fix | None:
     for word in (rest[:2], stop.found, rest[:1]):
         if word in _ADVICE:
             return advice(_ADVICE[word])
-        if word in _INSTEAD and (word != "->" or "__ANON_3" in stop.accepted or "=>" in stop.accepted):
+        if word in _INSTEAD and (word != "->" or "=>" in stop.signs):
             text, new = _INSTEAD[word]
             doubled = len(word) == 1 and rest[:2] == 2 * word
             return replacement(text, stop.here(len(word) * (1 + doubled)), new)
@@ -126,6 +108,9 @@ def _sign(stop: Stop) -> Fix | None:
     found, accepted, text = stop.found, stop.accepted, stop.before
     if found == ">" and text.endswith("-"):
         return replacement("write `=>`", stop.span._replace(column=stop.span.column - 1), "=>")
+    if found == ">" and stop.line[: stop.span.column - 1].endswith("<"):
+        before_it = stop.span._replace(column=stop.span.column - 1)
+        return replacement("write `!=`", before_it, "!=")
     if found in COMPARISONS:
         return advice("write `a < b and b < c`: comparisons do not chain")
     if found == "=" and "SEMICOLON" in accepted and _ATTRIBUTE_AMONG_OPERANDS.search(text):
@@ -151,6 +136,8 @@ def _behind_operands(stop: Stop) -> Fix:
 def _missing(stop: Stop) -> Fix | None:
     """What was left out before the place."""
     found, accepted, text = stop.found, stop.accepted, stop.before
+    if "IN" in accepted and re.search(r"\brewrite\s+in\s*$", text):
+        return edit("a rule has a name: `rewrite NAME in algebra`", Edit(before(stop.span), "in "))
     if "IN" in accepted and re.search(r"\brewrite\s+\w+\s*$", text):
         return advice("a rule names its rule set: `rewrite NAME in algebra`")
     if "STRING" in accepted and re.search(r"\bimport\s*$", text):

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from threading import Lock
 from typing import Any, cast
 
 from lark import UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.lexer import PatternStr
 
 from smartmem_rules.language.codes import Code
-from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.fixes import spelling
+from smartmem_rules.language.diagnostics import Diagnostic, LanguageError, moved
+from smartmem_rules.language.fixes import advice, spelling
 from smartmem_rules.language.parsing import lalr
 from smartmem_rules.language.parsing.builder import Builder
 from smartmem_rules.language.parsing.expectation import in_words
 from smartmem_rules.language.parsing.grammar import builder_of_lark, grammar, resolving
-from smartmem_rules.language.parsing.hints import Stop, hint
+from smartmem_rules.language.parsing.hints import hint
+from smartmem_rules.language.parsing.stops import Stop
 from smartmem_rules.language.syntax import Module, Span
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
@@ -68,23 +70,26 @@ def _problems_of(chunk: str, file: str) -> list[Diagnostic]:
 def _all_errors(text: str, file: str, first: UnexpectedInput) -> list[Diagnostic]:
     """One diagnostic for each top-level item that cannot be parsed, with what the others contradict."""
     found: list[Diagnostic] = []
-    for chunk in _chunks(text):
-        found += _problems_of(chunk, file)
+    for line, chunk in _chunks(text):
+        found += [moved(problem, line) for problem in _problems_of(chunk, file)]
     return found or [_diagnostic(text, file, first)]
 
 
-def _chunks(text: str) -> Iterator[str]:
-    """The top-level items, each after as many empty lines as put it on its place in the text."""
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """The top-level items, each with the number of lines above it."""
     starts = [match.start() for match in _ITEM.finditer(text)]
     bounds = sorted({0, *starts, len(text)})
+    line = 0
     for begin, end in pairwise(bounds):
-        yield "\n" * text.count("\n", 0, begin) + text[begin:end]
+        yield line, text[begin:end]
+        line += text.count("\n", begin, end)
 
 
 def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     span = _error_span(text, file, error)
     if isinstance(error, UnexpectedCharacters) and error.char == '"':
-        return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span)
+        closed = advice('close it with `"` on its line')
+        return Diagnostic(Code.SYNTAX, "error", "this string is not closed on its line", span, fix=closed)
     accepted = _accepted(text)
     expected = in_words(accepted, grammar().terminals)
     note = f"expected {expected}" if expected else None
@@ -92,11 +97,17 @@ def _diagnostic(text: str, file: str, error: UnexpectedInput) -> Diagnostic:
     lines = text.split("\n")
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     before = "\n".join([*lines[: span.line - 1], line[: span.column - 1]])
-    fix = hint(Stop(found.strip("`"), accepted, line, before, span))
+    signs = _signs(accepted)
+    fix = hint(Stop(found.strip("`"), accepted, signs, line, before, span))
     if fix is None and _WORD.fullmatch(found.strip("`")):
-        words = [t.pattern.value for t in grammar().terminals if t.name in accepted and t.pattern.value.isalpha()]
-        fix = spelling(found.strip("`"), words, span)
+        fix = spelling(found.strip("`"), filter(str.isalpha, signs), span)
     return Diagnostic(Code.SYNTAX, "error", f"{found} cannot stand here", span, note=note, fix=fix)
+
+
+def _signs(accepted: Collection[str]) -> frozenset[str]:
+    """The words and signs among terminals, as they are written."""
+    terminals = grammar().terminals
+    return frozenset(t.pattern.value for t in terminals if t.name in accepted and isinstance(t.pattern, PatternStr))
 
 
 def _found(error: UnexpectedInput) -> str:

@@ -3,19 +3,26 @@ matrix products and convolutions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from smartmem_rules.tensor.expr import (
     Apply,
+    Const,
     Equation,
     Expr,
     FreshNames,
     Read,
     Reduce,
+    Select,
     free_variables,
     is_open_expression,
     own_indices,
+    replaced,
+    select,
     substitute_variables,
     tensors_read,
     walk,
@@ -55,15 +62,20 @@ class MatchedContraction:
 
 
 def match_contraction(
-    equation: Equation, names: FreshNames, is_constant: Callable[[str], bool]
+    equation: Equation, names: FreshNames, constants: Mapping[str, np.ndarray]
 ) -> MatchedContraction | None:
-    """The contraction that an equation is, None if it is none."""
+    """The contraction that an equation is, None if it is none.
+
+    Args:
+        constants: tensors that are known before the model runs.
+    """
     sums = [node for node in walk(equation.body) if isinstance(node, Reduce)]
     if len(sums) != 1 or sums[0].kind != "sum" or sums[0].dtype not in ACCUMULATED:
         return None
-    product = sums[0].body
-    if not isinstance(product, Apply) or product.function != "mul":
+    product = _product(sums[0].body, constants)
+    if product is None:
         return None
+    equation = replace(equation, body=replaced(equation.body, sums[0], replace(sums[0], body=product)))
     values = _split_grouped(equation, product, names)
     space: list[Var] = []
     coordinates: list[Index] = []
@@ -75,7 +87,7 @@ def match_contraction(
     (reduce,) = (node for node in walk(body) if isinstance(node, Reduce))
     assert isinstance(reduce.body, Apply)
     a, b = reduce.body.arguments
-    if _constant(a, is_constant) and not _constant(b, is_constant):
+    if _constant(a, constants) and not _constant(b, constants):
         a, b = b, a
     in_a, in_b = free_variables(a), free_variables(b)
     if not any(v in in_a for v in reduce.variables) or not any(v in in_b for v in reduce.variables):
@@ -98,8 +110,36 @@ def _coefficient(index: Index, var: Var) -> int:
     return next((c for atom, c in index.terms if atom == var), 0)
 
 
-def _constant(expr: Expr, is_constant: Callable[[str], bool]) -> bool:
-    return all(is_constant(name) for name in tensors_read(expr))
+def _constant(expr: Expr, constants: Collection[str]) -> bool:
+    return all(name in constants for name in tensors_read(expr))
+
+
+def _product(body: Expr, constants: Mapping[str, np.ndarray]) -> Apply | None:
+    """What is summed as a product of two factors.
+
+    A product that takes part under a condition alone is the product of one factor under that condition, else 0, and
+    the other one, where that is finite: 0 times infinity or NaN would reach the sum.
+    """
+    match body:
+        case Apply(function="mul"):
+            return body
+        case Select(condition=condition, then=Apply(function="mul", arguments=(a, b)) as product, otherwise=Const(0)):
+            nothing = Const(0.0, product.dtype)
+            if _finite(b, constants):
+                return replace(product, arguments=(select(condition, a, nothing), b))
+            if _finite(a, constants):
+                return replace(product, arguments=(a, select(condition, b, nothing)))
+    return None
+
+
+def _finite(factor: Expr, constants: Mapping[str, np.ndarray]) -> bool:
+    match factor:
+        case Const(value=value):
+            return math.isfinite(value)
+        case Read(tensor=tensor):
+            return tensor in constants and bool(np.isfinite(constants[tensor]).all())
+        case _:
+            return False
 
 
 def _split_grouped(equation: Equation, product: Apply, names: FreshNames) -> dict[Var, Index]:

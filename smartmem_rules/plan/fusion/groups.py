@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.fusion.program import Definition
@@ -74,14 +76,14 @@ class Group:
         return {m.tensor for m in self.members}
 
 
-def start(definition: Definition, names: FreshNames, is_constant: Callable[[str], bool]) -> Group:
+def start(definition: Definition, names: FreshNames, constants: Mapping[str, np.ndarray]) -> Group:
     """The group that a definition founds."""
     equation = definition.equation
     if not definition.reduces:
         group = Group("pointwise", equation.variables, [definition])
         group.coordinates[definition.tensor] = tuple(map(variable, equation.variables))
         return group
-    matched = match_contraction(equation, names, is_constant)
+    matched = match_contraction(equation, names, constants)
     if matched is not None:
         group = Group("contraction", matched.space, [definition], contraction=matched)
         group.coordinates[definition.tensor] = matched.coordinates

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -38,6 +39,7 @@ from smartmem_rules.rulebase.checks.slip_checks import (
     check_dtype_words,
     check_is_view,
     check_same_sides,
+    commutative_names,
 )
 from smartmem_rules.rulebase.identity import Identities
 
@@ -72,8 +74,8 @@ def check(
     found = [*check_domains(written, identities), *checker.problems(only)]
     found = [one for one in found if only is None or one.span.file in only]
     found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
-    texts = {module.span.file: module.text for module in modules}
-    return [with_certain_edits(one, texts) for one in _in_order_of_text(found, modules)]
+    lines = {module.span.file: module.text.split("\n") for module in modules} if found else {}
+    return [with_certain_edits(one, lines) for one in _in_order_of_text(found, modules)]
 
 
 @dataclass
@@ -89,6 +91,7 @@ class _Checker:
             self.operators.setdefault(operator.name, []).append(operator)
         self.names = Names.of(self.items)
         self.families = families_of(self.items)
+        self.commutative = commutative_names(self.operators)
         self.blocks = _of(self.items, s.Block)
         self.rulesets = _of(self.items, s.Ruleset)
         levels = [block for block in self.blocks if block.kind == "level"]
@@ -129,7 +132,7 @@ class _Checker:
                 yield from check_operator(item, functions, names)
             case s.Rewrite():
                 yield from check_rewrite(item, operators, functions, names, self.families)
-                yield from check_same_sides(item, operators)
+                yield from check_same_sides(item, self.commutative)
                 yield from check_dtype_words(item)
                 yield from self._ruleset(item)
             case s.Eliminate():
@@ -152,7 +155,8 @@ class _Checker:
         """What trying and comparing shows, of items that are right by themselves."""
         meant = [item for item in self.items if files is None or item.span.file in files]
         shared = _of(self.items, s.Function) + _of(self.items, s.Predicate) + _of(self.items, s.Constant)
-        if not meant or any(_holds(item.span, span) for item in shared for span in wrong):
+        mistakes = Places.of(wrong)
+        if not meant or any(mistakes.lie_in(item.span) for item in shared):
             return
         resolved = {id(item): self.names.resolved(item) for item in self.items}
         operators: dict[str, list[s.Operator]] = {}
@@ -162,11 +166,11 @@ class _Checker:
                 operators.setdefault(made.name, []).append(made)
         functions = {name: resolved[id(item)] for name, item in self.functions.items()}
         deep = DeepChecker(operators, functions)  # type: ignore[arg-type]
-        bad = {o.name for o in _of(self.items, s.Operator) if any(_holds(o.span, span) for span in wrong)}
+        bad = {o.name for o in _of(self.items, s.Operator) if mistakes.lie_in(o.span)}
         right: list[s.Rewrite] = []
         for item in self.items:
             made = resolved[id(item)]
-            if any(_holds(item.span, span) for span in wrong):
+            if mistakes.lie_in(item.span):
                 continue
             if isinstance(made, s.Rewrite) and not bad & operators_in(made):
                 right.append(made)
@@ -192,20 +196,35 @@ class _Checker:
         if rule.unsound is not None:
             return
         wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators), *check_loops(rule)]
-        yield from wrong
-        yield from check_termination(rule, operators)
-        if not wrong:
-            yield from deep.rewrite(rule, written)
+        found = wrong or list(deep.rewrite(rule, written))
+        yield from found
+        if not any(one.severity == "error" for one in found):
+            yield from check_termination(rule, operators)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
 
-def _holds(outer: s.Span, inner: s.Span) -> bool:
-    """Whether a span lies in another one."""
-    begins = (outer.line, outer.column) <= (inner.line, inner.column)
-    return outer.file == inner.file and begins and (inner.line, inner.column) <= (outer.end_line, outer.end_column)
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where spans begin, by file and in the order of the text."""
+
+    begins: Mapping[str, Sequence[tuple[int, int]]]
+
+    @staticmethod
+    def of(spans: Iterable[s.Span]) -> Places:
+        """The places of spans."""
+        begins: dict[str, list[tuple[int, int]]] = {}
+        for span in spans:
+            begins.setdefault(span.file, []).append((span.line, span.column))
+        return Places({file: sorted(found) for file, found in begins.items()})
+
+    def lie_in(self, span: s.Span) -> bool:
+        """Whether one of them lies in a span."""
+        found = self.begins.get(span.file, ())
+        first = bisect_left(found, (span.line, span.column))
+        return first < len(found) and found[first] <= (span.end_line, span.end_column)
 
 
 def _in_order_of_text(found: Iterable[Diagnostic], modules: Sequence[s.Module]) -> list[Diagnostic]:

@@ -217,7 +217,10 @@ def _check_equations(operator: s.Operator, scope: Scope) -> Iterator[Diagnostic]
     for name, output in outputs.items():
         if name not in written:
             message = f"no equation computes the output `{name}` of `{operator.name}`"
-            yield Diagnostic(Code.NO_EQUATION, "error", message, output.place("name"))
+            others = [e.tensor for e in operator.equations if e.tensor not in outputs]
+            also = f"; `{others[0]}` is computed, but is no output" if others else ""
+            fix = advice(f"add an equation `{name}[...] = ...`{also}")
+            yield Diagnostic(Code.NO_EQUATION, "error", message, output.place("name"), fix=fix)
 
 
 def _check_left_side(

@@ -18,19 +18,21 @@ def check_relations(
 
     With `files` only pairs are looked at of which one rule stands there.
     """
-    from smartmem_rules.analysis.relations import BIDIRECTIONAL, Parts, Relations, root  # start-up time
+    from smartmem_rules.analysis.relations import BIDIRECTIONAL, Parts, Relations, Shape, root, shape  # start-up time
 
     commutative = frozenset(name for name, overloads in operators.items() if any(o.commutative for o in overloads))
     relations = Relations(commutative)
     sound = [rule for rule in rules if rule.unsound is None]
     parts = {id(rule): Parts.of(rule) for rule in sound}
     by_part: dict[tuple[str, object], list[s.Rewrite]] = {}
-    by_roots: dict[tuple[str, str], list[tuple[int, s.Rewrite]]] = {}
+    # a rule that takes another one's step back has its sides the other way round
+    by_shapes: dict[tuple[Shape, Shape], list[tuple[int, s.Rewrite]]] = {}
+    shapes = {id(rule): (shape(rule.left), shape(rule.right)) for rule in sound}
     for place, rule in enumerate(sound):
         for side in (rule.left, rule.right) if rule.bidirectional else (rule.left,):
             for part in parts[id(rule)].keys:
                 by_part.setdefault((root(side), part), []).append(rule)
-        by_roots.setdefault((root(rule.left), root(rule.right)), []).append((place, rule))
+        by_shapes.setdefault(shapes[id(rule)], []).append((place, rule))
     meant = {id(rule) for rule in sound if files is None or rule.span.file in files}
     known: set[tuple[str, str]] = set()
     for place, rule in enumerate(sound):
@@ -45,7 +47,7 @@ def check_relations(
             if relations.subsumes(rule, other):
                 known |= {(rule.name, other.name), (other.name, rule.name)}
                 yield _subsumed(rule, other, relations.subsumes(other, rule))
-        for later, other in by_roots.get((root(rule.right), root(rule.left)), []):
+        for later, other in by_shapes.get(shapes[id(rule)][::-1], []):
             if later <= place or not (id(rule) in meant or id(other) in meant):
                 continue
             if root(rule.left) and relations.inverse(rule, other):

@@ -274,6 +274,7 @@ def _check_required_attributes(pattern: s.PatternOperator, operators: Operators)
             message,
             pattern.place("name"),
             secondary=(overloads[0].place("name"), "it is defined here"),
+            fix=advice(f"give it: `{pattern.operator}(...; {missing[0][0]} = ...)`"),
         )
 
 
@@ -347,7 +348,8 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
 
 def _unbound(name: str, span: s.Span, bound: set[str]) -> Diagnostic:
     message = f"`{name}` is not bound by the left side"
-    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span))
+    known = advice(f"the left side binds {', '.join(sorted(bound))}") if bound else None
+    return Diagnostic(Code.UNBOUND_VARIABLE, "error", message, span, fix=spelling(name, bound, span) or known)
 
 
 def _bare(span: s.Span) -> Diagnostic:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import spelling
+from smartmem_rules.language.fixes import Fix, advice, spelling
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
+
+REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
+"""Words that reduce; before a plain list of arguments they are no functions."""
+_MOST_NAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class Scope:
         if name.id in self.names or name.id in DTYPE_WORDS or name.id in VALUE_WORDS:
             return
         message = f"`{name.id}` is not {self.place}"
-        yield Diagnostic(self.unknown, "error", message, name.span, fix=spelling(name.id, self.names, name.span))
+        fix = spelling(name.id, self.names, name.span) or _known_names(self.names)
+        yield Diagnostic(self.unknown, "error", message, name.span, fix=fix)
 
     def _call(self, call: s.Call) -> Iterator[Diagnostic]:
         user = self.user_functions.get(call.function)
@@ -113,6 +118,8 @@ class Scope:
         if arity is None:
             place = head(call.span, call.function)
             fix = spelling(call.function, [*self.functions, *self.user_functions], place)
+            if call.function in REDUCTIONS:
+                fix = advice(f"a reduction names its range: `{call.function}(k < K) x[k]`")
             yield Diagnostic(
                 Code.UNDEFINED_FUNCTION,
                 "error",
@@ -137,6 +144,12 @@ class Scope:
             yield Diagnostic(
                 Code.INDEX_COUNT, "error", message, read.span, secondary=(declared, "its shape is given here")
             )
+
+
+def _known_names(names: Collection[str]) -> Fix | None:
+    """The names that a place knows, where they are few; constants are left out."""
+    own = sorted(name for name in names if not name[:1].isupper() and not name.startswith(("@", "*")))
+    return advice(f"names that have a meaning here: {', '.join(own)}") if 0 < len(own) <= _MOST_NAMES else None
 
 
 def head(span: s.Span, word: str) -> s.Span:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
@@ -15,9 +15,13 @@ _PROBES = 24
 Operators = Mapping[str, Sequence[s.Operator]]
 
 
-def check_same_sides(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
+def commutative_names(operators: Operators) -> frozenset[str]:
+    """The operators with an overload that is commutative."""
+    return frozenset(name for name, overloads in operators.items() if any(o.commutative for o in overloads))
+
+
+def check_same_sides(rule: s.Rewrite, commutative: Collection[str]) -> Iterator[Diagnostic]:
     """A rewrite whose sides are one, up to the order of the operands of commutative operators."""
-    commutative = {name for name, overloads in operators.items() if any(o.commutative for o in overloads)}
     if _ordered(rule.left, commutative) == _ordered(rule.right, commutative):
         yield Diagnostic(
             Code.SAME_SIDES,
@@ -28,7 +32,7 @@ def check_same_sides(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnost
         )
 
 
-def _ordered(pattern: s.Pattern, commutative: set[str]) -> object:
+def _ordered(pattern: s.Pattern, commutative: Collection[str]) -> object:
     match pattern:
         case s.PatternOperator():
             arguments = [_ordered(argument, commutative) for argument in pattern.arguments]

@@ -338,11 +338,18 @@ class Trial:
 
     def special(self, case: Case, outcome: Outcome) -> Difference | None:
         """Signed zeros, infinities, NaN and denormals in plain float32, unless the rule excludes them."""
+        if "reassociation" in self.relaxes:
+            tensors = real_values(case, Bounded(self.near), self.random, self.drawn(case))
+        else:
+            tensors = special_values(case, special_choice(self.relaxes, _truncates(case)), self.random)
+        return self.at_special(case, tensors, outcome)
+
+    def at_special(self, case: Case, tensors: Mapping[str, Value], outcome: Outcome) -> Difference | None:
+        """What both sides are at given special values; over the reals where the rule reassociates."""
         assert case.right is not None
         if "reassociation" in self.relaxes:
-            return self._over_the_reals(case, outcome)
+            return self._over_the_reals(case, tensors, outcome)
         domain = Domain()
-        tensors = special_values(case, special_choice(self.relaxes, _truncates(case)), self.random)
         try:
             left = compute(case.left, tensors, domain)[0]
             right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
@@ -370,11 +377,10 @@ class Trial:
         left, right = (np.broadcast_to(v, case.left.type.shape) for v in (left, right))
         return self._shown(left != right, tensors, left, right)
 
-    def _over_the_reals(self, case: Case, outcome: Outcome) -> Difference | None:
+    def _over_the_reals(self, case: Case, tensors: Mapping[str, Value], outcome: Outcome) -> Difference | None:
         """With zeros among the operands both sides are equal, and they are defined at the same points."""
         assert case.right is not None
         domain = Bounded(self.near)
-        tensors = real_values(case, domain, self.random, self.drawn(case))
         try:
             left = compute(case.left, tensors, domain)
             right = compute(case.right, _with_numbers(case, tensors, domain), domain)

@@ -1,0 +1,66 @@
+"""Brackets that are not closed, and those that close nothing: where a text went wrong long before the parser stops."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
+from smartmem_rules.language.parsing.stops import Stop
+
+_PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"?|#[^\n]*|[()\[\]{}]')
+_CLOSES = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An opening bracket, and the line of it up to there."""
+
+    bracket: str
+    line: str
+
+
+def open_brackets(text: str) -> list[Open]:
+    """The brackets that are open where a text ends, from the outside."""
+    found: list[Open] = []
+    for match in _PIECE.finditer(text):
+        piece, begin = match[0], match.start()
+        if piece in _CLOSES:
+            found.append(Open(piece, text[text.rfind("\n", 0, begin) + 1 : match.end()]))
+        elif found and piece == _CLOSES[found[-1].bracket]:
+            found.pop()
+    return found
+
+
+def bracket_hint(stop: Stop) -> Fix | None:
+    """What to close, or what closes nothing."""
+    opened = open_brackets(stop.text)
+    inner = opened[-1] if opened else None
+    if stop.found in _CLOSES.values():
+        if inner is None:
+            return replacement(f"no bracket is open that `{stop.found}` closes: remove it", stop.here(1), "")
+        if _CLOSES[inner.bracket] != stop.found and not (stop.found == "}" and inner.bracket == "{"):
+            return _close(inner, stop)
+        return None
+    if inner is None or stop.found in ("(", "[", "{"):
+        return None
+    at_end = stop.found == "the end of the text"
+    if at_end and inner.bracket == "{":
+        fix = _closing_text(inner)
+        return edit(fix, Edit(stop.behind_text(), "\n}"))
+    if at_end or (stop.found in ("=>", "<=>") and inner.bracket == "("):
+        return _close(inner, stop)
+    return None
+
+
+def _close(one: Open, stop: Stop) -> Fix:
+    text = _closing_text(one)
+    if stop.found in ("=>", "<=>"):
+        return edit(text, Edit(stop.behind_text(), _CLOSES[one.bracket]))
+    return advice(text)
+
+
+def _closing_text(one: Open) -> str:
+    words = one.line.split()
+    begin = words[-1] if words[-1] != one.bracket else " ".join((*words[:2], "...", one.bracket))
+    return f"close `{begin}` with `{_CLOSES[one.bracket]}`"

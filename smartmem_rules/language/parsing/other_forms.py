@@ -1,0 +1,90 @@
+"""Forms that other languages have and rule files write otherwise: conditions, loops, members, definitions."""
+
+from __future__ import annotations
+
+import re
+
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement
+from smartmem_rules.language.parsing.stops import Stop
+from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
+
+_CONDITION = "write `if CONDITION then VALUE else OTHER`"
+_MEMBER = re.compile(r"([A-Za-z_]\w*)\s*$")
+
+
+def other_forms(stop: Stop) -> Fix | None:
+    """What to write in place of a form of another language."""
+    return _of_expressions(stop) or _of_members(stop) or _of_rules(stop) or _of_definitions(stop)
+
+
+def _of_expressions(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if found == "?" or (found == "if" and not _in_rule(text) and re.search(r"[\])\w]\s*$", text)):
+        return advice(_CONDITION)
+    if found == "for" and re.search(r"\b(sum|max|min|prod|mean|any|all)\s*\([^()]*$", text):
+        return advice("a reduction names its range first: `sum(k < K) x[k]`")
+    if "ELSE" in stop.accepted and re.search(r"\bif\b.*\bthen\b(?!.*\belse\b)", text, re.DOTALL):
+        return advice("an `if` has an `else`: `if CONDITION then VALUE else OTHER`")
+    if found == "in" and _in_rule(text):
+        return advice("write `contains([1, 2], VALUE)`")
+    return None
+
+
+def _of_members(stop: Stop) -> Fix | None:
+    """`x.rank` and `x.shape[0]`."""
+    rest = stop.line[stop.span.column - 1 :]
+    method = re.match(r"\.([A-Za-z_]\w*)", rest)
+    owner = _MEMBER.search(stop.line[: stop.span.column - 1])
+    if method is None or owner is None:
+        return None
+    word = method[1]
+    if word not in ALL_FUNCTIONS:
+        return advice(f"a function stands before what it is of: `rank({owner[1]})`")
+    end = stop.span.column + method.end()
+    whole = stop.span._replace(column=owner.start() + 1, end_line=stop.span.line, end_column=end)
+    return replacement(f"write `{word}({owner[1]})`", whole, f"{word}({owner[1]})")
+
+
+def _of_rules(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if found == "if" and _in_rule(text):
+        return replacement("guards stand behind `where`", stop.span, "where")
+    if re.search(r"\beliminate\s+\w+\s+in\s+\w+\s+where\s*$", text):
+        return advice("an elimination names its operator: `eliminate NAME in eliminate Reshape where ...`")
+    if found == ":":
+        if re.search(r"[;,]\s*\w+\s*$", text) and _in_rule(text):
+            return replacement("write `=`", stop.here(1), "=")
+        if re.search(r"\bfor\b[^{]*$", text):
+            return advice("the rules of a family stand in braces: `for Op in Relu, Exp { ... }`")
+        if not stop.line[stop.span.column :].strip():
+            return replacement("nothing ends with `:` here", stop.here(1), "")
+    if "BUNDLE" not in stop.accepted and re.search(r";\s*$", text) and _in_rule(text) and "NAME" in stop.accepted:
+        return advice("attributes have names: `Softmax(x; axis = 1)`")
+    return None
+
+
+def _of_definitions(stop: Stop) -> Fix | None:
+    found, text = stop.found, stop.before
+    if found == "{" and re.search(r"\b(function|predicate)\s+\w+\s*\([^)]*\)\s*$", text):
+        return advice("a function is one expression: `function f(a) = a + 1`")
+    if re.search(r"\breturn\s*$", text):
+        what = "an equation gives the elements: `y[*i] = ...`" if "operator" in text else "leave `return` out"
+        return advice(what)
+    if found == ":" and re.search(r"\blet\s+\w+\s*$", text) and stop.line[stop.span.column :].startswith("="):
+        return replacement("write `=`", stop.here(2), "=")
+    if found == ":" and re.search(r"\)\s*$", text) and "operator" in text:
+        return replacement("outputs stand behind `->`", stop.here(1), " ->")
+    if found == "{" and re.search(r"\boperator\b[^{]*\)\s*$", text):
+        return advice("an operator names its outputs: `-> y: T[*S]`")
+    if found == "=" and re.search(r"\boperator\b[^{]*;[^{]*\w\s*$", text):
+        return advice("an attribute has a kind: `axis: int = -1`")
+    if found == "(" and re.search(r"[{\n]\s*\w+\s*$", text) and "operator" in text:
+        return advice("indices stand in square brackets: `y[*i] = ...`")
+    if re.search(r"\bonnx\s*$", text) and re.fullmatch(r"[\w.\-]+\.\w+", found):
+        domain, _, name = found.rpartition(".")
+        return edit("a domain ends with `::`", Edit(stop.span, f"{domain}::{name}"))
+    return None
+
+
+def _in_rule(text: str) -> bool:
+    return re.match(r"(rewrite|eliminate|index)\b", text) is not None

@@ -1,0 +1,44 @@
+"""Where a parse fails: what stands there, what could, and what stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from smartmem_rules.language.expressions import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a parse fails.
+
+    Attributes:
+        found: what stands there.
+        accepted: the names of the terminals that could.
+        signs: the words and signs that could, as they are written.
+        line: the line of it.
+        text: all text of the item up to there, its first line on the line that it has in the file.
+        span: its place.
+    """
+
+    found: str
+    accepted: Collection[str]
+    signs: Collection[str]
+    line: str
+    text: str
+    span: Span
+
+    @property
+    def before(self) -> str:
+        """The text of the item up to here."""
+        return self.text.lstrip()
+
+    def behind_text(self) -> Span:
+        """The empty place where the text before it ends."""
+        body = self.text.rstrip()
+        line, column = body.count("\n") + 1, len(body) - body.rfind("\n")
+        return self.span._replace(line=line, column=column, end_line=line, end_column=column)
+
+    def here(self, length: int) -> Span:
+        """So many characters from here."""
+        return self.span._replace(end_line=self.span.line, end_column=self.span.column + length)
