@@ -124,7 +124,8 @@ def test_folders_of_one_package_import_each_other_in_no_circle() -> None:
     for name, found in GRAPH.items():
         targets = {room(one.target) for one in found if one.target in MODULES}
         graph.setdefault(room(name), set()).update(targets - {room(name)})
-    assert not circles(graph), circles(graph)
+    found = [circle for circle in circles(graph) if circle not in FAMILIES]
+    assert not found, found
 
 
 def test_folders_are_small() -> None:

@@ -14,9 +14,9 @@ from random import Random
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions
-from smartmem_rules.tensor.values import Scope, evaluate
 
 EXTENTS = (2, 3, 4, 6)
 RANKS = (2, 3, 1, 2, 4, 0)

@@ -206,7 +206,7 @@ def small_witness(guards: Sequence[s.Expression], positive: frozenset[str]) -> b
 
 def _holds(guard: s.Expression, known: dict[str, int]) -> bool:
     from smartmem_rules.tensor.builtins import DefinitionError, Unsupported  # start-up time
-    from smartmem_rules.tensor.values import Scope, truth  # start-up time
+    from smartmem_rules.tensor.definitions.values import Scope, truth  # start-up time
 
     try:
         return truth(guard, Scope(dict(known)))

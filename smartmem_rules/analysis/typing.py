@@ -15,9 +15,9 @@ from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Value
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate, instantiate_overload
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 ATTEMPTS = 48
 WANTED = 12

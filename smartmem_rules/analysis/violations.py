@@ -9,7 +9,7 @@ from random import Random
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.inside import OutsideError
+from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.instantiate import Definitions, instantiate_overload
 from smartmem_rules.tensor.types import TensorType
 

@@ -21,7 +21,7 @@ from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import UnknownValuesError, import_model
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.tensor.instantiate import Definitions
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
 ONNXRUNTIME = "onnxruntime"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 LEVEL, DEVICE = "smartmem", "pocl"
 """Whose rulesets and costs are measured with."""
-DEFAULT_SECONDS = 60.0
 
 
 def _seconds(context: click.Context, option: click.Parameter, value: str) -> float:

@@ -12,7 +12,7 @@ from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
-from smartmem_rules.tensor.values import Scope, TensorName, truth
+from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.views import map_of_equation
 
 

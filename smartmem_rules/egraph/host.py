@@ -16,11 +16,10 @@ import numpy as np
 from smartmem_rules.egraph.constants import Constants, Recipe
 from smartmem_rules.egraph.instances import Instances, attribute_key
 from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
-from smartmem_rules.graph.model import VIEW
 from smartmem_rules.graph.shapes import is_open
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.tensor.expr import Equation, Read, TensorType
+from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.views import IndexMap, compose
 
 NEAR_MISSES_PER_RULE = 64
@@ -133,12 +132,6 @@ class Host:
         numbers = tuple(None if o is None else o.constant for o in operands)
         recipe = Recipe(tuple(equations), numbers, result)
         return Meta(type_, self.constants.computed(f"{operator} {attributes}", recipe, type_))
-
-    def view_meta(self, operand: Meta, map_name: str) -> Meta:
-        map_ = self.map(map_name)
-        type_ = TensorType(operand.type.dtype, map_.shape)
-        equation = Equation("%0", map_.variables, Read("$0", map_.indices, type_.dtype), type_)
-        return self.derived_meta(VIEW, map_name, type_, (operand,), (equation,), "%0")
 
     def miss(self, rule: str, root: Meta, refusal: Refusal, size: int = 1) -> None:
         """Note a match that was turned down; the first ones of each rule are kept."""

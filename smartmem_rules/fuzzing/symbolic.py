@@ -34,7 +34,7 @@ def opened(case: Case, random: np.random.Generator) -> Case:
     if low >= high:
         return case
     actual = int(random.integers(low, high + 1))
-    trials = [_fed(case, axes, one, random) for one in dict.fromkeys((low, actual, high))]
+    trials = [_fed(case, axes, one) for one in dict.fromkeys((low, actual, high))]
     for trial in trials:
         try:
             Reference(trial.model, trial.feeds)
@@ -44,7 +44,7 @@ def opened(case: Case, random: np.random.Generator) -> Case:
     return replace(chosen, mode=replace(case.mode, dims={NAME: (low, high)}))
 
 
-def _fed(case: Case, axes: dict[str, list[int]], extent: int, random: np.random.Generator) -> Case:
+def _fed(case: Case, axes: dict[str, list[int]], extent: int) -> Case:
     """The case at an extent, its inputs repeated or cut."""
     model = copy.deepcopy(case.model)
     feeds: dict[str, Array] = {}

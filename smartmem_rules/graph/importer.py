@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import onnx
 
@@ -45,7 +44,7 @@ from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions, Instance
-from smartmem_rules.tensor.interpret import InterpretError, evaluate_instance
+from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
 _SHOWN = 4
@@ -86,7 +85,7 @@ def import_model(
     check_data_files(proto.graph, folder)
     proto = inline_functions(proto)
     with ThreadPoolExecutor(_THREADS) as background:
-        return _Import(proto, folder, base, Values(folder, background), fold_outputs, limits).run(dims or {})
+        return _Import(proto, base, Values(folder, background), fold_outputs, limits).run(dims or {})
 
 
 @dataclass
@@ -144,7 +143,6 @@ class _Import:
     def __init__(
         self,
         model: onnx.ModelProto,
-        folder: Path | None,
         base: Definitions,
         values: Values,
         fold_outputs: bool,

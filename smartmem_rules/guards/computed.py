@@ -9,8 +9,8 @@ import numpy as np
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.builtins import Unsupported, describe
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.tensor.primitives import storage_dtype
-from smartmem_rules.tensor.values import Scope, evaluate
 
 
 def computed_number(expr: ast.Expression, scope: Scope, dtype: str) -> int | float:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
+from smartmem_rules.tensor.definitions.inside import outside
 from smartmem_rules.tensor.expr import Condition, Expr, Logic, Read, Select, children
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index
-from smartmem_rules.tensor.inside import outside
 from smartmem_rules.tensor.ranges import surely_at_most
 
 STAGE = "fusion"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import Unsupported, Value, as_list
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, TensorType
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate
 
 FLOATS = ("float32", "float16", "float64", "bfloat16")
 INTEGERS = tuple(d for d in DTYPES if d.startswith(("int", "uint")))

@@ -13,13 +13,13 @@ from typing import Protocol
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.elements import Elements, Step, Watch
+from smartmem_rules.tensor.definitions.elements import Elements, Step, Watch
+from smartmem_rules.tensor.definitions.inside import OutsideError
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var, variable
-from smartmem_rules.tensor.inside import OutsideError
 from smartmem_rules.tensor.ranges import smallest
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName, evaluate, truth
 
 COUNT = TensorType("int64", ())
 """What holds an extent that depends on data."""

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from smartmem_rules.tensor.expr import Apply, Compare, Condition, Const, Equation, Expr, Logic, Reduce, Select
+    from smartmem_rules.tensor.expr import Apply, Compare, Const, Equation, Expr, Logic, Reduce, Select
     from smartmem_rules.tensor.index import Index, Var
 
 SIGNS = {
@@ -140,11 +140,6 @@ def equation_text(equation: Equation) -> str:
 def expression_text(expr: Expr) -> str:
     """An expression without the brackets around it."""
     return bare(str(expr))
-
-
-def condition_text(condition: Condition) -> str:
-    """A condition without the brackets around it."""
-    return bare(str(condition))
 
 
 def bare(text: str) -> str:

@@ -65,7 +65,7 @@ def _rewrite(
     method = "random instances: " + ", ".join(sorted(outcome.domains)) if outcome.domains else "random instances"
     if outcome.special:
         method += ", special values"
-    assumptions = _rewrite_assumptions(rule, outcome)
+    assumptions = _rewrite_assumptions(rule)
     report = RuleReport(
         rule.name, "rewrite", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.cases, outcome.share,
         outcome.refused, outcome.rounding,
@@ -97,7 +97,7 @@ def _too_few(report: RuleReport, outcome: Outcome) -> RuleReport:
     return replace(report, verdict=r.VACUOUS, reason=reason)
 
 
-def _rewrite_assumptions(rule: ast.Rewrite, outcome: Outcome) -> tuple[str, ...]:
+def _rewrite_assumptions(rule: ast.Rewrite) -> tuple[str, ...]:
     found = [_SMALL, _TYPES]
     if "reassociation" in rule.relaxes:
         found.append(_REALS)

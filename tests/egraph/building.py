@@ -15,7 +15,7 @@ from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.instantiate import instantiate
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Spec = Mapping[str, Any]

@@ -16,7 +16,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
-from smartmem_rules.tensor.values import truth
+from smartmem_rules.tensor.definitions.values import truth
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.semantics.terms import Leaf, Term

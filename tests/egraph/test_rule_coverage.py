@@ -17,9 +17,9 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.checks.index_checks import divisors
 from smartmem_rules.tensor.builtins import DefinitionError, Value
+from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Instance, instantiate
-from smartmem_rules.tensor.values import Scope, evaluate, truth
 from tests.egraph.building import Builder
 from tests.egraph.test_shipped_rewrites import shipped
 

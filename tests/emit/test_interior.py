@@ -25,7 +25,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.index import Index, Var, variable
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 
 def _window(seed: int) -> tuple[Expr, tuple[Var, ...], dict[str, np.ndarray]]:

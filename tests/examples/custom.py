@@ -12,7 +12,7 @@ import smartmem_rules as sm
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.rulebase.checking import check_files
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

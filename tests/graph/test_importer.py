@@ -16,7 +16,7 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase, collect, load_rules
 from smartmem_rules.tensor.expr import TensorType, tensors_read
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 Build = Callable[..., onnx.ModelProto]
 

@@ -12,7 +12,7 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.zoo import materialized_model, save_materialized
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.feeds import check_feeds
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.tensor import primitives
-from smartmem_rules.tensor.elements import BINARY, UNARY
+from smartmem_rules.tensor.definitions.elements import BINARY, UNARY
 from smartmem_rules.tensor.primitives import compute_dtype
 from tests.numerics import special
 from tests.numerics.device_functions import WIDTHS, Array, in_registers, run_primitive, ulps

@@ -18,7 +18,7 @@ from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import DTYPES
 from smartmem_rules.tensor.instantiate import instantiate_overload
-from smartmem_rules.tensor.interpret import evaluate_instance
+from smartmem_rules.tensor.interpreter.interpret import evaluate_instance
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -12,7 +12,7 @@ from onnx import helper
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

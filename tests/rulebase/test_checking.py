@@ -24,7 +24,7 @@ from smartmem_rules.rulebase.checking import check_files
 from smartmem_rules.rulebase.checks.checker import check
 from smartmem_rules.rulebase.checks.index_checks import check_index_form
 from smartmem_rules.tensor.builtins import FUNCTIONS
-from smartmem_rules.tensor.elements import ELEMENT_FUNCTIONS
+from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS
 from tests.language.test_corpus import FAIL, PASS
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smartmem_rules.tensor import interpret
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -23,7 +22,8 @@ from smartmem_rules.tensor.expr import (
     TensorType,
 )
 from smartmem_rules.tensor.index import Index, Var, div, mod, variable
-from smartmem_rules.tensor.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.interpreter import interpret
+from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -63,7 +63,7 @@ def _item(vectors: int, inside: int) -> tuple[str, str]:
 
 def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, Index], item: str | None) -> None:
     if axis is None:
-        _elements(emission, kernel, outer, None, 1)
+        _elements(emission, kernel, outer, None)
         return
     width = emission.width
     vectorised = not surely_below(axis.extent, width) and _any_float(kernel)
@@ -71,7 +71,7 @@ def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, 
     if not vectorised and not images:
         head = None if item is None else _lanes(emission, axis, item)
         with emission.expressions.loop(axis, head):
-            _elements(emission, kernel, {**outer, axis: variable(axis)}, None, 1)
+            _elements(emission, kernel, {**outer, axis: variable(axis)}, None)
         return
     whole, rest = divmod(axis.extent, width)
     lane, block = Var("lane", width), Var("block", whole if is_symbolic(whole) else max(whole, 1))
@@ -82,7 +82,7 @@ def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, 
             if item is not None:
                 emission.writer.line(f"const int {name} = {item};")
             base = Index(0) if whole == 1 else variable(block)
-            _elements(emission, kernel, {**outer, axis: add(scale(base, width), variable(lane))}, lane, width)
+            _elements(emission, kernel, {**outer, axis: add(scale(base, width), variable(lane))}, lane)
     if rest:
         with emission.expressions.scope("" if item is None else f"if ({item} == {whole})"):
             _tail(emission, kernel, axis, outer, whole * width, rest)
@@ -158,7 +158,7 @@ def _stages(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lan
         emission.expressions.internal[stage.name] = lane_reader(value)
 
 
-def _elements(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lane: Var | None, width: int) -> None:
+def _elements(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lane: Var | None) -> None:
     _stages(emission, kernel, values, lane)
     staged = {stage.name for stage in kernel.stages}
     for store in kernel.stores:

@@ -16,8 +16,6 @@ from typing import Any
 from smartmem_rules.language.parsing.tables import Tables, Terminal, tables
 from smartmem_rules.language.parsing.tokens import Token, WordResolver
 
-Callback = Callable[[list[Any]], Any]
-
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NO_TERMINAL = "_WORD"
 _LITERAL = "_LITERAL"

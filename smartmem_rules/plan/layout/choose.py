@@ -129,7 +129,7 @@ def choose_layouts(
     copies = problem.copies(chosen)
     copiers = []
     for copy in copies:
-        made = _keep_copy(space, tensors, copy.node[0], space.places[copy.node].layouts[copy.layout], copy.readers)
+        made = _keep_copy(tensors, copy.node[0], space.places[copy.node].layouts[copy.layout], copy.readers)
         if copy.separate_kernel:
             copiers.append((made, copy.readers[0].name))
         else:
@@ -150,9 +150,7 @@ def lay_out_row_major(space: LayoutSpace, tensors: dict[str, Stored], constants:
     _lay_out(space, {node: space.places[node].layouts[number] for node, number in chosen.items()}, tensors, constants)
 
 
-def _keep_copy(
-    space: LayoutSpace, tensors: dict[str, Stored], tensor: str, layout: Layout, readers: Sequence[Kernel]
-) -> Kernel:
+def _keep_copy(tensors: dict[str, Stored], tensor: str, layout: Layout, readers: Sequence[Kernel]) -> Kernel:
     """Add a tensor's second layout, which the readers take; gives the kernel that would make it on its own."""
     stored = tensors[tensor]
     copy = f"{tensor}@copy"

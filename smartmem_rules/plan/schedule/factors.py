@@ -22,7 +22,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
 )
 from smartmem_rules.tensor.index import Var, variable
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 
 @dataclass(frozen=True)

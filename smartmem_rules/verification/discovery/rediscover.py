@@ -48,7 +48,6 @@ PRINTED = (
 class Rediscovery:
     """Which rules follow from what was discovered, by their equation or name; None where none does."""
 
-    discoveries: Sequence[Discovery]
     printed: Mapping[str, tuple[str, ...] | None]
     shipped: Mapping[str, tuple[str, ...] | None]
 
@@ -81,7 +80,6 @@ def rediscover(
     printed = {text: parse(text, number) for number, text in enumerate(PRINTED)}
     shipped = [r for r in base.rewrites if r.unsound is None and r.ruleset in ("algebra", "recognise")]
     return Rediscovery(
-        [discovery for _, discovery in found],
         {text: _source(rule, base, found) for text, rule in printed.items()},
         {rule.name: _source(rule, base, found) for rule in shipped},
     )

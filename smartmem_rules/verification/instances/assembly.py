@@ -14,9 +14,9 @@ from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array, storage_dtype
-from smartmem_rules.tensor.values import Scope, TensorName, truth
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
 from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements

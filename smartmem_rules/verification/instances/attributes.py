@@ -8,7 +8,7 @@ from typing import Any
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.values import Scope, evaluate
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.case import representable
 from smartmem_rules.verification.instances.draws import Draws, Extents, hinted
 from smartmem_rules.verification.instances.roles import Hints, Role

@@ -9,8 +9,8 @@ import numpy as np
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.primitives import Array
-from smartmem_rules.tensor.values import Scope
 from smartmem_rules.verification.semantics.terms import Term
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))

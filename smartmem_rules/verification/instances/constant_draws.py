@@ -11,9 +11,9 @@ import numpy as np
 
 from smartmem_rules.guards.constant_elements import at_each_place, tensors_of
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array, storage_dtype
-from smartmem_rules.tensor.values import Scope
 from smartmem_rules.verification.instances.case import representable
 
 _NUMBERS = (0.0, 1.0, 2.0, 3.0, 0.5, -1.0, -2.0, -0.5)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value, integers
-from smartmem_rules.tensor.values import Scope, evaluate
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.roles import AXES, BOUND, PERMUTATION, Role, nodes
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16)

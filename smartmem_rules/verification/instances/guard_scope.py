@@ -12,7 +12,7 @@ from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_pattern
-from smartmem_rules.tensor.values import Scope, TensorList, TensorName
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName
 from smartmem_rules.verification.semantics.domains import Domain, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import Leaf, Term, compute, leaves

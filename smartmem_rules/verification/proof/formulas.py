@@ -59,7 +59,6 @@ class Formulas:
         self.real: list[Any] = []
         self._names: dict[str, Any] = {}
         self._opaque: list[tuple[Application, Any]] = []
-        self._exponents: list[Any] = []
 
     # --- terms ---
 

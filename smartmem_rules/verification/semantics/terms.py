@@ -11,6 +11,7 @@ from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -25,7 +26,6 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.instantiate import Instance
-from smartmem_rules.tensor.values import Scope, evaluate
 from smartmem_rules.verification.semantics.domains import Domain
 from smartmem_rules.verification.semantics.domains import Value as Elements
 from smartmem_rules.verification.semantics.evaluate import evaluate as evaluate_equations

@@ -11,9 +11,9 @@ from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, own_indices, walk
 from smartmem_rules.tensor.index import Index
-from smartmem_rules.tensor.values import Scope, TensorName, truth
 from smartmem_rules.tensor.views import IndexMap, map_of_equation
 from smartmem_rules.verification.operators import NoReference, reference_outputs, single
 from smartmem_rules.verification.semantics.domains import Array, Domain

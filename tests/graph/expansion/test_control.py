@@ -11,7 +11,7 @@ import pytest
 from smartmem_rules.graph.importer import UnknownValuesError, import_model
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.rulebase.base import RuleBase, load_rules
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -15,7 +15,7 @@ from smartmem_rules.graph.expansion.old_forms import OLD_ATTRIBUTES
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.rulebase.base import RuleBase, load_rules
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
 

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.rulebase.base import RuleBase, load_rules
-from smartmem_rules.tensor.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 NAN = float("nan")
 TREES: dict[str, Any] = {

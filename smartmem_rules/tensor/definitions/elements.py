@@ -10,6 +10,17 @@ from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
+from smartmem_rules.tensor.definitions.inside import OutsideError, is_natural, outside, read_positions
+from smartmem_rules.tensor.definitions.literals import WEAK, from_value, settle, unify
+from smartmem_rules.tensor.definitions.values import (
+    ABSENT,
+    Scope,
+    TensorName,
+    condition,
+    evaluate,
+    read_indices,
+    tensor_of,
+)
 from smartmem_rules.tensor.expr import (
     ALL_DTYPES,
     Apply,
@@ -28,52 +39,13 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
-from smartmem_rules.tensor.inside import OutsideError, is_natural, outside, read_positions
 from smartmem_rules.tensor.substitution import gathered
-from smartmem_rules.tensor.values import (
-    ABSENT,
-    Scope,
-    TensorName,
-    condition,
-    evaluate,
-    read_indices,
-    tensor_of,
-)
 
-WEAK = "number"
-"""The dtype of a literal that has not met a typed neighbour yet."""
-
-UNARY = frozenset(
-    [
-        "exp",
-        "log",
-        "sqrt",
-        "rsqrt",
-        "recip",
-        "expm1",
-        "log1p",
-        "abs",
-        "neg",
-        "sign",
-        "floor",
-        "ceil",
-        "round",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "erf",
-        "sigmoid",
-        "asinh",
-        "acosh",
-        "atanh",
-    ]
-)
+UNARY = frozenset([
+    "exp", "log", "sqrt", "rsqrt", "recip", "expm1", "log1p", "abs", "neg", "sign", "floor", "ceil", "round",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf", "sigmoid", "asinh", "acosh",
+    "atanh",
+])  # fmt: skip
 BINARY = frozenset(["min", "max", "pow", "mod", "fmod", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"])
 TESTS = frozenset({"isnan", "isinf"})
 INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "//": "floordiv", "%": "mod"}
@@ -402,50 +374,6 @@ def _bounded(index: Index, extent: int) -> Index:
         if isinstance(atom, Gathered) and atom.extent == UNKNOWN_EXTENT:
             return gathered(atom.tensor, atom.indices, extent, atom.wrap)
     return index
-
-
-def from_value(value: Value, expr: ast.Expression) -> Expr:
-    """A compile-time number or an index as an element."""
-    if isinstance(value, bool):
-        return Const(value, "bool")
-    if is_symbolic(value):
-        return FromIndex(as_index(value), WEAK)  # type: ignore[arg-type]
-    if isinstance(value, int | float):
-        return Const(value, WEAK)
-    if isinstance(value, Index):
-        return from_value(value.constant, expr) if value.is_constant else FromIndex(value, "int64")
-    raise DefinitionError(f"{expr.span}: an element is needed here")
-
-
-def unify(left: Expr, right: Expr, expr: ast.Expression) -> tuple[Expr, Expr]:
-    """Both sides in one dtype; a literal takes its neighbour's.  Raises DefinitionError where they differ."""
-    if left.dtype == WEAK and right.dtype != WEAK:
-        left = settle(left, right.dtype)
-    elif right.dtype == WEAK and left.dtype != WEAK:
-        right = settle(right, left.dtype)
-    if left.dtype != right.dtype:
-        raise DefinitionError(f"{expr.span}: operands of {left.dtype} and {right.dtype}")
-    return left, right
-
-
-def settle(expr: Expr, dtype: str) -> Expr:
-    """Give the literals of an untyped expression a dtype; a typed one is left alone."""
-    match expr:
-        case Const(value=value, dtype="number"):
-            integral = dtype.startswith(("int", "uint"))
-            if integral and not math.isfinite(value):
-                raise DefinitionError(f"{value} is no {dtype}")
-            return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
-        case FromIndex(index=index, dtype="number"):
-            return FromIndex(index, dtype)
-        case Apply(function=function, arguments=arguments, dtype="number"):
-            return Apply(function, tuple(settle(a, dtype) for a in arguments), dtype)
-        case Reduce(kind=kind, variables=variables, body=body, dtype="number"):
-            return Reduce(kind, variables, settle(body, dtype), dtype)
-        case _ if expr.dtype == WEAK:
-            return select(expr.condition, settle(expr.then, dtype), settle(expr.otherwise, dtype))  # type: ignore[union-attr]
-        case _:
-            return expr
 
 
 def _check_truth(expr: ast.Reduction, body: Expr) -> None:

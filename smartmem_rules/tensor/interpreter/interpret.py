@@ -31,9 +31,9 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var
 from smartmem_rules.tensor.instantiate import Instance
+from smartmem_rules.tensor.interpreter.split import split_variables
+from smartmem_rules.tensor.interpreter.strided import padded_view, strided_view
 from smartmem_rules.tensor.primitives import Array
-from smartmem_rules.tensor.split import split_variables
-from smartmem_rules.tensor.strided import padded_view, strided_view
 
 BLOCK = 1 << 25
 """The largest array, in elements, that one step may expand to where splitting the output can avoid it."""

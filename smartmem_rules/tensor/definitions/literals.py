@@ -1,0 +1,58 @@
+"""Literals of definitions: they have no dtype until they meet a typed neighbour."""
+
+from __future__ import annotations
+
+import math
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Value
+from smartmem_rules.tensor.expr import Apply, Const, Expr, FromIndex, Reduce, select
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.index import Index, as_index
+
+WEAK = "number"
+"""The dtype of a literal that has not met a typed neighbour yet."""
+
+
+def from_value(value: Value, expr: ast.Expression) -> Expr:
+    """A compile-time number or an index as an element."""
+    if isinstance(value, bool):
+        return Const(value, "bool")
+    if is_symbolic(value):
+        return FromIndex(as_index(value), WEAK)  # type: ignore[arg-type]
+    if isinstance(value, int | float):
+        return Const(value, WEAK)
+    if isinstance(value, Index):
+        return from_value(value.constant, expr) if value.is_constant else FromIndex(value, "int64")
+    raise DefinitionError(f"{expr.span}: an element is needed here")
+
+
+def unify(left: Expr, right: Expr, expr: ast.Expression) -> tuple[Expr, Expr]:
+    """Both sides in one dtype; a literal takes its neighbour's.  Raises DefinitionError where they differ."""
+    if left.dtype == WEAK and right.dtype != WEAK:
+        left = settle(left, right.dtype)
+    elif right.dtype == WEAK and left.dtype != WEAK:
+        right = settle(right, left.dtype)
+    if left.dtype != right.dtype:
+        raise DefinitionError(f"{expr.span}: operands of {left.dtype} and {right.dtype}")
+    return left, right
+
+
+def settle(expr: Expr, dtype: str) -> Expr:
+    """Give the literals of an untyped expression a dtype; a typed one is left alone."""
+    match expr:
+        case Const(value=value, dtype="number"):
+            integral = dtype.startswith(("int", "uint"))
+            if integral and not math.isfinite(value):
+                raise DefinitionError(f"{value} is no {dtype}")
+            return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
+        case FromIndex(index=index, dtype="number"):
+            return FromIndex(index, dtype)
+        case Apply(function=function, arguments=arguments, dtype="number"):
+            return Apply(function, tuple(settle(a, dtype) for a in arguments), dtype)
+        case Reduce(kind=kind, variables=variables, body=body, dtype="number"):
+            return Reduce(kind, variables, settle(body, dtype), dtype)
+        case _ if expr.dtype == WEAK:
+            return select(expr.condition, settle(expr.then, dtype), settle(expr.otherwise, dtype))  # type: ignore[union-attr]
+        case _:
+            return expr

@@ -1,0 +1,1 @@
+"""The reference interpreter: equations computed with numpy."""
