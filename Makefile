@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models operators clean
+.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models certificates operators clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -51,6 +51,10 @@ operators: models
 	$(BIN)/python bench/backend_suite.py --json build/node_tests.json
 	$(BIN)/python bench/operators.py --suite build/node_tests.json --models build/models.json \
 		--write docs/operators.md --readme README.md
+
+# a certificate of each of the paper's plans, replayed
+certificates: $(VENV)/.installed
+	$(BIN)/python bench/certificates.py --json build/certificates.json --write docs/certificates.md
 
 models: $(VENV)/.installed
 	$(BIN)/python bench/models.py --json build/models.json --write docs/models.md

@@ -20,6 +20,7 @@ from smartmem_rules.stages import Clock as Clock
 from smartmem_rules.stages import Progress, Show
 
 if TYPE_CHECKING:
+    from smartmem_rules.certificate.certify import Verdict
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.verification.results import Verification
@@ -54,6 +55,7 @@ def optimize(
     debug: bool = False,
     show: Show | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    certificate: str | Path | None = None,
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -74,9 +76,11 @@ def optimize(
             `BoundsError`; several times slower. A plan that is saved holds no checks; `load` takes `debug` too.
         show: called with each stage's name and the text form of its result (docs/reading-plans.md).
         limits: how large the model may be and how long this may take.
+        certificate: a file in which every step from the model to the kernels is written, for `certify`.
 
     Raises:
         GraphError: the model is damaged or uses something that no rule covers.
+        CertificateFileError: the certificate cannot be written.
         LimitError: the model exceeds a limit.
         LanguageError: a rule file has errors.
         DeviceError: there is no such device.
@@ -89,14 +93,43 @@ def optimize(
         "layout": layout, "debug": debug, "limits": limits,
     }  # fmt: skip
     try:
-        return optimize_now(graph, dims=dims, progress=progress, show=show, **options)
+        return optimize_now(graph, dims=dims, progress=progress, show=show, certificate=certificate, **options)
     except GraphError as error:
+        if certificate is not None:
+            raise  # a plan for each combination of values has no certificate
         from smartmem_rules.specialized import specialized_for  # start-up time
 
         made = specialized_for(error, graph, **options)
         if made is None:
             raise
         return made
+
+
+def certify(
+    graph: ModelSource | Graph, certificate: str | Path, rules: Sequence[str | Path] = (), dims: Dims | None = None
+) -> Verdict:
+    """Replay the certificate of a plan without the optimizer: each step by the rule base, each kernel by definitions.
+
+    Args:
+        graph: the model of which the plan is.
+        certificate: the file that `optimize` wrote.
+        rules: the rule files of the plan.
+        dims: extents of the model's symbolic dimensions.
+
+    Raises:
+        Refused: something in the certificate does not hold.
+        CertificateFileError: the file is no certificate.
+        GraphError, LanguageError: the model or a rule file is bad.
+    """
+    from smartmem_rules.certificate.certify import certify as replayed  # start-up time
+    from smartmem_rules.exchange.certificates import read_certificate  # start-up time
+    from smartmem_rules.graph.importer import import_model  # start-up time
+    from smartmem_rules.graph.model import Graph  # start-up time
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+
+    read = read_certificate(certificate)
+    base = load_rules(rules)
+    return replayed(graph if isinstance(graph, Graph) else import_model(graph, base, dims), base, read)
 
 
 def explain_model(

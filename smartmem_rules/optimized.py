@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -238,6 +239,7 @@ def optimize_now(
     progress: Progress | None = None,
     debug: bool = False,
     show: Show | None = None,
+    certificate: str | Path | None = None,
     **options: Unpack[PlanOptions],
 ) -> OptimizedPlan:
     """Like `optimize`, but a model whose inputs decide shapes by their values is refused.
@@ -246,7 +248,7 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
-    plan, target = planned(graph, clock, **options)
+    plan, target = planned(graph, clock, certificate=certificate, **options)
     source = None if is_graph(graph) else graph
     optimized = OptimizedPlan(plan, target.device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
     if debug:
@@ -266,10 +268,11 @@ def plan_only(
     graph: ModelSource | Graph,
     progress: Progress | None = None,
     show: Show | None = None,
+    certificate: str | Path | None = None,
     **options: Unpack[PlanOptions],
 ) -> Plan:
     """The plan of a model without building its kernels; the options are arguments of `optimize`."""
-    plan, _ = planned(graph, Clock(progress, show), **options)
+    plan, _ = planned(graph, Clock(progress, show), certificate=certificate, **options)
     return plan
 
 
@@ -286,6 +289,7 @@ def planned(
     layout: str = "exact",
     limits: Limits = DEFAULT_LIMITS,
     refusals: Refusals | None = None,
+    certificate: str | Path | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the arguments are those of `api.optimize`.
 
@@ -301,7 +305,12 @@ def planned(
         from smartmem_rules.pipeline import Request, make_plan  # start-up time
 
     request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits)
-    return make_plan(request, clock, refusals)
+    certify: Callable[[str], None] | None = None
+    if certificate is not None:
+        from smartmem_rules.exchange.certificates import write_certificate  # start-up time
+
+        certify = partial(write_certificate, path=certificate)
+    return make_plan(request, clock, refusals, certify)
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:

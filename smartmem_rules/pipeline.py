@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.build import Planning
 
 
+Certify = Callable[[str], None]
+
+
 @dataclass(frozen=True)
 class Request:
     """The arguments of `optimize`."""
@@ -60,24 +63,31 @@ class Request:
     limits: Limits = DEFAULT_LIMITS
 
 
-def make_plan(request: Request, clock: Stages, refusals: Refusals | None = None) -> tuple[Plan, Target]:
+def make_plan(
+    request: Request, clock: Stages, refusals: Refusals | None = None, certify: Certify | None = None
+) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`.
 
     Args:
         refusals: takes in why kernels stay apart.
+        certify: takes in the text of a certificate of the plan.
     """
-    from smartmem_rules.emit.plan import build  # start-up time
+    from smartmem_rules.emit.plan import finish  # start-up time
+    from smartmem_rules.plan.build import prepare  # start-up time
 
-    extracted = _extracted(request, clock)
+    extracted = _extracted(request, clock, record=certify is not None)
     graph, base, target = extracted.graph, extracted.base, extracted.target
-    how = (request.level, request.dtype, request.memory, request.layout, _tuned(target))
+    how = (request.level, request.dtype, request.memory, request.layout)
     wide: set[str] = set()
     with _of_ranges():
         if request.dtype == "float16":
             with clock.stage("calibrate"):
                 wide = _exceeding(graph, base, target.profile, request, target)
             clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(wide)))
-        plan = build(graph, base, target.profile, *how, wide, clock, refusals)
+        planning = prepare(graph, base, target.profile, *how, wide, clock, refusals)
+        if certify is not None:
+            certify(_certificate(request, extracted, planning))
+        plan = finish(planning, _tuned(target), clock=clock)
     if isinstance(request.source, (str, Path)):
         plan.model = Path(request.source).stem
     plan.statistics = replace(
@@ -89,6 +99,15 @@ def make_plan(request: Request, clock: Stages, refusals: Refusals | None = None)
         stored_wide=tuple(sorted(wide)),
     )
     return plan, target
+
+
+def _certificate(request: Request, extracted: _Extracted, planning: Planning) -> str:
+    """The certificate of a plan whose kernels are not scheduled yet."""
+    from smartmem_rules.provenance.certificate import certificate_text, made_certificate  # start-up time
+
+    how = {"device": extracted.target.name, "level": request.level, "dtype": request.dtype}
+    certificate = made_certificate(extracted.imported, extracted.base, extracted.saturation, planning, how)
+    return certificate_text(certificate)
 
 
 def _exceeding(graph: Graph, base: RuleBase, profile: Device, request: Request, target: Target) -> set[str]:
@@ -139,6 +158,8 @@ def _tuned(target: Target) -> dict[str, dict[str, int]]:
 class _Extracted:
     """The cheapest form of a model, what it is for, and what the plan is to remember."""
 
+    imported: Graph
+    saturation: Saturation | None
     graph: Graph
     base: RuleBase
     target: Target
@@ -146,7 +167,7 @@ class _Extracted:
     rewriting: RewriteStatistics
 
 
-def _extracted(request: Request, clock: Stages) -> _Extracted:
+def _extracted(request: Request, clock: Stages, record: bool = False) -> _Extracted:
     with clock.stage("import"):
         base = rules_of(request.rules, request.disable)
         level = level_of(request.level, base)
@@ -155,9 +176,22 @@ def _extracted(request: Request, clock: Stages) -> _Extracted:
         whole = isinstance(source, Graph)
         imported = source if whole else import_model(source, base, request.dims, limits=request.limits)
     clock.show("import", lambda: str(imported))
-    graph, rewriting = _choose(imported, base, level, request, target, clock)
-    model = _model_statistics(imported, request.dtype)
-    return _Extracted(graph=graph, base=base, target=target, model=model, rewriting=rewriting)
+    if record and imported.dimensions:
+        ranges = ", ".join(map(str, imported.dimensions))
+        raise PlanError(
+            f"a certificate is of one extent, not of ranges ({ranges}); "
+            f"give one extent: --dim {imported.dimensions[0].name}=N"
+        )
+    graph, rewriting, saturation = _choose(imported, base, level, request, target, clock, record)
+    return _Extracted(
+        imported=imported,
+        saturation=saturation,
+        graph=graph,
+        base=base,
+        target=target,
+        model=_model_statistics(imported, request.dtype),
+        rewriting=rewriting,
+    )
 
 
 @contextmanager
@@ -204,22 +238,22 @@ def _loaded(paths: tuple[str, ...], disable: tuple[str, ...], state: object) -> 
 
 
 def _choose(
-    graph: Graph, base: RuleBase, level: Level, request: Request, target: Target, clock: Stages
-) -> tuple[Graph, RewriteStatistics]:
+    graph: Graph, base: RuleBase, level: Level, request: Request, target: Target, clock: Stages, record: bool
+) -> tuple[Graph, RewriteStatistics, Saturation | None]:
     """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
     if not level.rulesets:
-        return graph, RewriteStatistics()
+        return graph, RewriteStatistics(), None
     from smartmem_rules.egraph.saturation import saturate  # start-up time
     from smartmem_rules.extraction.extract import extract  # start-up time
     from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
 
     with clock.stage("saturate"):
-        saturation = saturate(graph, base, level.rulesets, request.disable)
+        saturation = saturate(graph, base, level.rulesets, request.disable, record=record)
     clock.show("saturate", lambda: saturation_text(saturation))
     with clock.stage("extract"):
         extracted, report = extract(saturation, graph, target.profile)
     clock.show("extract", lambda: f"{report_text(report)}{extracted}")
-    return extracted, RewriteStatistics(
+    statistics = RewriteStatistics(
         extraction=report,
         rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
         saturation=SaturationStatistics(
@@ -230,6 +264,7 @@ def _choose(
         rule_sites=_rule_sites(saturation, graph),
         rule_places=_rule_places(saturation, base),
     )
+    return extracted, statistics, saturation
 
 
 def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, tuple[str, ...]]:

@@ -15,6 +15,7 @@ _COMMANDS = {
     "show": "List the launches of a plan, or print one kernel with its schedule and OpenCL C.",
     "diff": "Show what differs between two plans, stage by stage.",
     "explain": "Say which kernel an ONNX node ended in, and through which rules.",
+    "certify": "Replay the certificate of a plan, without the optimizer.",
     "check": "Check rule files.",
     "verify": "Test and prove rules, or show where they are wrong.",
     "fuzz": "Find what engines compute wrongly, with models that rules make equal.",
@@ -26,6 +27,9 @@ _COMMANDS = {
     "devices": "List the OpenCL devices with their limits.",
 }
 
+_FOLDERS = {"certify": "certificates"}
+"""The commands that stand in a folder."""
+
 
 class _Lazy(click.Group):
     """Imports a command's module only when it is called."""
@@ -36,7 +40,8 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{name}").command
+        place = f"{_FOLDERS[name]}.{name}" if name in _FOLDERS else name
+        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{place}").command
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

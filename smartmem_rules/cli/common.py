@@ -163,6 +163,20 @@ device_option = click.option(
 )
 
 
+rules_option = click.option(
+    "--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable."
+)
+dims_option = click.option(
+    "--dim",
+    "--dims",
+    "dims",
+    multiple=True,
+    callback=_dims,
+    metavar="NAME=N|LEAST..GREATEST",
+    help="Extents of symbolic dimensions, or ranges: batch=1,sequence=1..512.",
+)
+
+
 def optimize_options(function: F) -> F:
     """The options that say how a model is optimized, but for the level."""
     options = [
@@ -176,22 +190,14 @@ def optimize_options(function: F) -> F:
             show_default=True,
             help="Choose contiguous axes for the whole graph, or edge by edge.",
         ),
-        click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file; repeatable."),
+        rules_option,
         click.option(
             "--disable",
             multiple=True,
             metavar="RULE",
             help="Leave out a rule, a family, tag:WORD, a schedule or a fuse block; repeatable.",
         ),
-        click.option(
-            "--dim",
-            "--dims",
-            "dims",
-            multiple=True,
-            callback=_dims,
-            metavar="NAME=N|LEAST..GREATEST",
-            help="Extents of symbolic dimensions, or ranges: batch=1,sequence=1..512.",
-        ),
+        dims_option,
         click.option(
             "--limit",
             "limits",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,11 @@ from smartmem_rules.statistics import RewriteStatistics
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs of the check.")
 @debug_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Save the plan here.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write every step from MODEL to the kernels here, for `smartmem certify`.",
+)
 @click.option("--dump", type=click.Path(path_type=Path, file_okay=False), help="Write the text of each stage to DIR.")
 @click.option(
     "--dump-after", multiple=True, type=click.Choice(STAGES), help="With --dump: only of this stage; repeatable."
@@ -50,6 +55,7 @@ def command(
     seed: int,
     debug: bool,
     output: Path | None,
+    certificate: Path | None,
     dump: Path | None,
     dump_after: tuple[str, ...],
     rule_stats: bool,
@@ -69,7 +75,7 @@ def command(
     stages: dict[str, str] = {}
     show = None if dump is None else stages.__setitem__
     with progress_display() as progress:
-        plan = optimize(model, level=level, progress=progress, debug=debug, show=show, **how)
+        plan = optimize(model, level=level, progress=progress, debug=debug, show=show, certificate=certificate, **how)
         if not no_check and plan.device is not None:
             progress("check", 0, 1)
             plan.check_or_reason(seed=seed)
@@ -78,6 +84,8 @@ def command(
     check = data["check"]
     if output is not None:
         plan.save(output)
+    if certificate is not None:
+        data["certificate"] = str(certificate)
     if dump is not None:
         from smartmem_rules.inspection import Inspected, write_stages  # start-up time
 
@@ -90,14 +98,21 @@ def command(
         print_optimize(console(), data)
         if rule_stats:
             print_rules(console(), data["rules"])
-        if output is not None:
-            console().print(f"saved as {output}", markup=False)
-        if dump is not None:
-            console().print(f"{len(data['dumped'])} files in {dump}", markup=False)
-        for said in _overridden(how["rules"]):
-            console().print(said, markup=False)
+        _say_where(data, output, dump, how["rules"])
     if check is not None and check["passed"] is False:
         sys.exit(ANSWER_IS_NO)
+
+
+def _say_where(data: Mapping[str, Any], output: Path | None, dump: Path | None, rules: Sequence[str]) -> None:
+    """Where lies what was asked for besides the plan."""
+    if output is not None:
+        console().print(f"saved as {output}", markup=False)
+    if "certificate" in data:
+        console().print(f"certificate in {data['certificate']}", markup=False)
+    if dump is not None:
+        console().print(f"{len(data['dumped'])} files in {dump}", markup=False)
+    for said in _overridden(rules):
+        console().print(said, markup=False)
 
 
 def _rule_statistics(rewriting: RewriteStatistics, files: set[str] | None) -> list[dict[str, Any]]:

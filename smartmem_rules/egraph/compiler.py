@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from smartmem_rules.egraph.elimination import Elimination
+from smartmem_rules.egraph.firings import COMPOSED, Table, table_of_elimination, table_of_rewrite
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.matching import Application, pick
 from smartmem_rules.egraph.model import RuleStatistics
@@ -18,12 +19,10 @@ from smartmem_rules.egraph.patterns import (
     compile_left,
     compile_right,
     constructor,
-    operators_of,
-    right_outputs,
-    run_time_arguments,
     symmetric,
 )
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.patterns import operators_of, right_outputs, run_time_arguments
 from smartmem_rules.tensor.instantiate import Definitions
 
 ENGINE = "engine"
@@ -54,11 +53,12 @@ class Direction:
 
 @dataclass
 class Program:
-    """An egglog program; rules of it are named `RULE#number`."""
+    """An egglog program; rules of it are named `RULE#number`. `tables` hold what fired, where that is recorded."""
 
     shapes: dict[str, set[Counts]]
     rules: list[str] = field(default_factory=list)
     rulesets: dict[str, None] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
 
     def declarations(self, commutative: Collection[str]) -> str:
         """Sorts, constructors and the engine's own functions."""
@@ -86,6 +86,7 @@ class Program:
                 lines.append(f"(relation by_{name} ({operands}String String))")
             if operator in commutative and (2, 1) in shapes:
                 lines.append(f"(relation {symmetric(operator)} (T T String T))")
+        lines += [table.declaration for table in self.tables]
         for name in self.rulesets:
             lines += [f"(ruleset {name})", f"(unstable-combined-ruleset {name}_step {name} {ENGINE})"]
         return "\n".join(lines)
@@ -98,11 +99,17 @@ def question(session: str, subject: str, texts: Sequence[str]) -> str:
 
 
 def compile_rules(
-    base: Rules, host: Host, shapes: Mapping[str, set[Counts]], rulesets: Sequence[str], disable: Collection[str] = ()
+    base: Rules,
+    host: Host,
+    shapes: Mapping[str, set[Counts]],
+    rulesets: Sequence[str],
+    disable: Collection[str] = (),
+    record: bool = False,
 ) -> Program:
     """The rules of the rulesets that can match at all, given which operators the model has.
 
-    The host learns how to answer each of them.  Rules marked unsound and disabled ones are left out.
+    The host learns how to answer each of them.  Rules marked unsound and disabled ones are left out.  With `record`,
+    each rule notes the matches that it rewrites.
     """
     directions = [d for d in _directions(base) if d.rule.ruleset in rulesets and d.rule.name not in disable]
     eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
@@ -114,7 +121,9 @@ def compile_rules(
     for operator in sorted(commutative & program.shapes.keys()):
         if (2, 1) in program.shapes[operator]:
             program.rules.append(_either_order(operator))
-    program.rules += _engine_rules(host.session)
+    if record:
+        program.tables.append(COMPOSED)
+    program.rules += _engine_rules(host.session, COMPOSED.action if record else "")
     for direction in directions:
         host.statistics.setdefault(direction.rule.name, RuleStatistics(direction.rule.name))
         for counts in choices(direction.left, program.shapes):
@@ -122,10 +131,15 @@ def compile_rules(
             right = compile_right(direction.right, left, direction.rule.name, base.operators)
             subject = f"{direction.rule.name}#{len(host.answers)}"
             host.answers[subject] = Application(direction.rule.name, left, direction.right, direction.rule.guards)
-            program.rules.append(_rewrite(host.session, subject, direction.rule.ruleset, left, right))
+            noted = ""
+            if record:
+                backward = direction.left is not direction.rule.left
+                program.tables.append(table_of_rewrite(len(program.tables), direction.rule, backward, left))
+                noted = program.tables[-1].action
+            program.rules.append(_rewrite(host.session, subject, direction.rule.ruleset, left, right, noted))
     for eliminate in eliminates:
         host.statistics.setdefault(eliminate.name, RuleStatistics(eliminate.name))
-        program.rules += _eliminations(host, eliminate, program.shapes)
+        program.rules += _eliminations(host, eliminate, program, record)
     return program
 
 
@@ -178,11 +192,11 @@ def _either_order(operator: str) -> str:
     )
 
 
-def _engine_rules(session: str) -> list[str]:
+def _engine_rules(session: str, noted: str) -> list[str]:
     composed = question(session, "compose", ["?inner", "?outer"])
     return [
         f"(rule ((= ?r (View ?v ?outer)) (= ?v (View ?x ?inner)) (= ?h (host)) (= ?k {composed}))"
-        f' ((union ?r (View ?x ?k)) (by_View ?x ?k "{ENGINE}")) :ruleset {ENGINE} :name "{ENGINE}#compose")',
+        f' ((union ?r (View ?x ?k)) (by_View ?x ?k "{ENGINE}") {noted}) :ruleset {ENGINE} :name "{ENGINE}#compose")',
         f'(rule ((= ?r (View ?x ?k)) (= ?h (host)) (= "yes" {question(session, "identity", ["?k"])}))'
         f' ((union ?r ?x)) :ruleset {ENGINE} :name "{ENGINE}#identity")',
         f'(rule ((= ?m (meta ?c)) (= 1 (count-matches ?m "C")) (= ?h (host))'
@@ -194,9 +208,9 @@ def _engine_rules(session: str) -> list[str]:
     ]
 
 
-def _rewrite(session: str, subject: str, ruleset: str, left: Left, right: Right) -> str:
+def _rewrite(session: str, subject: str, ruleset: str, left: Left, right: Right, noted: str) -> str:
     facts = [*left.facts, "(= ?h (host))", f"(= ?k {question(session, subject, left.slots)})", '(!= ?k "")']
-    actions = [*right.actions, f"(union {left.root} {right.result})"]
+    actions = [*right.actions, f"(union {left.root} {right.result})", noted]
     if right.pieces == 1:
         actions = [a.replace("(pick 0)", "?k") for a in actions]
     for place in range(right.pieces if right.pieces > 1 else 0):
@@ -205,9 +219,9 @@ def _rewrite(session: str, subject: str, ruleset: str, left: Left, right: Right)
     return f'(rule ({" ".join(facts)})\n  ({" ".join(actions)}) :ruleset {ruleset} :name "{subject}")'
 
 
-def _eliminations(host: Host, rule: ast.Eliminate, shapes: Mapping[str, set[Counts]]) -> Iterator[str]:
+def _eliminations(host: Host, rule: ast.Eliminate, program: Program, record: bool) -> Iterator[str]:
     """One egglog rule for each operand that the operator may read and each output that it has."""
-    for counts in sorted(shapes.get(rule.operator, ())):
+    for counts in sorted(program.shapes.get(rule.operator, ())):
         for read in range(counts[0]):
             for output in range(counts[1]):
                 subject = f"{rule.name}#{len(host.answers)}"
@@ -218,7 +232,11 @@ def _eliminations(host: Host, rule: ast.Eliminate, shapes: Mapping[str, set[Coun
                 metas = [f"(= ?m{i} (meta ?x{i}))" for i in range(counts[0])]
                 asked = question(host.session, subject, ["?m", "?t", *(f"?m{i}" for i in range(counts[0]))])
                 facts = f'(= ?r {result}) (= ?m (meta ?r)) {" ".join(metas)} (= ?h (host)) (= ?k {asked}) (!= ?k "")'
+                noted = ""
+                if record:
+                    program.tables.append(table_of_elimination(len(program.tables), rule, read, counts, output))
+                    noted = program.tables[-1].action
                 yield (
-                    f'(rule ({facts}) ((union ?r (View ?x{read} ?k)) (by_View ?x{read} ?k "{rule.name}"))'
+                    f'(rule ({facts}) ((union ?r (View ?x{read} ?k)) (by_View ?x{read} ?k "{rule.name}") {noted})'
                     f' :ruleset {rule.ruleset} :name "{subject}")'
                 )

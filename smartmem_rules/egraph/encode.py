@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, Meta
 from smartmem_rules.egraph.patterns import NO_ATTRIBUTES, Counts, constructor
+from smartmem_rules.graph.equations import is_opaque
 from smartmem_rules.graph.model import VIEW, Graph, Node
-from smartmem_rules.tensor.binding import operand_name, output_name
-from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.expr import rename_reads
-from smartmem_rules.tensor.instantiate import size_of
 from smartmem_rules.tensor.views import IndexMap
 
 ABSENT_NUMBER = 0
@@ -84,7 +81,7 @@ def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> No
         return
     counts = len(numbers), len(node.outputs)
     operator, attributes = node.operator, host.attribute_name(node.attributes)
-    if _gives_counts(node, host) or not _reads_alike(node, graph, host):
+    if is_opaque(node, graph.types, host.instances):
         operator, attributes = IMPORTED, host.attribute_name({"node": node.name})
     encoding.shapes[operator].add(counts)
     table = constructor(operator, counts)
@@ -96,31 +93,6 @@ def _encode_node(node: Node, graph: Graph, encoding: Encoding, host: Host) -> No
     for place, output in enumerate(node.outputs):
         if output:
             encoding.tables[OUT].append(_row(encoding.number(output), joint, place))
-
-
-def _gives_counts(node: Node, host: Host) -> bool:
-    """Whether a node has outputs that hold extents, which its operator does not declare."""
-    overloads = host.instances.base.operators.get(node.operator, ())
-    return any(size_of(extent) is not None for o in overloads for output in o.outputs for extent in output.type.shape)
-
-
-def _reads_alike(node: Node, graph: Graph, host: Host) -> bool:
-    """Whether the rule base gives a node the same equations without its opset, as rules see it."""
-    overloads = host.instances.base.operators.get(node.operator, ())
-    if not any(o.onnx is not None and o.onnx.until is not None for o in overloads):
-        return bool(overloads)
-    types = [None if o is None else graph.types[o] for o in node.operands]
-    try:
-        instance = host.instances.get(node.operator, types, node.attributes, len(node.outputs))
-    except Unsupported:
-        return False
-    names = {output_name(place): output for place, output in enumerate(node.outputs)}
-    names.update({operand_name(place): o for place, o in enumerate(node.operands) if o is not None})
-    # locals have names of their own in the graph: they come in the same order
-    for equation, own in zip(instance.equations, node.equations, strict=False):
-        names.setdefault(equation.tensor, own.tensor)
-    renamed = tuple(replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in instance.equations)
-    return renamed == node.equations
 
 
 def _row(*columns: int | str) -> str:

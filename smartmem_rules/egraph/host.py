@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from smartmem_rules.egraph.constants import Constants, Recipe
-from smartmem_rules.egraph.instances import Instances, attribute_key
 from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
 from smartmem_rules.graph.shapes import is_open
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.views import IndexMap, compose

@@ -9,17 +9,12 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import Meta
-from smartmem_rules.egraph.patterns import (
-    Left,
-    has_attributes,
-    is_absent,
-    rest_of,
-    right_outputs,
-    run_time_arguments,
-)
+from smartmem_rules.egraph.patterns import Left, has_attributes
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.patterns import is_absent, rest_of, right_outputs, run_time_arguments
+from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
@@ -236,47 +231,25 @@ def queries(
     host: Host, bound: Mapping[str, Meta | list[Meta]], term: Callable[[ast.Pattern], Meta | None] | None = None
 ) -> dict[str, Callable[..., Value]]:
     """What guards may ask of the tensors that a pattern bound, and of the terms that a rule names by `let`."""
+    return queries_of(bound, _Answers(host), term)
 
-    def subject(expr: ast.Call, scope: Scope) -> Meta | None:
-        argument = expr.arguments[0] if expr.arguments else None
-        if isinstance(argument, ast.Term):
-            return None if term is None else term(argument.pattern)
-        if isinstance(argument, ast.Name):
-            meta = bound.get(argument.id)
-            return meta if isinstance(meta, Meta) else None
-        if isinstance(argument, ast.Subscript) and isinstance(argument.base, ast.Name):
-            members = bound.get(argument.base.id)
-            if isinstance(members, list):
-                place = evaluate(argument.items[0], scope)
-                return members[place] if isinstance(place, int) else None
-        return None
 
-    def tensor(expr: ast.Call, scope: Scope) -> Meta:
-        meta = subject(expr, scope)
-        if meta is None:
-            raise DefinitionError(f"{expr.span}: {expr.function} needs a tensor that the left side binds")
-        return meta
+@dataclass(frozen=True)
+class _Answers:
+    host: Host
 
-    def constant(expr: ast.Call, scope: Scope) -> Value:
-        return tensor(expr, scope).constant is not None
+    def rank(self, meta: Meta) -> int:
+        return len(meta.type.shape)
 
-    def value(expr: ast.Call, scope: Scope) -> Value:
-        number = tensor(expr, scope).constant
-        return None if number is None else host.constants.uniform(number)
+    def constant(self, meta: Meta) -> bool:
+        return meta.constant is not None
 
-    def uses(expr: ast.Call, scope: Scope) -> Value:
-        return tensor(expr, scope).uses
+    def value(self, meta: Meta) -> float | None:
+        return None if meta.constant is None else self.host.constants.uniform(meta.constant)
 
-    def rank(expr: ast.Call, scope: Scope) -> Value:
-        meta = subject(expr, scope)
-        if meta is not None:
-            return len(meta.type.shape)
-        (items,) = (evaluate(argument, scope) for argument in expr.arguments)
-        if not isinstance(items, tuple):
-            raise DefinitionError(f"{expr.span}: rank needs a tensor or a list")
-        return len(items)
-
-    return {"constant": constant, "value": value, "uses": uses, "rank": rank}
+    def uses(self, meta: Meta, name: str) -> int:
+        del name
+        return meta.uses
 
 
 def source_text(expr: ast.Expression) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from smartmem_rules.egraph.constants import Constants
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language.syntax import Span
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.views import IndexMap
+
+if TYPE_CHECKING:
+    from smartmem_rules.egraph.firings import Firing
 
 INPUT = "Input"
 CONSTANT = "Constant"
@@ -92,6 +96,7 @@ class Saturation:
         classes: by number; children of an e-node are keys of it or `ABSENT`.
         tensor_class: the class of every tensor of the model.
         stopped: which bound ended which ruleset early, None where all rules ran dry.
+        firings: every match that was rewritten, where these were recorded.
     """
 
     classes: dict[int, EClass]
@@ -103,6 +108,7 @@ class Saturation:
     stopped: str | None
     seconds: float
     iterations: int
+    firings: Sequence[Firing] = ()
 
     @property
     def enode_count(self) -> int:

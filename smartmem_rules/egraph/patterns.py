@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.host import number_text
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.rulebase.patterns import is_absent, operators_of, right_outputs, run_time_arguments
 
-ABSENT_NAME = "_"
 NO_ATTRIBUTES = "a0"
 """The name under which every host interns the empty attributes first."""
 
@@ -61,6 +60,8 @@ class Left:
     """The egglog variable of each pattern variable."""
     members: dict[str, list[str]] = field(default_factory=dict)
     """The egglog variables of each variadic list."""
+    numbers: list[str] = field(default_factory=list)
+    """The egglog variables of the constants that are matched by their value, in their order."""
 
 
 @dataclass
@@ -71,26 +72,6 @@ class Right:
     pieces: int = 0
     result: str = ""
     constructors: set[tuple[str, Counts]] = field(default_factory=set)
-
-
-def operators_of(pattern: ast.Pattern) -> Iterator[ast.PatternOperator]:
-    """All operator applications of a pattern, operands first."""
-    if isinstance(pattern, ast.PatternOperator):
-        for argument in pattern.arguments:
-            yield from operators_of(argument)
-        yield pattern
-
-
-def run_time_arguments(pattern: ast.PatternOperator) -> tuple[ast.Pattern, ...]:
-    """The arguments without absent ones at the end, as graphs are encoded."""
-    arguments = list(pattern.arguments)
-    while arguments and is_absent(arguments[-1]) and pattern.variadic is None:
-        arguments.pop()
-    return tuple(arguments)
-
-
-def is_absent(pattern: ast.Pattern) -> bool:
-    return isinstance(pattern, ast.PatternVariable) and pattern.name == ABSENT_NAME
 
 
 def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tuple[Counts, ...]]:
@@ -148,6 +129,7 @@ class _LeftCompiler:
             return self._variable(pattern.name)
         if isinstance(pattern, ast.PatternNumber):
             name = f"?n{len(self.left.slots)}"
+            self.left.numbers.append(name)
             self.left.facts.append(f'(uniform {name} "{number_text(pattern.value)}")')
             return name, self._meta(name)
         assert isinstance(pattern, ast.PatternOperator)
@@ -252,18 +234,3 @@ class _RightCompiler:
 
 def has_attributes(pattern: ast.PatternOperator) -> bool:
     return bool(pattern.attributes) or pattern.bundle is not None
-
-
-def rest_of(pattern: ast.PatternOperator, operator: ast.Operator, values: Mapping[str, Value]) -> dict[str, Value]:
-    """The attributes that a pattern does not mention, absent ones too: what equal names of the rest stand for."""
-    names = [a.name for a in operator.attributes] + [i.name for i in operator.inputs if i.constant is not None]
-    mentioned = {attribute.name for attribute in pattern.attributes}
-    return {name: values.get(name) for name in names if name not in mentioned}
-
-
-def right_outputs(pattern: ast.PatternOperator, operators: Mapping[str, Sequence[ast.Operator]]) -> int:
-    """How many outputs a right side asks for: one, or all where it names one of several."""
-    if pattern.output is None:
-        return 1
-    declared = max((len(o.outputs) for o in operators.get(pattern.operator, ())), default=1)
-    return max(declared, pattern.output + 1)

@@ -17,10 +17,10 @@ from smartmem_rules.egraph.compiler import Rules, commutative_operators, compile
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.egraph.serialize import serialize
 from smartmem_rules.graph.model import Graph
+from smartmem_rules.rulebase.instances import Instances
 
 ITERATION_ENODES_FACTOR = 8
 """An iteration that leaves more than this many e-nodes for each one imported (and MINIMUM_ENODES) ends its ruleset."""
@@ -43,7 +43,12 @@ class Bounds:
 
 
 def saturate(
-    graph: Graph, base: Rules, rulesets: Sequence[str], disable: Collection[str] = (), bounds: Bounds | None = None
+    graph: Graph,
+    base: Rules,
+    rulesets: Sequence[str],
+    disable: Collection[str] = (),
+    bounds: Bounds | None = None,
+    record: bool = False,
 ) -> Saturation:
     """All forms of a graph that the rules allow.
 
@@ -53,6 +58,7 @@ def saturate(
         rulesets: run in this order, each until it gives nothing new or reaches a bound; one may stand twice.
         disable: names of rules that are left out.
         bounds: by default, linear in the size of the graph.
+        record: keep every match that was rewritten, for a certificate.
 
     Raises:
         EngineError: egglog refused or broke on a rule.
@@ -68,7 +74,7 @@ def saturate(
     ):
         encoding = encode(graph, host)
         host.improve = improver.improve
-        program = compile_rules(base, host, encoding.shapes, rulesets, disable)
+        program = compile_rules(base, host, encoding.shapes, rulesets, disable, record)
         engine.run(program.declarations(commutative_operators(base)))
         engine.run(f'(set (host) (py-object "{_pickled()}"))')
         engine.run(write_tables(encoding, Path(folder)))
@@ -78,7 +84,7 @@ def saturate(
         if bounds is None:
             bounds = Bounds(max(MINIMUM_ENODES, ITERATION_ENODES_FACTOR * encoding.count))
         stops = [stop for ruleset in rulesets if (stop := engine.run_ruleset(ruleset, bounds))]
-        classes, tensor_class = serialize(engine.egraph, host, encoding, program.shapes)
+        classes, tensor_class, firings = serialize(engine.egraph, host, encoding, program)
     return Saturation(
         classes,
         tensor_class,
@@ -89,6 +95,7 @@ def saturate(
         "; ".join(stops) or None,
         time.perf_counter() - started,
         engine.iterations,
+        firings,
     )
 
 

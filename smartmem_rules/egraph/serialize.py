@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 
 from egglog import bindings
 
+from smartmem_rules.egraph.compiler import Program
 from smartmem_rules.egraph.encode import Encoding
+from smartmem_rules.egraph.firings import Firing, read_firings
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import ABSENT, CONSTANT, INPUT, OUT, EClass, ENode
-from smartmem_rules.egraph.patterns import Shapes, constructor
+from smartmem_rules.egraph.patterns import constructor
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.views import IndexMap
 
 
 def serialize(
-    egraph: bindings.EGraph, host: Host, encoding: Encoding, shapes: Shapes
-) -> tuple[dict[int, EClass], dict[str, int]]:
-    """The classes of an e-graph and the class of every tensor of the model; `shapes` says which constructors it has."""
+    egraph: bindings.EGraph, host: Host, encoding: Encoding, program: Program
+) -> tuple[dict[int, EClass], dict[str, int], list[Firing]]:
+    """The classes of an e-graph, the class of every tensor of the model, and what the program's tables recorded."""
     reader = _Reader(egraph, host, egraph.freeze().functions)
     names = {number: name for name, number in encoding.numbers.items()}
     tensor_class: dict[str, int] = {}
@@ -37,7 +39,7 @@ def serialize(
         for inputs, output in reader.rows(table):
             reader.add(output, ENode(table, (), {"name": egraph.value_to_string(inputs[0])}))
     reader.add_applications("View", VIEW, 1)
-    for operator, occurring in shapes.items():
+    for operator, occurring in program.shapes.items():
         for counts in occurring:
             reader.add_applications(constructor(operator, counts), operator, counts[1])
     for inputs, output in reader.rows("meta"):
@@ -48,7 +50,9 @@ def serialize(
     for number, own in tensors.items():
         reader.classes[number].tensors = tuple(own)
     reader.credit()
-    return reader.classes, tensor_class
+    rows = {table.name: [inputs for inputs, _ in reader.rows(table.name)] for table in program.tables}
+    firings = list(read_firings(egraph, host, program.tables, rows.__getitem__, reader.number))
+    return reader.classes, tensor_class, firings
 
 
 @dataclass

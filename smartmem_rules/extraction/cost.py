@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
 from smartmem_rules.tensor.primitives import storage_dtype

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.egraph.model import IMPORTED, INPUT, OUT, ENode, Saturation
+from smartmem_rules.graph.equations import local_names, renamed_equations
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.tensor.expr import Equation, Read, TensorType, rename_reads
+from smartmem_rules.tensor.expr import Equation, Read, TensorType
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, identity
 
@@ -182,11 +183,7 @@ class _Rebuild:
         equations: Sequence[Equation],
         names: dict[str, str],
     ) -> None:
-        for equation in equations:
-            if equation.tensor not in names:
-                local = equation.tensor.rsplit(".", 1)[-1]
-                names[equation.tensor] = f"{name}.{local}"
-        renamed = tuple(replace(e, tensor=names[e.tensor], body=rename_reads(e.body, names)) for e in equations)
+        renamed = renamed_equations(equations, names, local_names(name, equations))
         self.types.update((e.tensor, e.type) for e in renamed)
         self.nodes.append(Node(name, operator, operands, attributes, outputs, (), renamed))
 

@@ -163,7 +163,8 @@ class Reference:
             results = [_array(self.natives[n]) for n in names] if same else runner.native(operands)
         else:
             if node.op_type in SUMMING and noise is not None:
-                operands = [self._held(n, v, noise, False) for n, v in zip(node.input, operands, strict=True)]
+                stashed = node.op_type in STASHED
+                operands = [self._held(n, v, noise, False, stashed) for n, v in zip(node.input, operands, strict=True)]
             if precise:
                 results = runner.precise(operands)
             else:
@@ -192,9 +193,18 @@ class Reference:
         value = self.natives[name]
         return self.storage != "float32" and value is not None and value.dtype == np.float32
 
-    def _held(self, name: str, value: Array | None, noise: np.random.Generator | None, overflow: bool) -> Array | None:
-        """A value as an implementation may hold it."""
+    def _held(
+        self,
+        name: str,
+        value: Array | None,
+        noise: np.random.Generator | None,
+        overflow: bool,
+        stashed: bool = False,
+    ) -> Array | None:
+        """A value as an implementation may hold it; `stashed`: in single precision at most."""
         precision = self.precision(name)
+        if stashed and precision == PRECISIONS["float64"]:
+            precision = PRECISIONS["float32"]
         if value is None or precision is None or value.dtype != np.float64:
             return value
         if noise is not None:

@@ -8,13 +8,13 @@ from functools import lru_cache
 import numpy as np
 import onnx
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.fuzzing.case import Array, Case, Mode
 from smartmem_rules.fuzzing.equal.expressing import express
 from smartmem_rules.fuzzing.equal.views import NotExpressible
 from smartmem_rules.fuzzing.recipes.values import draw_values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.verification.discovery.graphs import GraphWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.builtins import Unsupported, Value, as_list
+from smartmem_rules.tensor.builtins import FUNCTIONS, Unsupported, Value, as_list
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, TensorType
 
@@ -160,12 +160,18 @@ class _Binding:
         for attribute in self.operator.attributes:
             self._bind_attribute(attribute.name, attribute.kind, attribute.default, attribute.required)
 
+    def _default(self, kind: str, default: ast.Expression) -> Value:
+        value = evaluate(default, self.scope)
+        if kind == "float" and any(o is not None and o.dtype == "float64" for o in self.operands):
+            return FUNCTIONS["single"](value)  # ONNX's own default is a float32, which doubles show
+        return value
+
     def _bind_attribute(self, name: str, kind: str, default: ast.Expression | None, required: bool) -> None:
         value = self.attributes.get(name)
         if value is None:
             if required:
                 raise Unsupported(f"{self.operator.name} needs {name} as a constant")
-            self.scope.values[name] = None if default is None else evaluate(default, self.scope)
+            self.scope.values[name] = None if default is None else self._default(kind, default)
         elif kind == "bool":
             self.scope.values[name] = bool(value)
         elif kind in ("ints", "floats", "strings"):

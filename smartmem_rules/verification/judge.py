@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.verification import results as r
 from smartmem_rules.verification.counterexample import describe, shrink

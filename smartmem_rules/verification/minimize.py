@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.saturation import Bounds, EngineError, saturate
 from smartmem_rules.extraction.extract import extract
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.discovery.graphs import GraphWriter
 from smartmem_rules.verification.instances.case import Case

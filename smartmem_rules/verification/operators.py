@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import ConstantTensor, Value
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.cases import Search

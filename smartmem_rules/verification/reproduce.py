@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.semantics.domains import Array, Domain, Rationals
 from smartmem_rules.verification.semantics.terms import compute, leaves

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from smartmem_rules.egraph import saturate
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.definitions.values import truth
 from smartmem_rules.verification.instances.case import Case

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 
 from tests.plan.models import Node, model, normal
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, plan_of, prepare
 
 MODE = Mode()
 
@@ -62,5 +62,5 @@ def test_where_windows_are_computed_together(width: int, stride: int, channels: 
         ("Conv", "d v", "y", {"kernel_shape": [1, 1]}),
     ]
     constants = {"w": normal(channels, 1, 3, 3), "v": normal(16, channels, 1, 1)}
-    plan = prepare(model(nodes, {"x": normal(1, channels, 14, width)}, "y", constants), MODE)[0]
+    plan = plan_of(model(nodes, {"x": normal(1, channels, 14, width)}, "y", constants), MODE)
     assert any("float window[" in source.text for source in plan.sources) == together

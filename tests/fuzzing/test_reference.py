@@ -97,6 +97,18 @@ def test_sums_that_overflow_on_their_way_alone_are_not_known() -> None:
     assert _wrong(model, x, np.array([[1], [6.001]], np.float32))
 
 
+def test_doubles_are_normalised_in_single_precision() -> None:
+    """ONNX's `stash_type`: what the bias cancels is not known better than single precision."""
+    model = _model([helper.make_node("LayerNormalization", ["x", "one", "bias"], ["y"])], (1, 3), TensorProto.DOUBLE)
+    x = np.array([[0.3, -1.7, 1.1]])
+    rows = (x - x.mean()) / np.sqrt(x.var() + np.float32(1e-5))
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(v), n) for n, v in {"one": np.ones(3), "bias": 1e-3 - rows[0]}.items()
+    )
+    assert not _wrong(model, x, np.full((1, 3), 1e-3 + 5e-8))
+    assert _wrong(model, x, np.full((1, 3), 1e-3 + 1e-4))
+
+
 def test_gaps_of_a_window_are_not_read() -> None:
     """ONNX's evaluator multiplies them by 0; ONNX Runtime has no such Conv of doubles."""
     model = _model([helper.make_node("Conv", ["x", "w"], ["y"], dilations=[2])], (1, 1, 3), TensorProto.DOUBLE)

@@ -49,6 +49,15 @@ CASES: list[tuple[str, dict[str, np.ndarray], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+def test_defaults_are_numbers_of_single_precision() -> None:
+    """An attribute of ONNX is a float32, also where nobody writes it; doubles show the difference."""
+    node = helper.make_node("HardSigmoid", ["x"], ["y"])
+    x = onnx.numpy_helper.from_array(np.array([1.0]), "x")
+    graph = helper.make_graph([node], "one", [], [onnx.ValueInfoProto(name="y")], [x])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+    assert import_model(model, load_rules()).constants["y"] == np.float64(np.float32(0.2)) + 0.5
+
+
 @pytest.mark.parametrize("attributes", [{"exclusive": -1}, {"reverse": 2}])
 def test_flags_are_0_or_1(attributes: dict[str, int]) -> None:
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3,))

@@ -49,10 +49,18 @@ def drawing(examples: int, fresh_seeds: bool) -> settings:
 
 def prepare(model: onnx.ModelProto, mode: Mode, debug: bool = False) -> tuple[Plan, Executor]:
     """The plan of a model, and the plan ready to run; `debug`: its kernels check their accesses."""
-    request = Request(model, (), mode.device, mode.level, mode.dtype, mode.memory, (), {}, mode.layout)
-    plan, target = make_plan(request, Clock())
+    plan, target = make_plan(_request(model, mode), Clock())
     assert target.device is not None
     return plan, Executor(plan, target.device, debug=debug)
+
+
+def plan_of(model: onnx.ModelProto, mode: Mode) -> Plan:
+    """The plan of a model, whose kernels are not compiled."""
+    return make_plan(_request(model, mode), Clock())[0]
+
+
+def _request(model: onnx.ModelProto, mode: Mode) -> Request:
+    return Request(model, (), mode.device, mode.level, mode.dtype, mode.memory, (), {}, mode.layout)
 
 
 def run(model: onnx.ModelProto, mode: Mode, feeds: Mapping[str, Array], debug: bool = False) -> dict[str, Array]:

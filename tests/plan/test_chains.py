@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.plan.models import Array, Node, model, normal
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, plan_of, prepare
 
 TOLERANCE = 2e-5
 
@@ -66,7 +66,7 @@ def test_rows_may_be_visited_in_another_order() -> None:
     }
     feeds = {"x": normal(56 * 56, 24)}
     assert planned(nodes, feeds, constants) == ["chain"]
-    plan, _ = prepare(model(nodes, feeds, "y", constants), Mode())
+    plan = plan_of(model(nodes, feeds, "y", constants), Mode())
     assert list(plan.placement) == []  # each work-item keeps its rows in their new order
 
 

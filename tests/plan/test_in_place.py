@@ -13,7 +13,7 @@ from smartmem_rules.simulate.launch import Launch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from tests.plan.models import Array, Model, Node, model, normal
 from tests.plan.random_graphs import models
-from tests.plan.running import LEVELS, Mode, prepare
+from tests.plan.running import LEVELS, Mode, plan_of, prepare
 
 TOLERANCE = 2e-5
 PAD = {"pads": [1, 1, 1, 1]}
@@ -148,7 +148,7 @@ def _elements(access):  # type: ignore[no-untyped-def]
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(models(), st.sampled_from(["pocl", "nvidia"]))
 def test_no_work_item_reads_what_was_written_over(drawn: Model, device: str) -> None:
-    plan, _ = prepare(drawn.proto, Mode(device=device))
+    plan = plan_of(drawn.proto, Mode(device=device))
     simulated = MemoryModel.of(load_rules().devices["adreno_740"])
     for kernel, source in zip(plan.kernels, plan.sources, strict=True):
         if kernel.in_place and not kernel.steps:  # functions that a kernel calls are not traced

@@ -27,7 +27,7 @@ from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, plan_of, prepare
 
 BASE = load_rules()
 MOST = 20_000
@@ -159,7 +159,7 @@ def test_a_depthwise_convolution_and_its_neighbours_agree() -> None:
     ]
     constants = {"e": normal(24, 8, 1, 1), "d": normal(24, 1, 3, 3), "f": normal(8, 24, 1, 1)}
     proto = model(nodes, {"x": normal(1, 8, 14, 14)}, "y", constants)
-    plan, _ = prepare(proto, Mode("layout", "image", device="adreno_740"))
+    plan = plan_of(proto, Mode("layout", "image", device="adreno_740"))
     found = [t for t in plan.tensors.values() if t.role == "intermediate"]
     assert len(found) == 2
     assert {t.layout.lane_axis for t in found} == {1}
@@ -255,7 +255,7 @@ def test_the_report_bounds_every_choice(layout: str, device: str) -> None:
     ]
     constants = {"w": normal(9, 12), "one": i64(1)}
     proto = model(nodes, {"x": normal(4, 12, 9)}, "y", constants)
-    plan, _ = prepare(proto, Mode(device=device, layout=layout, memory="auto"))
+    plan = plan_of(proto, Mode(device=device, layout=layout, memory="auto"))
     choice = plan.statistics.planning.layouts
     assert choice is not None
     assert choice.status == ("optimal" if layout == "exact" else "local")

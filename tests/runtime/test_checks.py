@@ -16,7 +16,7 @@ from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import BoundsError, Executor, RunError
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, plan_of, prepare
 from tests.runtime.plans import make_plan
 
 pytestmark = pytest.mark.sampled(3)
@@ -175,7 +175,7 @@ CASES = {
 def test_every_access_of_emitted_kernels_is_checked(case: str, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     """If tensors are said to be half as large, every kernel complains about every one that it takes."""
     nodes, x, constants = CASES[case]
-    plan, _ = prepare(model(nodes, {"x": x}, "y", constants), mode)
+    plan = plan_of(model(nodes, {"x": x}, "y", constants), mode)
     counters = {kernel.tasks.state for kernel in plan.kernels if kernel.tasks is not None}
 
     def half(tensor: Stored) -> int:

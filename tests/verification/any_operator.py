@@ -12,9 +12,9 @@ import onnx
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.instances.roles import operator_roles
 from smartmem_rules.verification.operators import (
     OPSET,

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_rules.egraph.instances import Instances
+import smartmem_rules as sm
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.proof.proofs import prove_eliminate, prove_rewrite
 
 pytest.importorskip("z3")
@@ -54,3 +55,16 @@ def test_views_of_fixed_rank() -> None:
     base = load_rules()
     proofs = {r.name: prove_eliminate(r, Instances(base)).answer for r in base.eliminates}
     assert proofs["transpose"] == proofs["identity"] == "proved"
+
+
+@pytest.mark.parametrize("name", ["unshifted_softmax", "rms_normalization", "batch_normalization_as_scale_and_bias"])
+def test_rounding_at_the_numbers_of_a_failed_proof_refutes_nothing(name: str) -> None:
+    (report,) = sm.verify(rule=name, prove=True, jobs=1).rules
+    assert report.verdict in ("tested", "proved")
+
+
+def test_numbers_of_a_failed_proof_become_a_counterexample(tmp_path: Path) -> None:
+    file = tmp_path / "bounded.smr"
+    file.write_text("rewrite bounded in algebra   # min(x, 65504) is not x\n    Min(x, 65504) => x\n")
+    (report,) = sm.verify(file, prove=True, jobs=1).rules
+    assert report.verdict == "failed"

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.fuzzing.equal.views import NotExpressible, Writer, write_view
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import storage_dtype

@@ -7,10 +7,10 @@ from functools import cache
 
 import onnx
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.verification.instances.roles import operator_roles
 from smartmem_rules.verification.operators import NoReference, onnx_node, run_time_formals, single

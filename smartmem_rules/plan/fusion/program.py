@@ -11,24 +11,19 @@ import numpy as np
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
-    Apply,
     Const,
     Equation,
     Expr,
     FreshNames,
     Read,
-    Reduce,
-    Select,
     TensorType,
     inline,
     rebuild,
     rename_reads,
-    select,
     tensors_read,
 )
 from smartmem_rules.tensor.index import Index, Var
-from smartmem_rules.tensor.primitives import compute_dtype, reduce
-from smartmem_rules.tensor.ranges import several
+from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 
@@ -168,24 +163,6 @@ def _with_scalars(body: Expr, scalars: Mapping[str, np.ndarray]) -> Expr:
         return node if value is None else Const(value.reshape(-1)[0].item(), node.dtype)
 
     return rebuild(body, lambda index: index, read)
-
-
-def without_trivial_loops(expr: Expr) -> Expr:
-    """The expression without loops over one element; a reduction over none is its neutral value."""
-    match expr:
-        case Reduce(kind=kind, variables=variables, dtype=dtype):
-            if any(v.extent == 0 for v in variables):
-                nothing = np.zeros((0,), compute_dtype(dtype))
-                return Const(reduce(kind, nothing, 0, dtype).item(), dtype)
-            kept = tuple(v for v in variables if several(v.extent))
-            body = without_trivial_loops(expr.body)
-            return replace(expr, variables=kept, body=body) if kept else body
-        case Apply(arguments=arguments):
-            return replace(expr, arguments=tuple(map(without_trivial_loops, arguments)))
-        case Select(condition=condition, then=then, otherwise=otherwise):
-            return select(condition, without_trivial_loops(then), without_trivial_loops(otherwise))
-        case _:
-            return expr
 
 
 def read_through(body: Expr, views: Mapping[str, tuple[str, IndexMap]]) -> Expr:

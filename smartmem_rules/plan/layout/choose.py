@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.layout.candidates import LayoutSpace
-from smartmem_rules.plan.layout.copies import copy_kernel, rename_tensors, write_copy
+from smartmem_rules.plan.layout.copies import COPY, copy_kernel, rename_tensors, write_copy
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Chosen, Solution
 from smartmem_rules.statistics import LayoutStatistics, TensorLayout
@@ -153,7 +153,7 @@ def lay_out_row_major(space: LayoutSpace, tensors: dict[str, Stored], constants:
 def _keep_copy(tensors: dict[str, Stored], tensor: str, layout: Layout, readers: Sequence[Kernel]) -> Kernel:
     """Add a tensor's second layout, which the readers take; gives the kernel that would make it on its own."""
     stored = tensors[tensor]
-    copy = f"{tensor}@copy"
+    copy = f"{tensor}{COPY}"
     tensors[copy] = replace(stored, name=copy, layout=layout, role="intermediate", shown=None)
     for kernel in readers:
         rename_tensors(kernel, {tensor: copy})

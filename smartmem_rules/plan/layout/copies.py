@@ -10,6 +10,9 @@ from smartmem_rules.plan.kernel.traffic import account
 from smartmem_rules.tensor.expr import Expr, Read, rename_reads
 from smartmem_rules.tensor.index import Var, variable
 
+COPY = "@copy"
+"""Ends the name of a tensor's second layout."""
+
 
 def copy_kernel(stored: Stored, copy: str) -> Kernel:
     """A kernel that only writes a tensor once more, under the name of its copy."""

@@ -1,4 +1,4 @@
-"""Splits loop variables at the places where indices divide them, which makes those indices linear."""
+"""Loop variables split at the places where indices divide them, which makes those indices linear, or left out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from smartmem_rules.tensor.expr import Apply, Expr, Reduce, Select, own_indices, substitute_variables, walk
+import numpy as np
+
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Const,
+    Expr,
+    Reduce,
+    Select,
+    own_indices,
+    select,
+    substitute_variables,
+    walk,
+)
 from smartmem_rules.tensor.index import Div, Index, Lookup, Mod, Var, variable
+from smartmem_rules.tensor.primitives import compute_dtype, reduce
+from smartmem_rules.tensor.ranges import several
 
 
 def split_variables(variables: tuple[Var, ...], body: Expr) -> tuple[tuple[Var, ...], Expr]:
@@ -83,5 +97,23 @@ def _split_reductions(expr: Expr, digits: dict[Var, tuple[Var, ...]]) -> Expr:
             return replace(expr, arguments=tuple(_split_reductions(a, digits) for a in arguments))
         case Select(then=then, otherwise=otherwise):
             return replace(expr, then=_split_reductions(then, digits), otherwise=_split_reductions(otherwise, digits))
+        case _:
+            return expr
+
+
+def without_trivial_loops(expr: Expr) -> Expr:
+    """The expression without loops over one element; a reduction over none is its neutral value."""
+    match expr:
+        case Reduce(kind=kind, variables=variables, dtype=dtype):
+            if any(v.extent == 0 for v in variables):
+                nothing = np.zeros((0,), compute_dtype(dtype))
+                return Const(reduce(kind, nothing, 0, dtype).item(), dtype)
+            kept = tuple(v for v in variables if several(v.extent))
+            body = without_trivial_loops(expr.body)
+            return replace(expr, variables=kept, body=body) if kept else body
+        case Apply(arguments=arguments):
+            return replace(expr, arguments=tuple(map(without_trivial_loops, arguments)))
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return select(condition, without_trivial_loops(then), without_trivial_loops(otherwise))
         case _:
             return expr

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.egraph.saturation import Bounds, saturate
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.discovery.enumerate_terms import Enumerator
 from smartmem_rules.verification.discovery.graphs import GraphWriter
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term, leaves, subterms

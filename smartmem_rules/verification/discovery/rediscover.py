@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.discovery.discover import Discovery, discover, underivable
 from smartmem_rules.verification.instances.cases import Search
 

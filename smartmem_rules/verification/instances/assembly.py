@@ -10,9 +10,9 @@ import numpy as np
 
 from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
-from smartmem_rules.egraph.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import TensorType

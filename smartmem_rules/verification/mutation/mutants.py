@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.instantiate import Definitions

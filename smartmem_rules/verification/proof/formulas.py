@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from smartmem_rules.egraph.instances import Instances
-from smartmem_rules.egraph.patterns import is_absent, run_time_arguments
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, TensorType, reads, walk

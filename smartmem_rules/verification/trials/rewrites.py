@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smartmem_rules.egraph.instances import Instances
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.expr import Apply, walk
 from smartmem_rules.verification.instances.case import Case
@@ -246,7 +246,10 @@ class Trial:
 
     def at(self, case: Case, numbers: Mapping[str, float]) -> Difference | None:
         """What both sides are where all elements of each operand are one number."""
-        for domain in (*dict.fromkeys(self.domains(case)), Domain()):
+        domains = list(dict.fromkeys(self.domains(case)))
+        if case.left.type.dtype not in FLOATS:
+            domains.append(Domain())  # floats are rounded in it, which is no difference of the sides
+        for domain in domains:
             tensors: dict[str, Value] = {}
             for name, leaf in leaves(case.left).items():
                 known = given_value(case, leaf, domain)

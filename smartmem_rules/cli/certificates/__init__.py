@@ -1,0 +1,1 @@
+"""Commands on the certificates of plans."""

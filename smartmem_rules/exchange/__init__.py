@@ -1,0 +1,1 @@
+"""Index maps, expressions and values as JSON, and back."""

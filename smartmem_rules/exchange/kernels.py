@@ -1,0 +1,80 @@
+"""Kernels as certificates describe them: what each stores, over stages that it keeps to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from smartmem_rules.exchange.expressions import ExchangeError, Loops, read_expression, read_index
+from smartmem_rules.tensor.expr import Expr, Read, walk
+from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.printer import element_text, expression_text
+
+OWN_LOOPS = "@@"
+"""Begins the names of loops that whoever compares kernels makes; those of kernels begin otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """What a kernel keeps to itself, at the values of its axes."""
+
+    axes: tuple[Var, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """tensor[indices] = value."""
+
+    tensor: str
+    indices: tuple[Index, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelClaim:
+    """A kernel as a certificate describes it."""
+
+    name: str
+    stages: Mapping[str, Stage]
+    stores: tuple[Store, ...]
+
+
+def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
+    """A kernel of a certificate.
+
+    Raises:
+        ExchangeError: a stage is there twice, or the text of a store says something else than the store.
+    """
+    loops: Loops = {name: Var(name, extent) for name, extent in data["loops"].items()}
+    if any(name.startswith(OWN_LOOPS) for name in loops):
+        raise ExchangeError(f"the kernel {data['name']} has loops whose names begin with {OWN_LOOPS}")
+    stages: dict[str, Stage] = {}
+    for one in data["stages"]:
+        value = read_expression(one["value"], loops)
+        later = {n.tensor for n in walk(value) if isinstance(n, Read)} & {s["name"] for s in data["stages"]}
+        if one["name"] in stages or not later <= stages.keys():
+            raise ExchangeError(f"the kernel {data['name']} reads {one['name']} before it is there, or makes it twice")
+        stage = Stage(axes=tuple(loops[name] for name in one["axes"]), value=value)
+        if one["text"] != stage_text(one["name"], stage):
+            raise ExchangeError(f"the kernel {data['name']} keeps {stage_text(one['name'], stage)}, not {one['text']}")
+        stages[one["name"]] = stage
+    stores = []
+    for one in data["stores"]:
+        indices = tuple(read_index(index, loops) for index in one["indices"])
+        store = Store(tensor=one["tensor"], indices=indices, value=read_expression(one["value"], loops))
+        if one["text"] != store_text(store):
+            raise ExchangeError(f"the kernel {data['name']} stores {store_text(store)}, not {one['text']}")
+        stores.append(store)
+    return KernelClaim(name=data["name"], stages=stages, stores=tuple(stores))
+
+
+def stage_text(name: str, stage: Stage) -> str:
+    """What a kernel keeps to itself, in one line."""
+    return f"{element_text(name, tuple(map(variable, stage.axes)))} = {expression_text(stage.value)}"
+
+
+def store_text(store: Store) -> str:
+    """What a store does, in one line."""
+    return f"{element_text(store.tensor, store.indices)} = {expression_text(store.value)}"

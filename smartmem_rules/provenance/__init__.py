@@ -1,0 +1,1 @@
+"""Makes certificates: which equalities a saturation found lead from a model to its plan."""

@@ -1,0 +1,45 @@
+"""What patterns of rewrite rules stand for: their operators, operands and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import Value
+
+ABSENT_NAME = "_"
+
+
+def operators_of(pattern: ast.Pattern) -> Iterator[ast.PatternOperator]:
+    """All operator applications of a pattern, operands first."""
+    if isinstance(pattern, ast.PatternOperator):
+        for argument in pattern.arguments:
+            yield from operators_of(argument)
+        yield pattern
+
+
+def run_time_arguments(pattern: ast.PatternOperator) -> tuple[ast.Pattern, ...]:
+    """The arguments without absent ones at the end, as graphs are encoded."""
+    arguments = list(pattern.arguments)
+    while arguments and is_absent(arguments[-1]) and pattern.variadic is None:
+        arguments.pop()
+    return tuple(arguments)
+
+
+def is_absent(pattern: ast.Pattern) -> bool:
+    return isinstance(pattern, ast.PatternVariable) and pattern.name == ABSENT_NAME
+
+
+def rest_of(pattern: ast.PatternOperator, operator: ast.Operator, values: Mapping[str, Value]) -> dict[str, Value]:
+    """The attributes that a pattern does not mention, absent ones too: what equal names of the rest stand for."""
+    names = [a.name for a in operator.attributes] + [i.name for i in operator.inputs if i.constant is not None]
+    mentioned = {attribute.name for attribute in pattern.attributes}
+    return {name: values.get(name) for name in names if name not in mentioned}
+
+
+def right_outputs(pattern: ast.PatternOperator, operators: Mapping[str, Sequence[ast.Operator]]) -> int:
+    """How many outputs a right side asks for: one, or all where it names one of several."""
+    if pattern.output is None:
+        return 1
+    declared = max((len(o.outputs) for o in operators.get(pattern.operator, ())), default=1)
+    return max(declared, pattern.output + 1)

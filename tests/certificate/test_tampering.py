@@ -1,0 +1,121 @@
+"""Whatever is changed in a certificate, the checker refuses it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from smartmem_rules.certificate.certify import certify
+from smartmem_rules.certificate.terms import Refused
+from tests.certificate.making import Certified, certified
+from tests.certificate.test_certify import attention, convolutions
+
+Place = tuple[Any, ...]
+SAID = frozenset({"origin", "name", "format", "model", "device", "level", "dtype"})
+"""What a certificate says for readers, or under names that may be others."""
+
+
+@pytest.fixture(scope="module")
+def made() -> list[Certified]:
+    return [certified(attention()), certified(convolutions())]
+
+
+def places(data: Any, at: Place = ()) -> Iterator[Place]:
+    """The places of all texts and numbers that mean something."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key not in SAID:
+                yield from places(value, (*at, key))
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
+            yield from places(value, (*at, place))
+    elif isinstance(data, str | int | float):
+        yield at
+
+
+def changed(certificate: dict[str, Any], place: Place, other: Any) -> dict[str, Any]:
+    """The certificate with another value at a place."""
+    copied = copy.deepcopy(certificate)
+    holder = copied
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = other
+    return copied
+
+
+def value_at(certificate: Any, place: Place) -> Any:
+    for key in place:
+        certificate = certificate[key]
+    return certificate
+
+
+def refused(made: Certified, certificate: dict[str, Any]) -> None:
+    with pytest.raises(Refused):
+        certify(made.graph, made.base, certificate)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_changed_text_or_number_is_refused(data: st.DataObject, made: list[Certified]) -> None:
+    one = data.draw(st.sampled_from(made))
+    section = data.draw(st.sampled_from(["steps", "graph", "kernels"]))
+    place = data.draw(st.sampled_from([(section, *p) for p in places(one.certificate[section])]))
+    value = value_at(one.certificate, place)
+    alike = {value_at(one.certificate, (section, *p)) for p in places(one.certificate[section])}
+    same_kind = sorted((v for v in alike if type(v) is type(value) and v != value), key=str)
+    others = [value + 1] if isinstance(value, int | float) else [f"{value}?", ""]
+    other = data.draw(st.sampled_from([*others, *same_kind]))
+    if not (isinstance(value, bool) or other == value):
+        refused(one, changed(one.certificate, place, other))
+
+
+def test_another_rule_is_refused(made: list[Certified]) -> None:
+    one = made[0]
+    steps = one.certificate["steps"]
+    names = [rule.name for rule in one.base.rewrites]
+    for number, step in enumerate(steps):
+        if "rule" in step:
+            for name in names[:: max(1, len(names) // 12)]:
+                if name != step["rule"]:
+                    refused(one, changed(one.certificate, ("steps", number, "rule"), name))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_step_less_is_refused(number: int, made: list[Certified]) -> None:
+    one = made[number]
+    for place in range(len(one.certificate["steps"])):
+        shorter = copy.deepcopy(one.certificate)
+        del shorter["steps"][place]
+        refused(one, shorter)
+
+
+def test_a_kernel_less_or_earlier_is_refused(made: list[Certified]) -> None:
+    one = made[0]
+    count = len(one.certificate["kernels"])
+    for place in range(count):
+        shorter = copy.deepcopy(one.certificate)
+        del shorter["kernels"][place]
+        refused(one, shorter)
+    turned = copy.deepcopy(one.certificate)
+    turned["kernels"].reverse()
+    refused(one, turned)
+
+
+def test_a_gap_that_is_not_said_is_refused_and_one_that_is_said_is_taken(made: list[Certified]) -> None:
+    one = made[0]
+    gap = copy.deepcopy(one.certificate)
+    gap["kernels"][0]["unshown"] = "for a test"
+    refused(one, gap)
+    with pytest.raises(Refused, match="not certified, which is"):
+        certify(one.graph, one.base, {**one.certificate, "uncertified": [{"node": "n", "reason": "none"}]})
+
+
+def test_what_is_no_certificate_is_refused(made: list[Certified]) -> None:
+    one = made[0]
+    for broken in ({}, {"version": 1}, {**one.certificate, "steps": 3}, {**one.certificate, "version": 2}):
+        refused(one, broken)
