@@ -1,4 +1,4 @@
-"""Launches of several kernels: each becomes a function, called in turn or for its own share of the work-items.
+"""Launches of several kernels: each becomes a function, called in turn or for its own range of work-items.
 
 On GPUs a share is whole work-groups, so that all work-items of a group come to the same barriers; all functions part
 one array of local memory: a work-group runs only one of them.

@@ -1,4 +1,4 @@
-"""Which kernels run and how their tensors lie, chosen together.
+"""Chooses kernels and layouts together.
 
 The layouts of tensors are variables of a PBQP (`plan.layout.model`, `plan.layout.pbqp`); regions of competing kernels
 (`plan.fusion.alternatives`) are further variables of it, whose states are their configurations.  A kernel's time

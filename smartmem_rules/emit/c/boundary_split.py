@@ -1,4 +1,4 @@
-"""Windows that lie wholly inside what they read: there no element has to be asked whether it is padding.
+"""Boundary splitting: windows inside their tensor are computed without tests for padding.
 
 A convolution reads zeros past the border of its image, so that each element of a window stands behind a condition.
 Where a test of the row alone shows that the conditions hold for all elements of its window, a kernel takes loops

@@ -28,7 +28,7 @@ from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
 LOCAL_ALIGNMENT = 16
-"""Bytes of which arrays in local memory begin at multiples: they are read in vectors of four floats."""
+"""Alignment of arrays in local memory, in bytes: they are read in vectors of four floats."""
 
 
 @dataclass(frozen=True)

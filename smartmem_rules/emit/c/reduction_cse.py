@@ -1,4 +1,4 @@
-"""Terms of a row's sum that are needed again after it: they are kept instead of being computed twice.
+"""Common subexpressions across reductions: terms of a row's sum that are used again after it are stored.
 
 A softmax divides the exponentials by their sum. On CPUs an array of them in cache costs less than computing them again.
 """

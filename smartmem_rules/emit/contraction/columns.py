@@ -1,4 +1,4 @@
-"""The columns of a panel contraction: its right factors, and what is written of the finished sums."""
+"""The columns of a panel contraction: its right factors, and the stores of the finished sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows a contraction: the finished sums, four columns at a time, through the stores of the kernel."""
+"""The epilogue of a contraction: the kernel's stores of the finished sums, four columns at a time."""
 
 from __future__ import annotations
 

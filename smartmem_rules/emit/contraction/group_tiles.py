@@ -1,4 +1,4 @@
-"""How the tiles of a contraction's factors come from memory to the local memory of a work-group."""
+"""Loads the tiles of a contraction's factors from device memory to the local memory of a work-group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contractions for CPUs whose finished rows are reduced before they leave the cache."""
+"""Contractions for CPUs with an epilogue reduction: finished rows are reduced while they are in cache."""
 
 from __future__ import annotations
 

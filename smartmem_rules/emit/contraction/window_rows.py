@@ -1,4 +1,4 @@
-"""Windows of neighbouring rows computed together: each element that they share is loaded once.
+"""Register blocking of windows along the width: each element that neighbouring windows share is loaded once.
 
 The rows that a panel contraction stages for a depthwise convolution are places of an image. A group of them along the
 image's last axis is summed in registers, one step of the window's last axis after the other; the sums lie in an array

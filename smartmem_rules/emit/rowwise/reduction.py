@@ -1,4 +1,4 @@
-"""Row reductions: softmax, normalisations, means and whatever is computed from a row together with them."""
+"""Row reductions: softmax, normalisations, means, and expressions of the same row that are fused with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that compete: those of a plan by the fusion rules, and those that other decisions of the rules would make.
+"""Candidate kernels: those of the fusion rules, and those that other decisions of the rules would give.
 
 Fusion runs several times: without each block that is `optional`, with nothing computed twice, up to the limits
 `recompute_most`, with definitions that join the first kernel that could take them in and not the last, and, where a

@@ -1,4 +1,4 @@
-"""Contractions whose result is reduced row by row and contracted again: the scores of an attention stay on chip."""
+"""Fused attention: contractions whose result is reduced row by row and contracted again stay on chip."""
 
 from __future__ import annotations
 

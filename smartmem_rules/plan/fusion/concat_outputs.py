@@ -1,4 +1,4 @@
-"""Outputs that only put tensors side by side: what makes a part writes it where it belongs, and nothing is copied."""
+"""Eliminates Concat at outputs: each producer writes its slice of the result directly, and nothing is copied."""
 
 from __future__ import annotations
 

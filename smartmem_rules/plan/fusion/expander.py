@@ -1,4 +1,4 @@
-"""Expressions over stored tensors: what has no memory of its own is computed where it is read."""
+"""Expressions over stored tensors: tensors without memory are computed where they are read."""
 
 from __future__ import annotations
 

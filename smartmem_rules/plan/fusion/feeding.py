@@ -1,4 +1,4 @@
-"""Contractions that make the rows they read, or finish the rows they write: prologue fusion, attention, epilogues."""
+"""Prologue fusion, fused attention and epilogue reductions of contractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms the kernels: which definitions are computed together, and which tensors are never stored."""
+"""Forms the kernels: which equations are computed together, and which tensors are never stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fusion groups as they grow: who computes what, who needs whom, and what leaves a group."""
+"""Fusion groups as they grow: the equations of each, the dependences among them, and their outputs."""
 
 from __future__ import annotations
 

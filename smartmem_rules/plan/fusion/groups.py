@@ -1,4 +1,4 @@
-"""Groups of definitions that share one kernel, and when a definition may join one."""
+"""Groups of equations that share one kernel, and when an equation may join a group."""
 
 from __future__ import annotations
 

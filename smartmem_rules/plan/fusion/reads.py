@@ -1,4 +1,4 @@
-"""What groups read: how often, and through which left factor."""
+"""The tensors that groups read: how often, and through which left factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why two kernels are not one: what each fusion rule that could have joined them was refused for."""
+"""Why two kernels are not fused: the reason of each fusion rule that could have fused them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fusion gives: groups in an order of execution, and where its rules decided something."""
+"""The result of fusion: groups in execution order, and which fusion rules affected it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a reduction: stages that are computed once for a row, and what is written of it."""
+"""Row kernels: the stages that are computed once for each row of a reduction, and the stores behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where elements lie, and which loop variables they belong to."""
+"""The address of each element, and the loop variables that it depends on."""
 
 from __future__ import annotations
 

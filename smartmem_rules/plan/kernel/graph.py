@@ -1,4 +1,4 @@
-"""Who needs whom: kernels, groups of them or what else reads and writes tensors, with an order of execution."""
+"""The dependence graph of kernels, groups or launches, with a topological order."""
 
 from __future__ import annotations
 

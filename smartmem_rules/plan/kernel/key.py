@@ -1,4 +1,4 @@
-"""What identifies a kernel for tuning: its structure and shapes, whatever its loop variables and tensors are called."""
+"""The key of a kernel for tuning: its structure and shapes, without the names of its variables and tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed: kernels over stored tensors, with the layouts of these."""
+"""Kernels over stored tensors, and the layouts of these tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much arithmetic an expression is."""
+"""The number of arithmetic operations of an expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of a row on chip: which stages need one, and which may take the place of another."""
+"""Arrays of a row on chip: which stages need one, and which stages may share one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smartmem_rules.tensor.index import Var, variable
 from smartmem_rules.tensor.ranges import largest
 
 ROUNDED = 4
-"""Elements to whose multiples arrays are filled up, so that vectors of all rows are aligned."""
+"""Row arrays are padded to a multiple of this many elements, so that vectors of all rows are aligned."""
 
 
 def array_size(axes: Sequence[Var]) -> int:

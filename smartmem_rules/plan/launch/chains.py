@@ -1,4 +1,4 @@
-"""Kernels one after the other in one launch: a work-item that made some rows goes on with what reads only those rows.
+"""Vertical fusion: kernels over the same rows or batches follow each other in one work-item.
 
 Back-to-back contractions (BOLT), the two products of a perceptron, the 1x1 convolutions on both sides of a block's end,
 a normalisation between them: wherever a kernel's rows are those of the kernel that it reads, no other

@@ -1,4 +1,4 @@
-"""The ways in which a sized kernel may be run on a GPU: its work-groups, its local memory and its modelled time."""
+"""The configurations in which a GPU kernel may run: work-groups, local memory and modelled time of each."""
 
 from __future__ import annotations
 

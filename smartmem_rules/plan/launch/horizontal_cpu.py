@@ -1,4 +1,4 @@
-"""Kernels side by side in one launch: where each leaves the device partly idle, and none needs what another makes.
+"""Horizontal fusion on CPUs: independent kernels that each leave the device partly idle share a launch.
 
 Rammer and HFUSE run operators of different kinds together; Souffle calls it horizontal fusion. The kernels need not be
 alike: the number of a work-item says which of them it belongs to.

@@ -1,4 +1,4 @@
-"""Kernels side by side in one launch of a GPU: those that leave it partly idle, or take no longer than a launch.
+"""Horizontal fusion on GPUs: independent kernels share a launch where that takes no longer.
 
 The number of the work-group says whose it is (Rammer; HFUSE; Souffle's horizontal step). Work-groups of one launch have
 one size, which a contraction takes by another choice of its tile; local memory is as large as the most that one of the

@@ -1,4 +1,4 @@
-"""Kernels that need each other in one launch, on devices whose work-groups, once begun, run to their end by themselves.
+"""Fuses dependent kernels into one persistent launch with task counters.
 
 Work-groups go through the kernels in their order and take work-items from counters, each when all that it needs is
 done (codegen/ordered.cl). None holds a work-item that it has not begun; so what one waits for is being computed by

@@ -1,4 +1,4 @@
-"""A chain under construction: kernels over the same rows, and what is to be known of them when another one joins."""
+"""A chain under construction: its kernels over the same rows, and what the next kernel has to fit to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrences one above the other, as a wave: while a layer goes on, the layer above it follows some steps behind.
+"""Wavefront parallelism of stacked recurrences: each layer runs some steps behind the layer below it.
 
 A recurrence runs its steps one after the other, on one unit of the device; a stack of them, one kernel after the other,
 leaves the other units idle. Cut into shares of so many steps, share s of layer l needs share s - 1 of its own layer and

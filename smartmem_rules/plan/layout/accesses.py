@@ -1,4 +1,4 @@
-"""How kernels touch stored tensors: how often, along which vectors, and what lies near in time or space."""
+"""How kernels access stored tensors: how often, along which vectors, and what is near in time or space."""
 
 from __future__ import annotations
 

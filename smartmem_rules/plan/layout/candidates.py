@@ -1,4 +1,4 @@
-"""What there is to choose: the candidates of all tensors, and what the kernels that touch them cost in each."""
+"""The candidate layouts of all tensors, and what each costs the kernels that access them."""
 
 from __future__ import annotations
 

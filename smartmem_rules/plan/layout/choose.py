@@ -1,4 +1,4 @@
-"""Chooses how stored tensors lie in memory, by the reduction dimensions of their readers (SmartMem section 3.2.2).
+"""Chooses the layout of each stored tensor by the reduction dimensions of its readers (SmartMem, section 3.2.2).
 
 Every tensor has candidates (`layout_candidates`), every use of it a cost in each of them (`layout_costs`).  A kernel
 whose vectors run along its first output ties the layouts of its operands to that one; all other costs belong to one

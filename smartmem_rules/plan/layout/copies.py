@@ -1,4 +1,4 @@
-"""Tensors that are kept in a second layout, written by the kernel that computes them or by one of its own."""
+"""Layout replicas: tensors stored in a second layout, written by their producer or by a copy kernel."""
 
 from __future__ import annotations
 

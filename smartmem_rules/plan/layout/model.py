@@ -1,4 +1,4 @@
-"""The choice of layouts as a problem of pairs: the states of tensors, a second layout of theirs included."""
+"""The choice of layouts as a PBQP: the variables are tensors, the states their layouts and layout replicas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = tuple[int, int | None]
 """A tensor's layout and its second one, by their numbers among its candidates."""
 
 TIE_NS = 1e-3
-"""Nanoseconds that leaving the first candidate costs: less than one element out of place."""
+"""Tie-breaker: a penalty (ns) on every candidate but the first, smaller than any real cost."""
 LAST_RESORT = 100
 """How often a tensor goes through a buffer before one is taken where images are asked for and possible."""
 

@@ -1,4 +1,4 @@
-"""Choosing one state for each of many variables, at the least cost of the states alone and of pairs of them.
+"""Partitioned boolean quadratic programming: one state for each variable, at the least cost of states and pairs.
 
 Things with at most two neighbours are taken out one after the other (each remembers its best answer to its
 neighbours' states), as in the reductions of partitioned Boolean quadratic programs; what is left is an integer program

@@ -1,4 +1,4 @@
-"""Offsets in one piece of memory for blocks that are needed for some time each.
+"""Allocates blocks, each with a lifetime, at offsets of one arena.
 
 Placing blocks so that none that are needed at once overlap is hard in general. Graphs of networks are kind: a greedy
 placement nearly always reaches the largest sum of sizes that are needed at once, below which none goes. Where it does

@@ -1,4 +1,4 @@
-"""What only a chain itself reads lies in the scratch memory of its work-items, a block of rows at a time."""
+"""Tensors that only the kernels of a chain read lie in scratch memory, a block of rows at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensors a kernel may write into the memory of a tensor that it reads, and that nobody needs afterwards.
+"""In-place reuse: which kernels may write over a tensor that they read and that no later kernel reads.
 
 That is right if no work-item reads an element of the old tensor after one was written in its place. Two facts about the
 kernels' index maps show it:

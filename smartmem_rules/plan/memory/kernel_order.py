@@ -1,4 +1,4 @@
-"""The order of kernels: one that needs little memory at once, else the one that they come in.
+"""The order of kernels: one with a small memory peak, or the order in which they come.
 
 What has been computed says what is still needed, whatever the way there. The orders of a graph are therefore the paths
 through its sets of finished kernels, of which a network has few: a search for the path whose largest step is smallest

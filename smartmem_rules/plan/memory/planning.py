@@ -1,4 +1,4 @@
-"""Memory planning: which intermediates share device memory, and in which order kernels need the least of it.
+"""Memory planning: which intermediates share device memory, and which order of kernels has the least peak.
 
 All buffers lie in one piece of memory (or a few, where the device allocates no such piece), each at an offset
 (`plan.arena`). A kernel may write into the memory of a tensor that ends with it (`plan.in_place`). Images lie in pieces

@@ -1,4 +1,4 @@
-"""What a recurrence needs in one step only lies in the scratch memory of its work-item, not in memory for all steps.
+"""Temporaries that one step of a scan uses lie in private memory; values for the next step, in a ring buffer.
 
 What only the next step reads has room for two steps, which take turns.
 """

@@ -1,4 +1,4 @@
-"""How long kernels take by the model of their device: what all who decide about kernels ask.
+"""The modelled time of kernels; every decision about kernels asks this module.
 
 A kernel's time is its launch, its arithmetic (with what it computes more than once) and what its template moves between
 the chip and the caches beyond the first access to each operand; that first access is what a layout costs

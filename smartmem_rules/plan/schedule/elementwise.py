@@ -1,4 +1,4 @@
-"""How kernels that contract nothing share out their elements and rows: the schedules of their classes, and sizes."""
+"""Schedules of kernels without a contraction: how elements and rows are divided among work-items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of contractions on GPUs with local memory: which tiles fit, and which of them should be fastest."""
+"""Sizes of contractions on GPUs with local memory: which tiles fit, and their modelled times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles in local memory on texture GPUs: which elements they hold, and when registers alone are faster."""
+"""Tiles in local memory on texture GPUs: the elements in a tile, and when a register tile alone is faster."""
 
 from __future__ import annotations
 

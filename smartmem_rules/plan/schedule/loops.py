@@ -1,4 +1,4 @@
-"""How the templates that contract nothing walk over a kernel: its lanes, its other axes, and what a work-item takes.
+"""Loops of the templates without a contraction: the vector axis, the other axes, and the work of one work-item.
 
 Emission writes these loops and the grid counts them, so both read them here.
 """

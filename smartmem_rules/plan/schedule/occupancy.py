@@ -1,4 +1,4 @@
-"""What a kernel takes of a GPU: work-groups, local memory and time, alone and beside others in one launch.
+"""Occupancy of a GPU: work-groups, local memory and time of a kernel alone and in a shared launch.
 
 A multiprocessor holds so many work-groups at a time as its work-items and its local memory allow. A launch of several
 kernels asks the most of them for each of its work-groups, whatever a kernel needs itself.

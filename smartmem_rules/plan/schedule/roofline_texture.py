@@ -1,4 +1,4 @@
-"""Contractions on texture GPUs: which of the roofs of the device bounds a choice of sizes, and how long it takes.
+"""The roofline model of contractions on texture GPUs: which limit bounds a choice of sizes, and its time.
 
 The roofs are those of `smartmem simulate`: arithmetic, texels, local memory and the shared cache.
 """

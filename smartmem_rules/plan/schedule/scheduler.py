@@ -1,4 +1,4 @@
-"""Carries out what was decided on the templates of kernels: their records of sizes, and packed constant factors."""
+"""Applies the chosen templates and sizes to kernels, and packs constant factors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a kernel needs of a device: scratch memory, arithmetic, bytes of packed factors."""
+"""The resources that a kernel needs: scratch memory, arithmetic, bytes of packed factors."""
 
 from __future__ import annotations
 

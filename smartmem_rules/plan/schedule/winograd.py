@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's minimal filtering: which contractions are such, and their weights once transformed.
+"""Winograd's minimal filtering: which contractions it applies to, and their transformed weights.
 
 A tile of t x t outputs of an r x r window needs p x p products for each channel instead of t*t*r*r, p = t + r - 1:
     Y = A^T [ (G g G^T) . (B^T d B) ] A

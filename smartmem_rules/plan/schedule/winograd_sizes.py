@@ -1,4 +1,4 @@
-"""Sizes of a convolution by Winograd's filtering, and what it would cost beside the panel template."""
+"""Sizes of a Winograd convolution, and its modelled time next to that of the panel template."""
 
 from __future__ import annotations
 
