@@ -25,7 +25,7 @@ class Dtypes:
         """The dtypes that a pattern can have; empty where it cannot be made."""
         if isinstance(pattern, s.PatternVariable):
             return self.variables.get(pattern.name, ALL)
-        if isinstance(pattern, s.PatternNumber):
+        if isinstance(pattern, s.PatternNumber | s.PatternComputed):
             return _NUMBERS
         assert isinstance(pattern, s.PatternOperator)
         given = [self.of(argument) for argument in pattern.arguments]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from smartmem_rules.analysis.probes import nodes
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.expansion import rebuilt
+from smartmem_rules.language.rebuilding import rebuilt
 
 Binding = dict[str, s.Pattern | s.Expression]
 """What the names of the more general rule stand for in the other."""

@@ -221,7 +221,7 @@ class _Typist:
         if isinstance(pattern, s.PatternVariable):
             yield (None if pattern.name == ABSENT else match.tensors[pattern.name]), match
             return
-        if isinstance(pattern, s.PatternNumber):
+        if isinstance(pattern, s.PatternNumber | s.PatternComputed):
             yield Type(dtype, Shape()), match
             return
         assert isinstance(pattern, s.PatternOperator)

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand, nodes
+from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
@@ -270,11 +272,22 @@ class _Solver:
         }
         for name, members in self.use.lists.items():
             tensors[name] = TensorList(tuple(TensorName(f"{name}{n}", type_) for n, type_ in enumerate(members)))
-        return Scope(dict(self.use.values), tensors, self.base.functions, self._queries())
+        return Scope(dict(self.use.values), tensors, self.base.functions, self._queries(), self._term, self._elements)
+
+    @staticmethod
+    def _elements(expr: s.Reduction, _: Scope) -> Value:
+        """Elements are drawn by no attempt: they are taken to be what guards ask."""
+        return True if expr.kind in ("all", "any") else 1
+
+    def _term(self, pattern: s.Pattern) -> TensorType | None:
+        return self._build(pattern, next((t.dtype for t in self.use.tensors.values() if t is not None), "float32"))
 
     def _queries(self) -> dict[str, Callable[..., Value]]:
         def subject(expr: s.Call) -> str:
             argument = expr.arguments[0] if expr.arguments else None
+            if isinstance(argument, s.Term):
+                # of what is computed nothing is known but its type
+                return print_pattern(argument.pattern)
             if isinstance(argument, s.Subscript):
                 argument = argument.base
             if not isinstance(argument, s.Name) or argument.id not in {*self.use.tensors, *self.use.lists}:
@@ -288,6 +301,8 @@ class _Solver:
         def rank(expr: s.Call, scope: Scope) -> Value:
             argument = expr.arguments[0]
             type_ = self.use.tensors.get(argument.id) if isinstance(argument, s.Name) else None
+            if isinstance(argument, s.Term):
+                type_ = self._term(argument.pattern)
             if type_ is not None:
                 return len(type_.shape)
             items = evaluate(argument, scope)
@@ -315,6 +330,9 @@ class _Solver:
         if isinstance(pattern, s.PatternVariable):
             return None if pattern.name == ABSENT else self.use.tensors.get(pattern.name)
         if isinstance(pattern, s.PatternNumber):
+            return TensorType(dtype, ())
+        if isinstance(pattern, s.PatternComputed):
+            computed_number(pattern.value, self.scope(), dtype)
             return TensorType(dtype, ())
         assert isinstance(pattern, s.PatternOperator)
         operands = [self._build(argument, dtype) for argument in self._arguments(pattern)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.analysis.everywhere import equal_indices
 from smartmem_rules.certificate.terms import ABSENT, OUT, Refused, Term, Terms
+from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, right_outputs, run_time_arguments
@@ -211,8 +212,10 @@ class _Match:
             number = self.bound[pattern.name]
             assert isinstance(number, int)
             return number
+        dtype = self.terms.terms[self.operators[-1]].type.dtype
+        if isinstance(pattern, ast.PatternComputed):
+            pattern = ast.PatternNumber(pattern.span, computed_number(pattern.value, scope, dtype))
         if isinstance(pattern, ast.PatternNumber):
-            dtype = self.terms.terms[self.operators[-1]].type.dtype
             return self.terms.constant(np.asarray(pattern.value, storage_dtype(dtype)), TensorType(dtype, ()))
         assert isinstance(pattern, ast.PatternOperator)
         children = [self.build(argument, scope) for argument in run_time_arguments(pattern)]

@@ -13,6 +13,8 @@ from smartmem_rules.tensor.primitives import Array, storage_dtype
 
 LOOKED_AT = 1 << 16
 """The largest computed constant, in elements, that a guard may ask the value of."""
+LOOPED_OVER = 1 << 24
+"""The largest constant of the model, in elements, over which a guard may loop."""
 SMALL = 64
 """Constants of at most so many elements are computed at once; equal ones are one constant."""
 
@@ -100,6 +102,11 @@ class Constants:
                 continue
             self._arrays[current] = self._compute(recipe)
         return self._arrays[number]
+
+    def looked_at(self, number: int) -> Array | None:
+        """The elements of a constant that a guard may loop over, None where there are too many."""
+        most = LOOPED_OVER if number in self._arrays else LOOKED_AT
+        return self.array(number) if self._types[number].elements <= most else None
 
     def uniform(self, number: int) -> float | None:
         """The value of a constant all of whose elements are equal, None for any other or a large computed one."""

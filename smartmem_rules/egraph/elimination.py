@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.host import Host
-from smartmem_rules.egraph.matching import Refused, queries, shown_values, source_text
+from smartmem_rules.egraph.matching import Refused, elements, queries, shown_values, source_text
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import operand_name, output_name
@@ -62,6 +62,7 @@ class Elimination:
         bound = dict(zip(formals, metas, strict=False))
         tensors = {name: TensorName(name, meta.type) for name, meta in bound.items()}
         scope = Scope(dict(instance.values), dict(tensors), host.instances.base.functions, queries(host, dict(bound)))
+        scope.elements = elements(host, dict(bound))
         for guard in self.rule.guards:
             try:
                 holds = truth(guard, scope)

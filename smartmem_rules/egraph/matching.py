@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.egraph.patterns import Left, has_attributes
+from smartmem_rules.guards.computed import computed_number
+from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.patterns import is_absent, rest_of, right_outputs, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
@@ -18,6 +20,7 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, 
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.tensor.primitives import Array
 
 
 class Refused(Exception):
@@ -98,8 +101,18 @@ class Application:
                 tensors[name] = TensorName(name, subject.type)
             else:
                 tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(subject)))
-        scope = Scope({}, tensors, host.instances.base.functions, queries(host, bound))
+        scope = Scope({}, tensors, host.instances.base.functions)
         bundles: dict[str, Mapping[str, Value]] = {}
+
+        def term(pattern: ast.Pattern) -> Meta | None:
+            slot = self.left.terms.get(pattern)
+            if slot is not None:
+                return metas[slot]
+            return _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, []).build(pattern)
+
+        scope.queries = queries(host, bound, term)
+        scope.elements = elements(host, bound)
+        scope.term = lambda pattern: meta.type if (meta := term(pattern)) is not None else None
         marks = [matched.pattern.bundle for matched in self.left.operators]
         repeated = {mark for mark in marks if mark is not None and marks.count(mark) > 1}
         rests: dict[str, dict[str, Value]] = {}
@@ -170,6 +183,8 @@ class _Builder:
             meta = self.bound[pattern.name]
             assert isinstance(meta, Meta)
             return meta
+        if isinstance(pattern, ast.PatternComputed):
+            pattern = ast.PatternNumber(pattern.span, computed_number(pattern.value, self.scope, self.dtype))
         if isinstance(pattern, ast.PatternNumber):
             number = self.host.constants.scalar(pattern.value, self.dtype)
             meta = Meta(TensorType(self.dtype, ()), number)
@@ -201,9 +216,22 @@ class _Builder:
         return meta
 
 
-def queries(host: Host, bound: Mapping[str, Meta | list[Meta]]) -> dict[str, Callable[..., Value]]:
-    """What guards may ask of the tensors that a pattern bound."""
-    return queries_of(bound, _Answers(host))
+def elements(host: Host, bound: Mapping[str, Meta | list[Meta] | None]) -> Callable[[ast.Reduction, Scope], Value]:
+    """What computes the loops of guards over the elements of constants."""
+
+    def array(name: str) -> Array | None:
+        meta = bound.get(name)
+        known = isinstance(meta, Meta) and meta.constant is not None
+        return host.constants.looked_at(meta.constant) if known else None  # type: ignore[union-attr, arg-type]
+
+    return over_elements(array)
+
+
+def queries(
+    host: Host, bound: Mapping[str, Meta | list[Meta]], term: Callable[[ast.Pattern], Meta | None] | None = None
+) -> dict[str, Callable[..., Value]]:
+    """What guards may ask of the tensors that a pattern bound, and of the terms that a rule names by `let`."""
+    return queries_of(bound, _Answers(host), term)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ class Left:
     tensors: dict[str, int] = field(default_factory=dict)
     variadics: dict[str, list[int]] = field(default_factory=dict)
     operators: list[MatchedOperator] = field(default_factory=list)
+    terms: dict[ast.Pattern, int] = field(default_factory=dict)
+    """The slots of what its operators give."""
     root: str = ""
     root_slot: int = 0
     variables: dict[str, str] = field(default_factory=dict)
@@ -170,7 +172,7 @@ class _LeftCompiler:
         slots_of = tuple(slot for _, slot in parts)
         self.left.operators.append(MatchedOperator(pattern, place, slots_of, counts[1]))
         self.left.root = result
-        self.left.root_slot = self._meta(result)
+        self.left.root_slot = self.left.terms[pattern] = self._meta(result)
         return result, self.left.root_slot
 
 
@@ -199,7 +201,7 @@ class _RightCompiler:
             return "(Absent)"
         if isinstance(pattern, ast.PatternVariable):
             return self.left.variables[pattern.name]
-        if isinstance(pattern, ast.PatternNumber):
+        if isinstance(pattern, ast.PatternNumber | ast.PatternComputed):
             name = f"n{self.right.pieces}"
             self.right.actions.append(f"(let {name} (Constant {self.piece()}))")
             self.right.actions.append(f"(set (meta {name}) {self.piece()})")

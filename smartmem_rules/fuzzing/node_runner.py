@@ -63,8 +63,6 @@ class NodeRunner:
         self.sessions: dict[tuple[Any, ...], Any] = {}
         self.evaluated = False
         """Whether the evaluator computes the precise results, which now and then are in single precision."""
-        self.single = False
-        """Whether double precision is no closer to what ONNX says: the node overflows on its way, as it shall."""
 
     def native(self, operands: Sequence[Array | None]) -> list[Array]:
         """The outputs at the node's own element types.
@@ -77,11 +75,10 @@ class NodeRunner:
         if self.own is not None and operands[0] is not None and operands[0].dtype == np.float64:
             return [self.own(self.node, operands[0])]
         fault = fault_of(self.node, operands)
-        if fault is not None and not fault.evaluated:
+        if fault is not None:
             raise NoReference(f"{self.node.op_type}: {fault.reason}")
-        self.single = self.single or fault is not None
         try:
-            return (self._onnxruntime if fault is None else self._evaluator)(self.node, operands)
+            return self._onnxruntime(self.node, operands)
         except _RefusedValues:
             raise
         except Exception as refusal:  # other people's code: whatever it raises, it does not take the node

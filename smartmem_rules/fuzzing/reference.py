@@ -97,7 +97,7 @@ class Reference:
         runner = NodeRunner(node, self.model.opset_import, self.constants)
         operands = [self.natives[name] for name in node.input]
         results = runner.native(operands)
-        precise = any(map(is_float, [*operands, *results])) and not runner.single
+        precise = any(map(is_float, [*operands, *results]))
         overflowing = False
         if precise:
             try:

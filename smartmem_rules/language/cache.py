@@ -19,7 +19,7 @@ from typing import Any
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.whole_files import write_whole
 
-_ENGINE = ("language", "analysis", "rulebase", "tensor")
+_ENGINE = ("language", "analysis", "rulebase", "tensor", "guards")
 _MOST_FILES = 512
 _MOST_ENGINES = 3
 

@@ -65,6 +65,8 @@ class Code(StrEnum):
     INDEX_RULE_FORM = "SMR0316"
     SAME_SIDES = "SMR0317"
     NO_VIEW_TO_ELIMINATE = "SMR0318"
+    UNUSED_LET = "SMR0319"
+    COMPUTED_ON_LEFT = "SMR0320"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -134,6 +136,8 @@ EXPLANATIONS: dict[Code, str] = {
     Code.INDEX_RULE_FORM: "An index rule uses what interval arithmetic cannot decide.",
     Code.SAME_SIDES: "The two sides of a rewrite are the same, so it does nothing.",
     Code.NO_VIEW_TO_ELIMINATE: "An elimination names an operator that computes, so that it is no index map.",
+    Code.UNUSED_LET: "A `let` of a rule names something that the rule does not use.",
+    Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

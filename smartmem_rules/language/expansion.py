@@ -2,65 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
 
 from smartmem_rules.language import syntax as s
-
-_Node = TypeVar("_Node", bound=s.Syntax)
-
-MEMBER_SEPARATOR = "."
-"""Stands between the name of a family's rule and the member; names themselves have no such character."""
-
-
-def rebuilt(node: _Node, change: Callable[[s.Syntax], s.Syntax | None]) -> _Node:
-    """The tree with every node for which `change` gives another one replaced, outermost first; spans stay."""
-    return _rebuilt(node, change)  # type: ignore[return-value]
-
-
-def _rebuilt(node: object, change: Callable[[s.Syntax], s.Syntax | None]) -> object:
-    if isinstance(node, tuple):
-        parts = tuple(_rebuilt(part, change) for part in node)
-        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
-    if not isinstance(node, s.Syntax):
-        return node
-    changed = change(node)
-    if changed is not None:
-        return changed
-    values: dict[str, Any] = {}
-    for name in s.parts_of(node):
-        old = getattr(node, name)
-        new = _rebuilt(old, change)
-        if new is not old:
-            values[name] = new
-    return replace(node, **values) if values else node
-
+from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
+from smartmem_rules.language.lets import with_lets
+from smartmem_rules.language.patterns import application_of, as_operator, number_of, pattern_of
+from smartmem_rules.language.rebuilding import rebuilt
+from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
 
 # --- families ----------------------------------------------------------------------------------------
 
 
-def expanded(items: Iterable[s.Item]) -> Iterator[s.Item]:
-    """The items with every family replaced by its members; a rule's name gets those of all families around it."""
+def expanded(items: Iterable[s.Item], families: Families | None = None) -> Iterator[s.Item]:
+    """The items with every family replaced by its members, and rules with what their `let` clauses name written out.
+
+    A rule's name gets those of all families around it, and of the operators that its left side chooses.
+
+    Args:
+        families: the named families of all files that are used together; those of the items where None.
+    """
+    items = list(items)
+    families = families_of(items) if families is None else families
     for item in items:
-        if isinstance(item, s.Family):
-            yield from _members(item, ())
-        else:
-            yield item
+        for made in _members(item, (), families) if isinstance(item, s.Family) else (item,):
+            if isinstance(made, s.Rule):
+                yield from chosen(with_lets(made), families)
+            else:
+                yield made
 
 
-def _members(family: s.Family, outer: tuple[str, ...]) -> Iterator[s.Item]:
-    for member in family.members:
+def _members(family: s.Family, outer: tuple[str, ...], families: Families) -> Iterator[s.Item]:
+    for member in _written_out(family.members, families):
         words = dict(zip(family.variables, member, strict=False))
-        chosen = (*outer, _text(member[0] if member else None))
+        chosen_words = (*outer, _text(member[0] if member else None))
         for item in family.items:
             made = _member(item, words)
             if isinstance(made, s.Family):
-                yield from _members(made, chosen)
+                yield from _members(made, chosen_words, families)
             elif isinstance(made, s.Rule) and isinstance(item, s.Rule) and item.name not in words:
-                yield replace(made, name=MEMBER_SEPARATOR.join((made.name, *chosen)))
+                yield replace(made, name=MEMBER_SEPARATOR.join((made.name, *chosen_words)))
             else:
                 yield made
+
+
+def _written_out(members: Iterable[tuple[s.Expression, ...]], families: Families) -> Iterator[tuple[s.Expression, ...]]:
+    """The members with a named family replaced by its operators."""
+    for member in members:
+        if len(member) == 1 and isinstance(member[0], s.Name) and member[0].id in families:
+            yield from ((replace(member[0], id=name),) for name in operators_of(member[0].id, families))
+        else:
+            yield member
 
 
 def family_name(rule: str) -> str:
@@ -79,10 +72,16 @@ def _with_words(node: s.Syntax, words: Mapping[str, s.Expression]) -> s.Syntax |
     if isinstance(node, s.Name) and node.id in words:
         return replace(words[node.id], span=node.span)
     if isinstance(node, s.PatternVariable) and node.name in words:
-        value = _constant_number(words[node.name])
+        value = number_of(words[node.name])
         if value is not None:
             return s.PatternNumber(node.span, value)
         return replace(node, name=_text(words[node.name]))
+    if isinstance(node, s.RuleLet) and isinstance(node.value, s.Call) and node.value.function in words:
+        named = application_of(node.value)
+        return replace(node, value=rebuilt(named, lambda inner: _with_words(inner, words)))
+    if isinstance(node, s.PatternComputed) and isinstance(node.value, s.Call) and node.value.function in words:
+        application = as_operator(node)
+        return None if application is None else rebuilt(application, lambda inner: _with_words(inner, words))
     changes = {}
     for name in ("name", "operator", "function", "ruleset", "dtype"):
         word = getattr(node, name, None)
@@ -103,42 +102,52 @@ def _text(word: s.Expression | None) -> str:
     return str(value)
 
 
-def _constant_number(word: s.Expression) -> int | float | None:
-    if isinstance(word, s.Number):
-        return word.value
-    if isinstance(word, s.Unary) and isinstance(word.operand, s.Number):
-        return -word.operand.value
-    return None
-
-
 # --- named predicates and constants ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The predicates and constants of all files that are used together."""
+    """The predicates, constants and functions of all files that are used together."""
 
     predicates: Mapping[str, s.Predicate] = field(default_factory=dict)
     constants: Mapping[str, s.Constant] = field(default_factory=dict)
+    functions: frozenset[str] = frozenset()
 
     @staticmethod
     def of(items: Sequence[s.Item]) -> Names:
         """Those that the items define; of two with one name the first."""
         predicates: dict[str, s.Predicate] = {}
         constants: dict[str, s.Constant] = {}
+        functions = frozenset(item.name for item in items if isinstance(item, s.Function))
         for item in items:
             if isinstance(item, s.Predicate):
                 predicates.setdefault(item.name, item)
             elif isinstance(item, s.Constant):
                 constants.setdefault(item.name, item)
-        return Names(predicates, constants)
+        return Names(predicates, constants, functions)
 
     def resolved(self, item: s.Item) -> s.Item:
-        """The item with predicates and constants written out; a guard keeps the span of what its author wrote."""
+        """The item with predicates and constants written out; a guard keeps the span of what its author wrote.
+
+        What a rule names by `let` was written out when it was expanded: the names are left out here.
+        """
+        if isinstance(item, s.Rule) and item.lets:
+            item = replace(item, lets=())
         if not self._occur_in(item):
             return item
         hidden = _bound_in(item) if isinstance(item, s.Operator | s.Function) else frozenset()
         return rebuilt(item, lambda node: self._resolved(node, hidden))
+
+    def application(self, pattern: s.Pattern) -> s.PatternOperator | None:
+        """The application that a call in the place of a pattern is, None where it calls a function."""
+        application = as_operator(pattern)
+        if application is None or application.operator in self.functions | ALL_FUNCTIONS.keys():
+            return None
+        return application
+
+    def with_applications(self, rule: s.Rewrite) -> s.Rewrite:
+        """The rule with calls of what is no function read as applications of operators."""
+        return rebuilt(rule, lambda node: self.application(node) if isinstance(node, s.PatternComputed) else None)
 
     def _occur_in(self, item: s.Item) -> bool:
         """Whether an item speaks of any of them; most do not."""
@@ -154,6 +163,8 @@ class Names:
                     continue
                 if isinstance(node, s.PatternVariable) and node.name in self.constants:
                     return True
+                if isinstance(node, s.PatternComputed):
+                    return True
                 if isinstance(node, s.Call) and node.function in self.predicates:
                     return True
                 stack.extend([getattr(node, name) for name in s.parts_of(node)])
@@ -165,8 +176,12 @@ class Names:
             return replace(value, span=node.span)
         if isinstance(node, s.PatternVariable) and node.name in self.constants:
             value = rebuilt(self.constants[node.name].value, lambda inner: self._resolved(inner, hidden))
-            number = _constant_number(value)
-            return None if number is None else s.PatternNumber(node.span, number)
+            return pattern_of(replace(value, span=node.span))
+        if isinstance(node, s.PatternComputed):
+            application = self.application(node)
+            if application is not None:
+                return rebuilt(application, lambda inner: self._resolved(inner, hidden))
+            return pattern_of(rebuilt(node.value, lambda inner: self._resolved(inner, hidden)))
         if isinstance(node, s.Call) and node.function in self.predicates:
             predicate = self.predicates[node.function]
             arguments = tuple(

@@ -63,9 +63,11 @@ __all__ = [
     "Number",
     "OnnxBinding",
     "Operator",
+    "OperatorFamily",
     "Output",
     "Pattern",
     "PatternAttribute",
+    "PatternComputed",
     "PatternNumber",
     "PatternOperator",
     "PatternVariable",
@@ -73,6 +75,7 @@ __all__ = [
     "Reduction",
     "Rewrite",
     "Rule",
+    "RuleLet",
     "Ruleset",
     "Slice",
     "Span",
@@ -81,6 +84,7 @@ __all__ = [
     "Syntax",
     "Table",
     "TensorType",
+    "Term",
     "Text",
     "Truth",
     "Unary",
@@ -190,6 +194,14 @@ class Function(Declaration):
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorFamily(Declaration):
+    """`family Rectifier = Relu | Abs`: in a pattern any one of the operators, the same one wherever the name stands."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate(Declaration):
     """`predicate p(t, n) = condition`: a named guard; its parameters may be tensors."""
 
@@ -238,6 +250,13 @@ class PatternNumber(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class PatternComputed(Pattern):
+    """A constant tensor without axes of a right side: one number, computed when the rule is applied."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class PatternAttribute(Declaration):
     """`axis = e`: on the left a Name binds the attribute, anything else must equal it; on the right it is computed."""
 
@@ -258,6 +277,23 @@ class PatternOperator(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Term(Expression):
+    """A term that a `let` of the rule names, in a guard or attribute: what `shape(t)` asks about."""
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLet(Declaration):
+    """`let t = Mul(x, y)` or `let n = rank(x)` in a rule: a name for a term or for a value."""
+
+    name: str
+    value: Expression | Pattern
+    used: bool = field(default=True, compare=False)
+    """Whether anything of the rule speaks of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite(Declaration):
     name: str
     ruleset: str
@@ -270,6 +306,7 @@ class Rewrite(Declaration):
     comment: str
     explores: bool = False  # the right side need not be better: other rules decide
     tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +319,7 @@ class Eliminate(Declaration):
     guards: tuple[Expression, ...]
     comment: str
     tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +332,7 @@ class IndexRule(Declaration):
     guards: tuple[Expression, ...]
     comment: str
     tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +382,7 @@ class Family(Declaration):
 
 
 Rule = Rewrite | Eliminate | IndexRule
-Item = Import | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
+Item = Import | OperatorFamily | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from smartmem_rules.lsp.library import Library
 from smartmem_rules.lsp.signatures import operators_named
 
 _HEAD = re.compile(r"^\s*(\w+)")
-_RULE_CLAUSES = ("where", "relaxes", "explores", "tags", "unsound")
+_RULE = re.compile(r"^\s*(rewrite|eliminate|index)\b")
+_RULE_LET = re.compile(r"^\s+let\s+([a-z_]\w*)\s*=(.*)")
+_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "unsound")
 _OPERATOR_CLAUSES = (
     *("onnx", "internal", "commutative", "override", "require"),
     *("let", "class", "mapping", "view", "scan"),
@@ -40,8 +42,17 @@ def complete(library: Library, text: str, line: int, column: int) -> list[Offer]
     head = _item_head(lines, line, before)
     call = open_call("\n".join([*lines[:line], before]))
     attributes = list(_of_call(library, call)) if call is not None else []
-    offers = attributes or list(_offers(library, head, before))
+    names = _names_of_rule(lines, line) if head in ("rewrite", "eliminate", "index", "for") else []
+    offers = attributes or [*names, *_offers(library, head, before)]
     return list({offer.word: offer for offer in reversed(offers)}.values())[::-1]
+
+
+def _names_of_rule(lines: list[str], line: int) -> list[Offer]:
+    """What the `let` clauses of the rule around a line name."""
+    begin = next((n for n in range(line, -1, -1) if _RULE.match(lines[n])), line)
+    end = next((n for n in range(line + 1, len(lines)) if _RULE.match(lines[n]) or not lines[n].strip()), len(lines))
+    names = (_RULE_LET.match(source) for source in lines[begin:end])
+    return [Offer(match[1], "constant", f"names {match[2].strip()}") for match in names if match is not None]
 
 
 def _item_head(lines: list[str], line: int, before: str) -> str:
@@ -84,7 +95,7 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
         yield from (Offer(word, "value") for word in sorted(CLASSES))
     elif re.search(r"\bmapping\s+\w*$", before):
         yield from (Offer(word, "value") for word in sorted(MAPPINGS))
-    elif head in ("rewrite", "eliminate", "for", "predicate"):
+    elif head in ("rewrite", "eliminate", "for", "family", "predicate"):
         yield from _of_rule(items)
     else:
         yield from _of_definition(head, items)
@@ -124,6 +135,8 @@ def _of_rule(items: list[s.Item]) -> Iterator[Offer]:
     for item in items:
         if isinstance(item, s.Operator):
             yield Offer(item.name, "operator", print_signature(item))
+        elif isinstance(item, s.OperatorFamily):
+            yield Offer(item.name, "operator", f"any of {', '.join(item.members)}")
         elif isinstance(item, s.Predicate):
             yield Offer(item.name, "function", f"{item.name}({', '.join(item.parameters)})")
     yield from _named(items)

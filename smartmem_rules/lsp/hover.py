@@ -12,6 +12,7 @@ from smartmem_rules.language.printing.printer import (
     print_expression,
     print_guards,
     print_item,
+    print_let,
     print_signature,
 )
 from smartmem_rules.language.schema import keys_of_kind
@@ -24,7 +25,7 @@ from smartmem_rules.rulebase.verdicts import recorded
 def hover(library: Library, symbol: Symbol) -> str | None:
     """Markdown about a name, None where nothing is known of it."""
     definitions = [one.item for one in library.definitions(symbol)]
-    if symbol.kind == "operator":
+    if symbol.kind == "operator" and not any(isinstance(one, s.OperatorFamily) for one in definitions):
         return operator_text(library, symbol.name)
     if not definitions:
         return word_text(symbol.name)
@@ -39,9 +40,11 @@ def hover(library: Library, symbol: Symbol) -> str | None:
             return code(f"{symbol.name}: {_kind(item)}")
         case s.Let(name=name, value=value):
             return code(f"let {name} = {print_expression(value)}")
+        case s.RuleLet():
+            return code(print_let(item))
         case s.EquationSyntax():
             return code(print_definition(item))
-        case s.Block() | s.Table() | s.Ruleset():
+        case s.Block() | s.Table() | s.Ruleset() | s.OperatorFamily():
             return code(print_item(item))
         case s.PatternVariable():
             return "a tensor that the left side binds"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.patterns import OR
 from smartmem_rules.rulebase.checks.scope import head
 
 GLOBAL = ""
@@ -72,6 +73,10 @@ def _item(item: s.Item, outer: Mapping[str, Symbol]) -> Iterator[Occurrence]:
             yield Occurrence(Symbol("ruleset", item.name), item.place("name"), item)
             for name in item.after:
                 yield Occurrence(Symbol("ruleset", name), item.place(f"after:{name}"))
+        case s.OperatorFamily():
+            yield Occurrence(Symbol("operator", item.name), item.place("name"), item)
+            for name in item.members:
+                yield Occurrence(Symbol("operator", name), item.place(f"members:{name}"))
         case s.Table():
             yield Occurrence(Symbol("table", item.name), item.place("name"), item)
         case s.Block():
@@ -110,7 +115,8 @@ class _Walk:
         if isinstance(item, s.Rewrite | s.Eliminate):
             yield Occurrence(Symbol("ruleset", item.ruleset), item.place("ruleset"))
         if isinstance(item, s.Eliminate):
-            yield self._word("operator", item.operator, item.place("operator"))
+            for one in item.operator.split(OR):
+                yield self._word("operator", one, item.place("operator"))
         if isinstance(item, s.Function | s.Predicate):
             for parameter in item.parameters:
                 yield self._definition(parameter, item.place(f"parameters:{parameter}"), item)
@@ -134,14 +140,18 @@ class _Walk:
                 if name != "_":
                     yield self._variable(name, node)
             case s.PatternOperator(operator=operator):
-                yield self._word("operator", operator, node.place("name"))
-            case s.Input() | s.Attribute() | s.Output() | s.Let() | s.Binder() | s.DtypeVariable():
+                yield from self._operators(operator, node)
+            case s.Input() | s.Attribute() | s.Output() | s.Let() | s.RuleLet() | s.Binder() | s.DtypeVariable():
                 yield self._definition(node.name, node.place("name"), node)
             case s.EquationSyntax():
                 yield self._definition(node.tensor, node.place("name"), node)
         for part in fields(node):
             if part.compare:
                 yield from self._node(getattr(node, part.name))
+
+    def _operators(self, names: str, node: s.PatternOperator) -> Iterator[Occurrence]:
+        for name in names.split(OR):
+            yield self._word("operator", name, node.places.get(f"operator:{name}", node.place("name")))
 
     def _word(self, kind: str, name: str, span: s.Span) -> Occurrence:
         return Occurrence(self.outer.get(name) or Symbol(kind, name), span)
@@ -164,6 +174,8 @@ class _Walk:
             return Occurrence(self.outer[name], node.span)
         if name[:1].isupper():
             return Occurrence(Symbol("constant", name), node.span)
+        if name in self.locals:
+            return Occurrence(Symbol("local", name, self.scope), node.span)
         first = name not in self.defined
         self.defined.add(name)
         return Occurrence(Symbol("local", name, self.scope), node.span, node if first else None)
@@ -196,7 +208,7 @@ def _local_names(item: s.Item) -> frozenset[str]:
         elif isinstance(node, s.Syntax):
             if isinstance(node, s.Function | s.Predicate):
                 found.update(node.parameters)
-            if isinstance(node, s.Input | s.Attribute | s.Output | s.Let | s.Binder | s.DtypeVariable):
+            if isinstance(node, s.Input | s.Attribute | s.Output | s.Let | s.RuleLet | s.Binder | s.DtypeVariable):
                 found.add(node.name)
             if isinstance(node, s.TensorType):
                 for extent in node.shape:

@@ -13,9 +13,10 @@ from smartmem_rules.language.blocks.fuse import FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.schedule import Schedule
+from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.expansion import MEMBER_SEPARATOR, Names, expanded, with_rulesets
+from smartmem_rules.language.expansion import Names, expanded, with_rulesets
 from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replacement
 from smartmem_rules.language.parsing.parser import parse_file
 from smartmem_rules.language.schema import typed
@@ -92,7 +93,11 @@ def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
 
     Families, predicates and constants are written out.
     """
-    own, other = ([item for module in modules for item in expanded(module.items)] for modules in (first, then))
+    first, then = list(first), list(then)
+    families = families_of(item for module in (*then, *first) for item in module.items)
+    own, other = (
+        [item for module in modules for item in expanded(module.items, families)] for modules in (first, then)
+    )
     identities = Identities.of([*other, *own])
     own, other = ([identities.identified(item) for item in items] for items in (own, other))
     names = Names.of([*own, *other])

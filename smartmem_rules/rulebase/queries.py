@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
 
@@ -25,12 +26,20 @@ class Answers(Protocol[Subject]):
 
 
 def queries_of(
-    bound: Mapping[str, Subject | Sequence[Subject]], answers: Answers[Subject]
+    bound: Mapping[str, Subject | Sequence[Subject]],
+    answers: Answers[Subject],
+    term: Callable[[ast.Pattern], Subject | None] | None = None,
 ) -> dict[str, Callable[..., Value]]:
-    """The functions of `Scope.queries` over the names of a pattern; a sequence stands for a list."""
+    """The functions of `Scope.queries` over the names of a pattern; a sequence stands for a list.
+
+    `term` gives what a term of the rule is, where guards may ask about terms.
+    """
 
     def subject(expr: ast.Call, scope: Scope) -> tuple[str, Subject] | None:
         argument = expr.arguments[0] if expr.arguments else None
+        if isinstance(argument, ast.Term):
+            made = None if term is None else term(argument.pattern)
+            return None if made is None else (print_pattern(argument.pattern), made)
         if isinstance(argument, ast.Name):
             found = bound.get(argument.id)
             return None if found is None or isinstance(found, Sequence) else (argument.id, found)

@@ -11,6 +11,7 @@ from typing import Protocol
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.checks.deep_checks import operators_in
 
 _NAME = "verdicts"
 
@@ -74,11 +75,4 @@ class _Keys:
 def _operators_of(rule: s.Rule) -> set[str]:
     if isinstance(rule, s.Eliminate):
         return {rule.operator}
-    found: set[str] = set()
-    stack: list[object] = [rule.left, rule.right] if isinstance(rule, s.Rewrite) else []
-    while stack:
-        pattern = stack.pop()
-        if isinstance(pattern, s.PatternOperator):
-            found.add(pattern.operator)
-            stack.extend(pattern.arguments)
-    return found
+    return operators_in(rule) if isinstance(rule, s.Rewrite) else set()

@@ -340,6 +340,8 @@ def names_in(expr: ast.Expression) -> set[str]:
         current = stack.pop()
         if isinstance(current, ast.Name):
             found.add(current.id)
+        elif isinstance(current, ast.PatternVariable):
+            found.add(current.name)
         elif isinstance(current, ast.Syntax):
             stack.extend(getattr(current, slot) for slot in current.__dataclass_fields__ if slot != "span")
         elif isinstance(current, tuple):

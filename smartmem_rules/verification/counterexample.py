@@ -130,7 +130,7 @@ class _Shrinker:
         return self.trial.at_special(case, tensors, Outcome())
 
     def _simplify(self, case: Case, domain: Domain, difference: Difference) -> Difference:
-        fixed = set(case.uniform)
+        fixed = {*case.uniform, *case.elements}
         for candidate in (1, 0, 2, 3):
             for name in [n for n in difference.tensors if n not in fixed]:
                 values = difference.tensors[name]
@@ -183,7 +183,8 @@ def _simpler(choices: Choices) -> Iterator[Choices]:
     """Choices that may be simpler: fewer axes, smaller extents, absent attributes, the plain element type."""
     shapes = {slot: tuple(value) for slot, value in choices.items() if slot.startswith("shape:")}
     for changed in _smaller_shapes(shapes):
-        yield {**choices, **changed}
+        # constants of other shapes have other elements
+        yield {slot: value for slot, value in {**choices, **changed}.items() if not slot.startswith("elements:")}
     for slot, value in choices.items():
         for simple in _simpler_choice(slot, value):
             yield {**choices, slot: simple}

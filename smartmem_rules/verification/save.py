@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -41,9 +42,14 @@ def save(report: RuleReport, folder: Path, files: Sequence[str | Path] = ()) -> 
     if report.verdict != FAILED or found is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"test_{report.name}.py"
+    path = folder / f"test_{_word(report.name)}.py"
     path.write_text(test_text(report, found, files, folder), encoding="utf-8")
     return path
+
+
+def _word(name: str) -> str:
+    """The name of a rule as a part of a name of Python: rules of families have dots in theirs."""
+    return re.sub(r"\W", "_", name)
 
 
 def test_text(report: RuleReport, found: Counterexample, files: Sequence[str | Path], folder: Path) -> str:
@@ -62,7 +68,9 @@ def test_text(report: RuleReport, found: Counterexample, files: Sequence[str | P
     rules = _Rules.of(files)
     comments = [f"# {rules.without_places(line)}".rstrip() for line in found.lines]
     head = [f'"""{report.name}: a counterexample that was found by `smartmem verify`."""', "", *comments, ""]
-    return "\n".join([*head, *imports, "", rules.text(folder), "", "", f"def test_{report.name}() -> None:", body])
+    return "\n".join(
+        [*head, *imports, "", rules.text(folder), "", "", f"def test_{_word(report.name)}() -> None:", body]
+    )
 
 
 test_text.__test__ = False  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.patterns import pattern_of
 
 AT = s.NOWHERE
 NAMES = st.sampled_from(["a", "b", "k", "S", "K", "max_pool", "index", "view_"])
@@ -80,6 +81,8 @@ def patterns() -> st.SearchStrategy[s.Pattern]:
         st.integers(-9, 9).map(lambda value: s.PatternNumber(AT, value)),
     )
     small = st.recursive(_leaf(), _grown, max_leaves=3)
+    computed = small.filter(lambda one: isinstance(pattern_of(one), s.PatternComputed))
+    leaf |= computed.map(lambda one: s.PatternComputed(AT, one))
     attribute = st.builds(lambda name, value: s.PatternAttribute(AT, name, value), WORDS, small)
 
     def operator(inner: st.SearchStrategy[s.Pattern]) -> st.SearchStrategy[s.Pattern]:
@@ -96,6 +99,12 @@ def patterns() -> st.SearchStrategy[s.Pattern]:
         )
 
     return operator(st.recursive(leaf, operator, max_leaves=4))
+
+
+def _lets() -> st.SearchStrategy[tuple[s.RuleLet, ...]]:
+    small = st.recursive(_leaf(), _grown, max_leaves=3)
+    let = st.builds(lambda name, value: s.RuleLet(AT, name, value), WORDS, small | patterns())
+    return st.lists(let, max_size=2).map(tuple)
 
 
 def _items() -> st.SearchStrategy[s.Item]:
@@ -118,8 +127,8 @@ def _items() -> st.SearchStrategy[s.Item]:
         st.builds(lambda value: s.Constant(AT, "HALF", value, ""), small),
         st.builds(lambda name, after: s.Ruleset(AT, name, after, "a comment"), WORDS, words),
         st.builds(
-            lambda name, left, right, both, guards, relaxes, unsound, explores, tags: s.Rewrite(
-                AT, name, "algebra", left, right, both, guards, relaxes, unsound, "", explores, tags
+            lambda name, left, right, both, guards, relaxes, unsound, explores, tags, lets: s.Rewrite(
+                AT, name, "algebra", left, right, both, guards, relaxes, unsound, "", explores, tags, lets
             ),
             WORDS,
             patterns(),
@@ -130,6 +139,7 @@ def _items() -> st.SearchStrategy[s.Item]:
             st.none() | STRINGS,
             st.booleans(),
             words,
+            _lets(),
         ),
         st.builds(
             lambda name, guards, tags: s.Eliminate(AT, name, "eliminate", "Add", guards, "", tags), WORDS, guards, words

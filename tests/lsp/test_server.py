@@ -133,6 +133,18 @@ def test_completion_knows_the_place(client: Client, uri: str) -> None:
     assert "width" in {one["label"] for one in client.at("completion", block, 2, 4)["items"]}
 
 
+def test_names_of_a_rule(client: Client) -> None:
+    text = "rewrite r in algebra\n    Relu(t) => t\n    let t = Relu(x)\n    \n"
+    uri = client.open("names.smr", text)
+    client.diagnostics()
+    offered = {one["label"]: one.get("detail", "") for one in client.at("completion", uri, 3, 4)["items"]}
+    assert "let" in offered
+    assert offered["t"] == "names Relu(x)"
+    assert "let t = Relu(x)" in client.at("hover", uri, 1, 9)["contents"]["value"]
+    assert spots(client.at("definition", uri, 1, 15)) == [(2, 8)]
+    assert spots(client.at("references", uri, 2, 8, context={"includeDeclaration": True})) == [(1, 9), (1, 15), (2, 8)]
+
+
 def test_attributes_are_offered_behind_the_semicolon(client: Client) -> None:
     head = "rewrite soft in algebra\n    "
     uri = client.open("attributes.smr", f"{head}TopK(Softmax(x; axis = 1), k; \n")

@@ -80,7 +80,7 @@ def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_pa
         names: dict[str, Any] = {"__file__": str(saved)}
         exec(compile(saved.read_text(), str(saved), "exec"), names)
         with pytest.raises(AssertionError):
-            names[f"test_{report.name}"]()
+            names[saved.stem]()
 
 
 def test_pytest_collects_saved_counterexamples(tmp_path: Path) -> None:

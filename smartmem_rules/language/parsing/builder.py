@@ -10,8 +10,6 @@ from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.language.parsing.expression_builder import (
     Children,
     ExpressionBuilder,
-    begin_of,
-    end_of,
     names_of,
     nodes_of,
     number_of,
@@ -19,6 +17,7 @@ from smartmem_rules.language.parsing.expression_builder import (
     unquote,
 )
 from smartmem_rules.language.parsing.tokens import Token
+from smartmem_rules.language.patterns import OR, pattern_of
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
@@ -69,6 +68,11 @@ class Builder(ExpressionBuilder):
         return s.Ruleset(
             self._span(children), str(name), tuple(map(str, after)), self._comment(children), places=places
         )
+
+    def operator_family(self, children: Children) -> s.OperatorFamily:
+        name, *members = tokens_of(children, "NAME")
+        places = self._name(name) | self._words("members", members)
+        return s.OperatorFamily(self._span(children), str(name), tuple(map(str, members)), places=places)
 
     def function(self, children: Children) -> s.Function:
         name, *parameters = tokens_of(children, "NAME")
@@ -169,7 +173,7 @@ class Builder(ExpressionBuilder):
         return children
 
     inputs = attributes = outputs = flag = require = class_clause = mapping_clause = dtype_variables
-    where = relaxes = tags = unsound = operands = pattern_attributes = row = index_list = subscript = dtype_variables
+    where = relaxes = tags = unsound = row = index_list = subscript = dtype_variables
 
     def dtype_variable(self, children: Children) -> s.DtypeVariable:
         name, *classes = tokens_of(children, "NAME")
@@ -278,22 +282,24 @@ class Builder(ExpressionBuilder):
             comment=self._comment(children),
             explores=bool(tokens_of(children, "EXPLORES")),
             tags=tuple(map(str, tags)),
+            lets=nodes_of(children, s.RuleLet),
             places=places | self._words("relaxes", relaxes) | self._words("tags", tags),
         )
 
     def eliminate(self, children: Children) -> s.Eliminate:
         self._refuse_repeated_clauses(children, "a rule")
-        name, ruleset, operator = tokens_of(children, "NAME")
+        name, ruleset, *operators = tokens_of(children, "NAME")
         tags = tokens_of(_group(children, "tags"), "NAME")
-        places = {"ruleset": self._span([ruleset]), "operator": self._span([operator])}
+        places = {"ruleset": self._span([ruleset]), "operator": self._span(operators)}
         return s.Eliminate(
             span=self._span(children),
             name=str(name),
             ruleset=str(ruleset),
-            operator=str(operator),
+            operator=OR.join(operators),
             guards=nodes_of(_group(children, "where"), s.Expression),
             comment=self._comment(children),
             tags=tuple(map(str, tags)),
+            lets=nodes_of(children, s.RuleLet),
             places=places | self._name(name) | self._words("tags", tags),
         )
 
@@ -303,62 +309,26 @@ class Builder(ExpressionBuilder):
         guards = nodes_of(_group(children, "where"), s.Expression)
         tags = tokens_of(_group(children, "tags"), "NAME")
         places = self._name(children[1]) | self._words("tags", tags)
-        words = tuple(map(str, tags))
         return s.IndexRule(
-            self._span(children), str(children[1]), left, right, guards, self._comment(children), words, places=places
-        )
-
-    def pattern_variable(self, children: Children) -> s.PatternVariable:
-        return s.PatternVariable(self._span(children), str(children[0]))
-
-    def pattern_number(self, children: Children) -> s.PatternNumber:
-        value = number_of(children[-1])
-        return s.PatternNumber(self._span(children), -value if len(children) == 2 else value)
-
-    def pattern_variadic(self, children: Children) -> Token:
-        return Token.of("VARIADIC", str(children[1]), begin_of(children[0]), end_of(children[1]))
-
-    def pattern_bundle(self, children: Children) -> Token:
-        return Token.of("BUNDLE", str(children[1]), begin_of(children[0]), end_of(children[1]))
-
-    def pattern_attribute(self, children: Children) -> s.PatternAttribute:
-        places = self._name(children[0])
-        return s.PatternAttribute(self._span(children), str(children[0]), children[-1], places=places)
-
-    def pattern_operator(self, children: Children) -> s.PatternOperator:
-        everything = [child for group in nodes_of(children, list) for child in group]
-        output = tokens_of(children, "INT")
-        return s.PatternOperator(
             span=self._span(children),
-            operator=str(children[0]),
-            arguments=nodes_of(everything, s.Pattern),
-            attributes=nodes_of(everything, s.PatternAttribute),
-            bundle=self._bundle(everything),
-            variadic=self._variadic(everything),
-            output=int(output[0]) if output else None,
-            places=self._name(children[0]) | self._marks(everything),
+            name=str(children[1]),
+            left=left,
+            right=right,
+            guards=guards,
+            comment=self._comment(children),
+            tags=tuple(map(str, tags)),
+            lets=nodes_of(children, s.RuleLet),
+            places=places,
         )
 
-    def _marks(self, children: Children) -> dict[str, s.Span]:
-        marks = tokens_of(children, "BUNDLE", "VARIADIC")
-        return {token.type.lower(): self._span([token]) for token in marks}
+    def rule_let(self, children: Children) -> s.RuleLet:
+        value = children[-1]
+        named = pattern_of(value, self._problem)
+        value = named if isinstance(named, s.PatternOperator) else value
+        return s.RuleLet(self._span(children), str(children[1]), value, places=self._name(children[1]))
 
-    def _bundle(self, children: Children) -> str | None:
-        bundles = tokens_of(children, "BUNDLE")
-        for extra in bundles[1:]:
-            self._problem(self._span([extra]), "an operator has one `@` bundle of attributes at most")
-        return str(bundles[0]) if bundles else None
-
-    def _variadic(self, children: Children) -> str | None:
-        stars = {id(token) for token in tokens_of(children, "VARIADIC")}
-        operands = [child for child in children if isinstance(child, s.Pattern) or id(child) in stars]
-        for operand in operands[:-1]:
-            if isinstance(operand, Token):
-                self._problem(
-                    self._span([operand]), f"`*{operand}` stands for all further operands and must be the last"
-                )
-        last = operands[-1] if operands else None
-        return str(last) if isinstance(last, Token) else None
+    def pattern(self, children: Children) -> s.Pattern:
+        return pattern_of(children[0], self._problem)
 
     def table(self, children: Children) -> s.Table:
         header, *body = nodes_of(children, list)

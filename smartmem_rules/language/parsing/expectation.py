@@ -15,6 +15,7 @@ _WORDS = {
     "FLOAT": "a number",
     "STRING": 'a "string"',
     "INFINITY": "`inf`",
+    "RULE_LET": "`let`",
     "REDUCE": "a reduction",
     "FIRST": "`first`",
     "DEFAULT_ELSE": "`else`",

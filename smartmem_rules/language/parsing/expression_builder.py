@@ -15,6 +15,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import Fix
 from smartmem_rules.language.parsing.tokens import Token
+from smartmem_rules.language.patterns import OR, application_of, pattern_of
 
 Children = list[Any]
 _Node = TypeVar("_Node")
@@ -137,8 +138,48 @@ class ExpressionBuilder:
     def name(self, children: Children) -> s.Name:
         return s.Name(self._span(children), str(children[0]))
 
-    def call(self, children: Children) -> s.Call:
-        return s.Call(self._span(children), str(children[0]), nodes_of(children, s.Expression))
+    def alternatives(self, children: Children) -> s.Term:
+        end = next(place for place, child in enumerate(children) if child == ")")
+        operators = tokens_of(children[:end], "NAME")
+        made = self.call(
+            [Token.of("NAME", OR.join(operators), begin_of(children[0]), end_of(children[end])), *children[end + 1 :]]
+        )
+        pattern = pattern_of(made, self._problem)
+        assert isinstance(pattern, s.PatternOperator)
+        places = {**pattern.places, "name": self._span(children[: end + 1])}
+        places |= {f"operator:{one}": self._span([one]) for one in operators}
+        span = self._span(children)
+        return s.Term(span, replace(pattern, span=span, places=places))
+
+    def call(self, children: Children) -> s.Expression:
+        call = s.Call(self._span(children), str(children[0]), nodes_of(children, s.Expression))
+        output = tokens_of(children, "INT")
+        attributes = [child for group in nodes_of(children, list) for child in group]
+        if not output and not attributes:
+            return call
+        bundles = tokens_of(attributes, "BUNDLE")
+        for extra in bundles[1:]:
+            self._problem(self._span([extra]), "an operator has one `@` bundle of attributes at most")
+        made = application_of(call, self._problem)
+        places = {**made.places} | ({"bundle": self._span(bundles[:1])} if bundles else {})
+        pattern = replace(
+            made,
+            attributes=nodes_of(attributes, s.PatternAttribute),
+            bundle=str(bundles[0]) if bundles else None,
+            output=int(output[0]) if output else None,
+            places=places,
+        )
+        return s.Term(call.span, pattern)
+
+    def pattern_attributes(self, children: Children) -> Children:
+        return children
+
+    def pattern_bundle(self, children: Children) -> Token:
+        return Token.of("BUNDLE", str(children[1]), begin_of(children[0]), end_of(children[1]))
+
+    def pattern_attribute(self, children: Children) -> s.PatternAttribute:
+        places = {"name": self._span(children[:1])}
+        return s.PatternAttribute(self._span(children), str(children[0]), children[-1], places=places)
 
     def parenthesised(self, children: Children) -> s.Expression:
         inner: s.Expression = children[1]

@@ -106,6 +106,8 @@ def _reduction(text: str) -> Fix | None:
 def _sign(stop: Stop) -> Fix | None:
     """A sign that means something else or nothing here."""
     found, accepted, text = stop.found, stop.accepted, stop.before
+    if found == ">" and text.endswith("-"):
+        return replacement("write `=>`", stop.span._replace(column=stop.span.column - 1), "=>")
     if found == ">" and stop.line[: stop.span.column - 1].endswith("<"):
         before_it = stop.span._replace(column=stop.span.column - 1)
         return replacement("write `!=`", before_it, "!=")

@@ -44,6 +44,8 @@ class _Automaton:
     lexers: Sequence[_Lexer]
     literals: dict[str, str]
     ignored: Collection[str]
+    strong: Collection[str]
+    """The terminals that come before literals that read like them."""
     passes: Collection[int]
     """The reductions that change nothing."""
     chains: dict[tuple[int, int, str], int] = field(default_factory=dict)
@@ -111,7 +113,7 @@ def parse(text: str, callbacks: object) -> Any:
 
 def _tokens(text: str, states: Sequence[int], automaton: _Automaton) -> Iterator[Token]:
     """The tokens and `$END`; the upper one of `states` is looked at anew for each."""
-    lexers, literals, ignored = automaton.lexers, automaton.literals, automaton.ignored
+    lexers, literals, ignored, strong = automaton.lexers, automaton.literals, automaton.ignored, automaton.strong
     meant, resolve = WordResolver.MEANT, WordResolver().resolve
     position, line, line_start, end = 0, 1, 0, len(text)
     while position < end:
@@ -131,7 +133,10 @@ def _tokens(text: str, states: Sequence[int], automaton: _Automaton) -> Iterator
             continue
         piece = text[begin:position]
         terminal = str(match.lastgroup)
-        terminal = literals[piece] if terminal == _LITERAL else lexer.words.get(piece, terminal)
+        if terminal == _LITERAL:
+            terminal = literals[piece]
+        elif terminal not in strong:
+            terminal = lexer.words.get(piece, terminal)
         token = Token(piece)
         token.line, token.column, token.start_pos = line, begin - line_start + 1, begin
         newlines = piece.count("\n")
@@ -175,7 +180,8 @@ def _automaton() -> _Automaton:
         strong = {by_name[kind] for kind in kinds if by_name[kind].priority > 0}
         lexers.append(_Lexer(matchers[kinds], {} if _takes_words(strong) else words))
     passes = frozenset(number for number, one in enumerate(given.reductions) if one.passes)
-    return _Automaton(given, lexers, signs, frozenset(given.ignored), passes)
+    strong_names = frozenset(terminal.name for terminal in given.terminals if terminal.priority > 1)
+    return _Automaton(given, lexers, signs, frozenset(given.ignored), strong_names, passes)
 
 
 def _takes_words(terminals: Collection[Terminal]) -> bool:

@@ -7,6 +7,8 @@ from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 _CLAUSES = ("where", "relaxes", "explores", "tags", "unsound", "after")
 _IN_OPERATORS = frozenset({"FOR", "LET"})
 _OUTSIDE_OF_BRACES = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS, *_CLAUSES)) - _IN_OPERATORS
+_ITEMS = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS)) - _IN_OPERATORS
+_RULES = frozenset({"REWRITE", "ELIMINATE", "INDEX"})
 _OPENING = frozenset({"LPAR", "LSQB", "LBRACE"})
 _CLOSING = frozenset({"RPAR", "RSQB", "RBRACE"})
 
@@ -44,21 +46,27 @@ class WordResolver:
 
     An `else` belongs to the nearest `then` at the same bracket depth that has none yet; without one it gives
     the default of a read.  A word that begins an item is a name inside of braces, where no item can begin; the
-    braces of families, which hold items, do not count.
+    braces of families, which hold items, do not count.  Behind the sides of a rule, `let` before a word that begins
+    with a lower-case letter is a clause of the rule.
     """
 
-    MEANT = _OPENING | _CLOSING | _OUTSIDE_OF_BRACES | {"FOR", "THEN", "ELSE"}
+    MEANT = _OPENING | _CLOSING | _OUTSIDE_OF_BRACES | {"FOR", "THEN", "ELSE", "LET", "RULE_LET"}
     """The terminals that matter here; all others may be passed over."""
 
     def __init__(self) -> None:
         self._open_conditionals = [0]
         self._family_begins = False
         self._family_braces = 0
+        self._in_rule = False
 
     def resolve(self, terminal: str) -> str:
         """The terminal that the next token is, given the one that the lexer takes it for."""
         depths = self._open_conditionals
         outside = len(depths) == 1
+        if terminal == "RULE_LET":
+            return "RULE_LET" if outside and self._in_rule else "LET"
+        if outside and (terminal in _ITEMS or terminal == "LET"):
+            self._in_rule = terminal in _RULES
         if outside and terminal == "FOR":
             self._family_begins = True
         elif outside and terminal == "LBRACE" and self._family_begins:

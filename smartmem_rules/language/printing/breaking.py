@@ -174,6 +174,8 @@ def _begins(nodes: _Nodes, position: int, current: _Nodes, entries: bool) -> boo
         return False
     if len(current) == _WORDS_OF_HEAD.get(current[0].text):
         return True
+    if node.kind == "clause":
+        return True
     if node.kind != "word" or node.text in _INNER_WORDS or not _ends_operand(nodes, position):
         return False
     return len(current) > 1 or before.text not in _LEADS

@@ -11,6 +11,7 @@ from itertools import takewhile, zip_longest
 from math import inf, isinf
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.patterns import OR
 
 _PRECEDENCE = {
     "or": 1, "and": 2, "not": 3,
@@ -82,6 +83,8 @@ def _atom(expr: s.Expression) -> str:
             return f"*{print_expression(operand)}"
         case s.Broadcast(operand=operand):
             return f"~{print_expression(operand)}"
+        case s.Term(pattern=pattern):
+            return print_pattern(pattern)
         case s.Slice(low=low, high=high):
             return ":".join("" if part is None else print_expression(part) for part in (low, high))
         case _:
@@ -173,13 +176,16 @@ def print_pattern(pattern: s.Pattern) -> str:
         return pattern.name
     if isinstance(pattern, s.PatternNumber):
         return _number(pattern.value)
+    if isinstance(pattern, s.PatternComputed):
+        return print_expression(pattern.value)
     assert isinstance(pattern, s.PatternOperator)
     operands = [print_pattern(argument) for argument in pattern.arguments]
     operands += [f"*{pattern.variadic}"] if pattern.variadic is not None else []
     attributes = [f"@{pattern.bundle}"] if pattern.bundle is not None else []
     attributes += [f"{attribute.name} = {print_expression(attribute.value)}" for attribute in pattern.attributes]
     inner = ", ".join(operands) + (f"; {', '.join(attributes)}" if attributes else "")
-    return f"{pattern.operator}({inner})" + ("" if pattern.output is None else f".{pattern.output}")
+    operator = f"({pattern.operator})" if OR in pattern.operator else pattern.operator
+    return f"{operator}({inner})" + ("" if pattern.output is None else f".{pattern.output}")
 
 
 def print_equation(rule: s.Rule) -> str:
@@ -192,13 +198,20 @@ def print_equation(rule: s.Rule) -> str:
     return f"{print_expression(rule.left)} => {print_expression(rule.right)}"
 
 
+def print_let(let: s.RuleLet) -> str:
+    """A `let` of a rule on one line."""
+    value = print_pattern(let.value) if isinstance(let.value, s.Pattern) else print_expression(let.value)
+    return f"let {let.name} = {value}"
+
+
 def print_guards(rule: s.Rule) -> str:
     """The guards of a rule on one line; empty where there are none."""
     return ", ".join(print_expression(guard) for guard in rule.guards)
 
 
 def _clauses(rule: s.Rule) -> str:
-    lines = [f"where {print_guards(rule)}"] if rule.guards else []
+    lines = [print_let(let) for let in rule.lets]
+    lines += [f"where {print_guards(rule)}"] if rule.guards else []
     if isinstance(rule, s.Rewrite):
         lines += [f"relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["explores"] if rule.explores else []
@@ -218,6 +231,8 @@ def print_item(item: s.Item) -> str:
             return f"import {quoted(path)}"
         case s.Ruleset(name=name, after=after):
             return f"ruleset {name}" + (f" after {', '.join(after)}" if after else "") + _comment(item)
+        case s.OperatorFamily(name=name, members=members):
+            return f"family {name} = {OR.join(members)}"
         case s.Function(name=name, parameters=parameters, body=body):
             return f"function {name}({', '.join(parameters)}) = {print_expression(body)}"
         case s.Predicate(name=name, parameters=parameters, body=body):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language.printing.tokens import (
     BINARY,
@@ -68,7 +68,7 @@ class State:
     def begins_item(self, token: Token) -> bool:
         """Whether the token begins a declaration."""
         free = not self.brackets and self.inside in ("", "family")
-        starts = token.text in ITEMS or token.text in BLOCKS
+        starts = token.kind != "clause" and (token.text in ITEMS or token.text in BLOCKS)
         return free and starts and self.last not in _BEFORE_WORDS and not self._is_name()
 
     def _is_name(self) -> bool:
@@ -82,7 +82,8 @@ class State:
 
     def begins_rule_clause(self, token: Token) -> bool:
         """Whether a line with this first token begins the equation or a clause of a rule."""
-        return self.item in RULES and (token.text in RULE_CLAUSES or self.lines_of_item == 1)
+        is_clause = token.text in RULE_CLAUSES or token.kind == "clause"
+        return self.item in RULES and (is_clause or self.lines_of_item == 1)
 
     def begins_statement(self, tokens: Sequence[Token]) -> bool:
         """Whether a line begins what is laid out by itself: an item, a clause, an entry or a row."""
@@ -124,9 +125,22 @@ def tokenized(lines: Sequence[str]) -> list[list[Token]]:
             opening = _block_begins(tokens, state)
             if opening is not None:
                 tokens = tokens[: opening + 1] + split(line, ENTRY, tokens[opening].column + 1)
+            tokens = _with_names(tokens, state)
         result.append(tokens)
         state.advance(tokens)
     return result
+
+
+def _with_names(tokens: list[Token], state: State) -> list[Token]:
+    """The tokens of a line, each `let` of a rule as the clause that it is: what it names begins in lower case."""
+    in_rule = state.item in RULES or (bool(tokens) and tokens[0].text in RULES)
+    if not tokens or not in_rule or state.brackets or state.inside not in ("", "family"):
+        return tokens
+    named = [token.text[0].islower() or token.text[0] == "_" for token in tokens[1:]] + [False]
+    return [
+        replace(token, kind="clause") if token.text == "let" and is_name else token
+        for token, is_name in zip(tokens, named, strict=True)
+    ]
 
 
 def _block_begins(tokens: Sequence[Token], state: State) -> int | None:

@@ -64,10 +64,20 @@ def _gap(before: str, previous: Token, token: Token, brackets: Sequence[str], li
     if a in BINARY or b in BINARY or a in KEYWORDS or b in KEYWORDS:
         return " "
     if b == "(":
+        if a == ")" and _closes_alternatives(line, place - 1):
+            return ""
         return "" if previous.kind == "word" or a == ">" else " "
     if b == "[":
         return "" if previous.kind == "word" or a in CLOSE else " "
     return " "
+
+
+def _closes_alternatives(line: Sequence[Token], place: int) -> bool:
+    """Whether the bracket closes `(Relu | Abs`, behind which the operands stand."""
+    for token in reversed(line[:place]):
+        if token.kind != "word" and token.text != "|":
+            return token.text == "(" and any(near.text == "|" for near in line[:place] if near.column > token.column)
+    return False
 
 
 def _hugs(line: Sequence[Token], place: int) -> bool:

@@ -32,7 +32,10 @@ OPEN, CLOSE = frozenset("(["), frozenset(")]")
 
 @dataclass(frozen=True)
 class Token:
-    """A word, number, string, symbol or comment of a line; `kind` is the name of its group in the patterns above."""
+    """A word, number, string, symbol or comment of a line; `kind` is the name of its group in the patterns above.
+
+    The `let` of a rule is of the kind `clause`, which a constant of the file is not.
+    """
 
     text: str
     column: int

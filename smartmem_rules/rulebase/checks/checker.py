@@ -9,13 +9,16 @@ from typing import TypeVar
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.keys import values_of
+from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
 from smartmem_rules.language.expansion import Names, expanded
 from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
-from smartmem_rules.rulebase.checks.deep_checks import DeepChecker
+from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
+from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
+from smartmem_rules.rulebase.checks.let_checks import check_loops
 from smartmem_rules.rulebase.checks.operator_checks import (
     check_constant,
     check_function,
@@ -41,7 +44,18 @@ from smartmem_rules.rulebase.checks.slip_checks import (
 from smartmem_rules.rulebase.identity import Identities
 
 _Kind = TypeVar("_Kind", bound=s.Syntax)
-Named = s.Function | s.Predicate | s.Constant | s.Ruleset | s.Rewrite | s.Eliminate | s.IndexRule | s.Table | s.Block
+Named = (
+    s.OperatorFamily
+    | s.Function
+    | s.Predicate
+    | s.Constant
+    | s.Ruleset
+    | s.Rewrite
+    | s.Eliminate
+    | s.IndexRule
+    | s.Table
+    | s.Block
+)
 
 
 def check(
@@ -53,7 +67,8 @@ def check(
         deep: files whose items are also tried at operand types and compared with one another; all where None.
         only: files whose messages are wanted; the others take part as far as these need them.
     """
-    written = [item for module in modules for item in expanded(module.items)]
+    families = families_of(item for module in modules for item in module.items)
+    written = [item for module in modules for item in expanded(module.items, families)]
     identities = Identities.of(written)
     checker = _Checker([identities.identified(item) for item in written])
     found = [*check_domains(written, identities), *checker.problems(only)]
@@ -75,6 +90,7 @@ class _Checker:
         for operator in _of(self.items, s.Operator):
             self.operators.setdefault(operator.name, []).append(operator)
         self.names = Names.of(self.items)
+        self.families = families_of(self.items)
         self.commutative = commutative_names(self.operators)
         self.blocks = _of(self.items, s.Block)
         self.rulesets = _of(self.items, s.Ruleset)
@@ -108,12 +124,14 @@ class _Checker:
         match item:
             case s.Function() | s.Predicate():
                 yield from check_function(item, functions, names)
+            case s.OperatorFamily():
+                yield from check_operator_family(item, operators, self.families)
             case s.Constant():
                 yield from check_constant(item, functions, names, self.items)
             case s.Operator():
                 yield from check_operator(item, functions, names)
             case s.Rewrite():
-                yield from check_rewrite(item, operators, functions, names)
+                yield from check_rewrite(item, operators, functions, names, self.families)
                 yield from check_same_sides(item, self.commutative)
                 yield from check_dtype_words(item)
                 yield from self._ruleset(item)
@@ -154,15 +172,15 @@ class _Checker:
             made = resolved[id(item)]
             if mistakes.lie_in(item.span):
                 continue
-            if isinstance(made, s.Rewrite) and not bad & _operators_of(made):
+            if isinstance(made, s.Rewrite) and not bad & operators_in(made):
                 right.append(made)
             if files is not None and item.span.file not in files:
                 continue
             if isinstance(item, s.Operator) and isinstance(made, s.Operator):
                 yield from deep.operator(made, item)
                 yield from check_override(deep, made, item)
-            elif isinstance(item, s.Eliminate):
-                yield from check_is_view(item, deep)
+            elif isinstance(item, s.Eliminate) and isinstance(made, s.Eliminate):
+                yield from (*check_is_view(item, deep), *check_loops(made))
             elif isinstance(item, s.IndexRule) and isinstance(made, s.IndexRule):
                 yield from check_index_guards(made)
             elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
@@ -177,7 +195,7 @@ class _Checker:
     ) -> Iterator[Diagnostic]:
         if rule.unsound is not None:
             return
-        wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators)]
+        wrong = [*check_dtypes(rule, operators), *check_dtype_guards(rule, operators), *check_loops(rule)]
         found = wrong or list(deep.rewrite(rule, written))
         yield from found
         if not any(one.severity == "error" for one in found):
@@ -186,17 +204,6 @@ class _Checker:
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
-
-
-def _operators_of(rule: s.Rewrite) -> set[str]:
-    found: set[str] = set()
-    stack: list[s.Pattern] = [rule.left, rule.right]
-    while stack:
-        pattern = stack.pop()
-        if isinstance(pattern, s.PatternOperator):
-            found.add(pattern.operator)
-            stack.extend(pattern.arguments)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +256,8 @@ def _namespace(item: Named) -> str:
             return item.kind
         case s.Function() | s.Predicate():
             return "function"
+        case s.OperatorFamily():
+            return "family"
         case s.Constant():
             return "constant"
         case s.Ruleset():

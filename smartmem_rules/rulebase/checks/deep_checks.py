@@ -56,7 +56,7 @@ class DeepChecker:
 
     def rewrite(self, rule: s.Rewrite, written: s.Rewrite) -> Iterator[Diagnostic]:
         """The problems of a rewrite whose parts are right one by one."""
-        names = sorted(_operators_in(rule.left) | _operators_in(rule.right))
+        names = sorted(operators_in(rule))
         found = self._known(
             ("rewrite", rule.left, rule.right, rule.bidirectional, rule.guards),
             names,
@@ -222,10 +222,11 @@ def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
     return found
 
 
-def _operators_in(pattern: s.Pattern) -> set[str]:
-    if not isinstance(pattern, s.PatternOperator):
-        return set()
-    return {pattern.operator}.union(*(_operators_in(argument) for argument in pattern.arguments))
+def operators_in(rule: s.Rewrite) -> set[str]:
+    """The operators that a rewrite speaks of, in its sides and in terms of its guards."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    return {node.operator for node in nodes(rule) if isinstance(node, s.PatternOperator)}
 
 
 def _where(rule: s.Rewrite) -> s.Span:

@@ -15,27 +15,32 @@ from smartmem_rules.rulebase.checks.scope import children, head
 _OF_ELEMENTS = ELEMENT_FUNCTIONS.keys() - LIST_FUNCTIONS.keys() - GUARD_FUNCTIONS.keys()
 
 
+GUARD, ATTRIBUTE, CONSTANT = "a guard", "an attribute of the right side", "a constant of the right side"
+"""What an expression of a rule is for."""
+_TYPE_OF_TENSOR = "write `value({0})` for the one value of a constant, or `shape({0})`, `rank({0})`, ..."
+_INSTEAD_OF_TENSOR = {
+    CONSTANT: "to compute with tensors name operators: `Add(x, y)`; `value({0})` is the value of a constant",
+}
+
+
 def impurities(
-    expression: s.Expression, tensors: frozenset[str], names: Names, is_guard: bool = True
+    expression: s.Expression, tensors: frozenset[str], names: Names, what: str = GUARD
 ) -> Iterator[Diagnostic]:
     """Whatever an expression asks of elements, or of the state of the search.
 
     Args:
         tensors: the names that stand for tensors.
-        is_guard: whether it decides if a rule applies; else it computes an attribute of the right side.
+        what: what the expression is for, in words.
     """
-    what = "a guard" if is_guard else "an attribute of the right side"
     match expression:
         case s.Reduction():
-            yield _impure(
-                f"{what} cannot loop over elements", expression.span, "use a function of lists, such as `sum_of`"
-            )
+            yield from _loop(expression, tensors, what)
             return
         case s.Call(function=function) if function in _OF_ELEMENTS:
             yield _impure(f"{what} cannot compute elements with `{function}`", head(expression.span, function))
         case s.Call(function="fail"):
             yield _impure(f"{what} cannot fail", head(expression.span, "fail"), "say what must hold instead")
-        case s.Call(function="uses") if not is_guard:
+        case s.Call(function="uses") if what != GUARD:
             message = "the right side cannot depend on how often something is used"
             yield _impure(message, head(expression.span, "uses"), "ask it in a guard")
             return
@@ -43,22 +48,37 @@ def impurities(
             function="shape" | "extent" | "dtype" | "count" | "present" | "constant" | "value" | "uses" | "rank"
         ):
             for argument in expression.arguments[1:]:
-                yield from impurities(argument, tensors, names, is_guard)
+                yield from impurities(argument, tensors, names, what)
             return
         case s.Subscript(base=s.Name(id=name)) if name in tensors:
-            fix = f"`value({name})` is the value of a constant with one distinct value"
+            fix = f"`value({name})` is the value of a constant with one distinct value; a loop looks at all elements"
             yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
             return
         case s.Call(function=function) if function in names.predicates:
             for argument in expression.arguments:
-                if not isinstance(argument, s.Name):
-                    yield from impurities(argument, tensors, names, is_guard)
+                if not isinstance(argument, s.Name | s.Term):
+                    yield from impurities(argument, tensors, names, what)
             return
         case s.Name(id=name) if name in tensors and name not in names.constants:
-            fix = f"write `value({name})` for the one value of a constant, or `shape({name})`, `rank({name})`, ..."
+            fix = _INSTEAD_OF_TENSOR.get(what, _TYPE_OF_TENSOR).format(name)
             yield _impure(f"{what} sees the type of the tensor `{name}`, not its elements", expression.span, fix)
+        case s.Term():
+            fix = "ask for its `shape`, `rank`, `dtype`, `extent` or `value`"
+            yield _impure(f"{what} sees the type of a term, not its elements", expression.span, fix)
     for child in children(expression):
-        yield from impurities(child, tensors, names, is_guard)
+        yield from impurities(child, tensors, names, what)
+
+
+def _loop(loop: s.Reduction, tensors: frozenset[str], what: str) -> Iterator[Diagnostic]:
+    """A loop that looks at no tensor of the left side; that those are constant is asked of the rule as a whole."""
+    from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
+
+    read = {name for name, _ in tensors_of(loop)}
+    if not read:
+        fix = "use a function of lists, such as `sum_of`"
+        yield _impure(f"this loop of {what} reads no constant", loop.span, fix)
+    elif not read & tensors:
+        yield _impure("a loop looks at the elements of what the left side binds", loop.span)
 
 
 def _impure(message: str, span: s.Span, fix: str | None = None) -> Diagnostic:

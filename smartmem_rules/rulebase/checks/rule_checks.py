@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
+from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
+from smartmem_rules.rulebase.checks.let_checks import (
+    check_computed_on_left,
+    check_lets,
+    check_uses_of_terms,
+    terms_of,
+)
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
-from smartmem_rules.rulebase.checks.purity import impurities
+from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
 from smartmem_rules.rulebase.checks.scope import Scope, head
 
 Operators = Mapping[str, Sequence[s.Operator]]
 ABSENT = "_"
 
 
-def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+def check_rewrite(
+    rule: s.Rewrite, operators: Operators, functions: Functions, names: Names, families: Collection[str] = ()
+) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
+    rule = names.with_applications(rule)
+    yield from check_lets(rule)
     for word in rule.relaxes:
         if word not in RELAXATIONS:
             place = rule.place(f"relaxes:{word}")
             known = advice(f"there are {', '.join(sorted(RELAXATIONS))}")
             fix = spelling(word, RELAXATIONS, place) or known
             yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
-    yield from check_pattern(rule.left, operators, names, rule)
-    yield from check_pattern(rule.right, operators, names, rule)
+    yield from check_pattern(rule.left, operators, names, rule, families)
+    yield from check_pattern(rule.right, operators, names, rule, families)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
@@ -35,9 +46,14 @@ def check_rewrite(rule: s.Rewrite, operators: Operators, functions: Functions, n
     tensors = frozenset(part.name for part in _walk(rule.left) if isinstance(part, s.PatternVariable))
     for guard in rule.guards:
         yield from impurities(guard, tensors, names)
+        yield from check_uses_of_terms(guard, rule.left)
     for part in _walk(rule.right):
         if isinstance(part, s.PatternAttribute):
-            yield from impurities(part.value, tensors, names, is_guard=False)
+            yield from impurities(part.value, tensors, names, ATTRIBUTE)
+        elif isinstance(part, s.PatternComputed):
+            yield from impurities(part.value, tensors, names, CONSTANT)
+    for term in terms_of(rule):
+        yield from check_pattern(term.pattern, operators, names, rule, families)
 
 
 def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
@@ -69,6 +85,7 @@ def check_eliminate(
         bound.update(item.name for item in parameters(operator))
         bound.update(shape_names(operator))
     tensors = frozenset(i.name for o in overloads for i in o.inputs if i.constant is None)
+    yield from check_lets(rule)
     for guard in rule.guards:
         yield from _scope(bound, functions, names).problems(guard)
         yield from impurities(guard, tensors, names)
@@ -76,6 +93,7 @@ def check_eliminate(
 
 def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one equation of index arithmetic."""
+    yield from check_lets(rule)
     if isinstance(rule.left, s.Name | s.Number):
         yield _bare(rule.left.span)
     scope = _scope(_free_names(rule.left), functions, names)
@@ -101,7 +119,9 @@ def check_duplicate_rewrites(rules: Sequence[s.Rewrite]) -> Iterator[Diagnostic]
             )
 
 
-def check_pattern(pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite) -> Iterator[Diagnostic]:
+def check_pattern(
+    pattern: s.Pattern, operators: Operators, names: Names, rule: s.Rewrite, families: Collection[str] = ()
+) -> Iterator[Diagnostic]:
     """Unknown operators, operand counts, attributes and outputs in a pattern of a rule."""
     if isinstance(pattern, s.PatternVariable) and pattern.name[0].isupper() and pattern.name not in names.constants:
         message = f"`{pattern.name}` reads as a tensor, but begins with an upper-case letter"
@@ -112,14 +132,19 @@ def check_pattern(pattern: s.Pattern, operators: Operators, names: Names, rule: 
     if not isinstance(pattern, s.PatternOperator):
         return
     overloads = operators.get(pattern.operator)
-    if overloads is None:
+    if OR in pattern.operator or pattern.operator in families:
+        # a left side has chosen its operators when it comes here
+        message = f"the left side does not say which operator of `{pattern.operator}` this is"
+        note = "name the family: `family NAME = ...`, and write its name on both sides"
+        yield Diagnostic(Code.UNBOUND_VARIABLE, "error", message, pattern.place("name"), note=note)
+    elif overloads is None:
         yield _unknown_operator(pattern.operator, head(pattern.span, pattern.operator), operators)
     else:
         yield from _check_operands(pattern, overloads)
         yield from _check_attributes(pattern, overloads)
         yield from _check_output(pattern, overloads)
     for argument in pattern.arguments:
-        yield from check_pattern(argument, operators, names, rule)
+        yield from check_pattern(argument, operators, names, rule, families)
 
 
 def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
@@ -194,13 +219,19 @@ def _check_direction(
     functions: Functions,
     names: Names,
 ) -> Iterator[Diagnostic]:
-    if not isinstance(left, s.PatternOperator):
+    if isinstance(left, s.PatternVariable | s.PatternNumber):
         yield _bare(left.span)
+    computed = list(check_computed_on_left(left))
+    if computed:
+        yield from computed
+        return
     yield from _check_left_attributes(left, functions, names)
     bound = set(_bound_names(left))
     yield from _check_right(right, bound, operators, functions, names)
     for guard in guards:
         yield from _scope(bound, functions, names).problems(guard)
+        for term in terms_of(guard):
+            yield from _check_right(term.pattern, bound, operators, functions, names)
 
 
 def _check_left_attributes(left: s.Pattern, functions: Functions, names: Names) -> Iterator[Diagnostic]:
@@ -217,8 +248,10 @@ def _check_right(
 ) -> Iterator[Diagnostic]:
     scope = _scope(bound, functions, names)
     for part in _walk(right):
-        if isinstance(part, s.PatternAttribute):
+        if isinstance(part, s.PatternAttribute | s.PatternComputed):
             yield from scope.problems(part.value)
+            for term in terms_of(part.value):
+                yield from _check_right(term.pattern, bound, operators, functions, names)
         elif isinstance(part, s.PatternVariable):
             if part.name not in bound and part.name != ABSENT and not part.name[0].isupper():
                 yield _unbound(part.name, part.span, bound)
@@ -309,6 +342,7 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
         {**functions, **names.predicates},
         unknown=Code.UNBOUND_VARIABLE,
         place="bound by the left side",
+        has_terms=True,
     )
 
 

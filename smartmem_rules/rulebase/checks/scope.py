@@ -56,6 +56,8 @@ class Scope:
     ranks: Mapping[str, tuple[IndexCount, s.Span]] = field(default_factory=dict)
     unknown: Code = Code.UNDEFINED_NAME
     place: str = "defined here"
+    has_terms: bool = False
+    """Whether it may speak of operators applied to tensors, as guards do."""
 
     def with_names(self, names: Iterable[str]) -> Scope:
         """The scope with more names; they hide tensors of the same name."""
@@ -75,6 +77,10 @@ class Scope:
             yield from self._call(expression)
         elif isinstance(expression, s.Subscript):
             yield from self._subscript(expression)
+        elif isinstance(expression, s.Term):
+            if not self.has_terms:
+                message = "an operator is applied in rules only; here only functions are called"
+                yield Diagnostic(Code.MALFORMED, "error", message, expression.span)
         elif isinstance(expression, s.Reduction | s.Comprehension):
             yield from self._bound(expression.binders, (expression.condition, expression.body))
         else:

@@ -53,9 +53,13 @@ class Scope:
     tensors: dict[str, TensorName | TensorList | None] = field(default_factory=dict)
     functions: Mapping[str, ast.Function] = field(default_factory=dict)
     queries: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
+    term: Callable[[ast.Pattern], TensorType | None] | None = None
+    """The type of a term that a rule names."""
+    elements: Callable[[ast.Reduction, Scope], Value] | None = None
+    """The value of a loop over the elements of constants."""
 
     def with_values(self, **values: Value) -> Scope:
-        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries)
+        return Scope({**self.values, **values}, self.tensors, self.functions, self.queries, self.term, self.elements)
 
 
 def evaluate(expr: ast.Expression, scope: Scope) -> Value:
@@ -161,6 +165,9 @@ def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | o
     """The tensor that an expression names, None for an absent optional one, ABSENT if it names no tensor."""
     if isinstance(expr, ast.Name):
         return scope.tensors.get(expr.id, ABSENT)
+    if isinstance(expr, ast.Term) and scope.term is not None:
+        type_ = scope.term(expr.pattern)
+        return None if type_ is None else TensorName("", type_)
     if isinstance(expr, ast.Subscript) and isinstance(expr.base, ast.Name):
         members = scope.tensors.get(expr.base.id)
         if isinstance(members, TensorList) and len(expr.items) == 1:
@@ -263,6 +270,12 @@ def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple
     return tuple(result)
 
 
+def _reduction(expr: ast.Reduction, scope: Scope) -> Value:
+    if scope.elements is None:
+        raise DefinitionError(f"{expr.span}: elements are not known here")
+    return scope.elements(expr, scope)
+
+
 def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
     scopes = [scope]
     for binder in expr.binders:
@@ -316,4 +329,5 @@ _EVALUATORS: dict[type[ast.Expression], Callable[[Any, Scope], Value]] = {
     ast.Call: _call,
     ast.Subscript: _subscript,
     ast.Comprehension: _comprehension,
+    ast.Reduction: _reduction,
 }

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
+from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, run_time_arguments
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, truth
+from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
+from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements
 from smartmem_rules.verification.instances.draws import (
     DYADIC,
     Extents,
@@ -23,6 +28,7 @@ from smartmem_rules.verification.instances.draws import (
     dtypes_of,
     formals_of,
 )
+from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
 from smartmem_rules.verification.instances.roles import operator_roles
 from smartmem_rules.verification.semantics.terms import (
     Application,
@@ -56,6 +62,8 @@ class Assembly:
         self.rests: dict[str, dict[str, Value]] = {}
         """What the names of the rest of attributes stand for, defaults included."""
         self.given: dict[str, list[dict[str, Value]]] = {}
+        self.terms: dict[ast.Pattern, Term] = {}
+        """What the operators of the left side are."""
         self.slots: dict[str, set[str]] = {}
         self.scope = Scope(self.values, {}, search.instances.base.functions, {})
 
@@ -77,8 +85,10 @@ class Assembly:
             raise NoInstance("empty or too large")
         self.search.built.add(dtype)
         constants, uniform = self._constants()
-        self._complete_scope(constants, uniform)
-        case = Case(left, None, self.scope, self.choices, constants, uniform, slots=self.slots)
+        given = self._elements(constants, uniform)
+        self._complete_scope(constants, uniform, left.type.dtype)
+        case = Case(left, None, self.scope, self.choices, constants, uniform, given, slots=self.slots)
+        self.scope.elements = over_elements(given.get)
         for guard in self.search.rule.guards:
             try:
                 holds = truth(guard, self.scope)
@@ -224,6 +234,7 @@ class Assembly:
         self.values.update(values)
         self.leaves.update(fresh)
         self.given.setdefault(pattern.operator, []).append({**given, "#outputs": outputs})
+        self.terms[pattern] = term
         if pattern.bundle is not None:
             self.bundles.setdefault(pattern.bundle, given)
             self.rests.setdefault(pattern.bundle, rest)
@@ -365,6 +376,25 @@ class Assembly:
                     raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
         return frozenset(constants), uniform
 
+    def _elements(self, constants: frozenset[str], uniform: dict[str, float]) -> dict[str, Array]:
+        """All elements of the constants over which guards loop; one that has one number is noted as such."""
+        found: dict[str, Array] = {}
+        for name in sorted(self.search.hints.elements & constants & self.leaves.keys()):
+            type_ = self.leaves[name].type
+            scope = self._partial_scope({}, self.values)
+            hints = self.search.hints
+            asked = Asked(name, self.search.rule.guards, scope, (*hints.literals, *hints.infinities))
+            flat = self.choose(
+                f"elements:{name}", lambda type_=type_, asked=asked: draw_elements(type_, asked, self.random)
+            )
+            if len(flat) != type_.elements:
+                raise NoInstance("other elements than the shape has")
+            uniform.pop(name, None)
+            if len(set(flat)) == 1:
+                uniform[name] = flat[0]
+            found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
+        return found
+
     def _uniform(self, name: str, leaf: Leaf) -> float:
         listed = self.search.hints.values.get(name, ())
         numbers = [float(v) for v in listed if not isinstance(v, str) and representable(v, leaf.type.dtype)]
@@ -375,25 +405,20 @@ class Assembly:
             return self.random.choice(numbers)
         return self.random.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])
 
-    def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float]) -> None:
-        bound: dict[str, Meta | list[Meta]] = {}
-        numbers: dict[int, float] = {}
-        for name, leaf in self.leaves.items():
-            number = None
-            if name in constants:
-                number = len(numbers)
-                numbers[number] = uniform.get(name, float("nan"))
-            uses = self.choose(f"uses:{name}", lambda: self.random.choice((1, 2, 2, 3)))
-            bound[name] = Meta(leaf.type, number, uses)
-            self.scope.tensors[name] = TensorName(name, leaf.type)
-        for name, members in self.members.items():
-            bound[name] = [Meta(m.type) for m in members]
-            self.scope.tensors[name] = TensorList(
-                tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(members))
-            )
-        known = {n: None if v != v else v for n, v in numbers.items()}
-        host = SimpleNamespace(constants=SimpleNamespace(uniform=known.get))
-        self.scope.queries = queries(host, bound)  # type: ignore[arg-type]
+    def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
+        def term(pattern: ast.Pattern) -> Term:
+            return self.terms.get(pattern) or build_right(
+                pattern, self._leaf_or_fail, self._members_or_fail, self.bundles, self.scope,
+                self.search.instances, dtype,
+            )  # fmt: skip
+
+        def uses(name: str) -> int:
+            return int(self.choose(f"uses:{name}", lambda: self.random.choice((1, 2, 2, 3))))
+
+        complete_scope(
+            self.scope,
+            Seen(leaves=self.leaves, members=self.members, constants=constants, uniform=uniform, uses=uses, term=term),
+        )
 
 
 _HOST: Any = SimpleNamespace(constants=SimpleNamespace(uniform=lambda number: None))

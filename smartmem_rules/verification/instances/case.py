@@ -10,6 +10,7 @@ import numpy as np
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope
+from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.verification.semantics.terms import Term
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -34,6 +35,7 @@ class Case:
     Attributes:
         right: None where the engine turns the right side down (its type differs or no operator takes it).
         uniform: constants all of whose elements have one value.
+        elements: constants of whose elements guards speak, with all of them.
         failing: the guards that do not hold.
     """
 
@@ -43,6 +45,7 @@ class Case:
     choices: Choices
     constants: frozenset[str]
     uniform: dict[str, float]
+    elements: dict[str, Array] = field(default_factory=dict)
     failing: list[ast.Expression] = field(default_factory=list)
     refusal: str | None = None
     slots: dict[str, set[str]] = field(default_factory=dict)

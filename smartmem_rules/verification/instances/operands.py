@@ -74,10 +74,9 @@ def _draw(
     extreme: bool = False,
 ) -> Value:
     shape, dtype = leaf.type.shape, leaf.type.dtype
-    number = case.uniform.get(leaf.name)
-    if number is not None:
-        value = tuple(np.broadcast_to(v, shape) for v in domain.constant(_in_dtype(number, dtype), dtype))
-        return value
+    known = given_value(case, leaf, domain)
+    if known is not None:
+        return known
     if dtype == "bool":
         return (generator.random(shape) < 0.5,)
     if dtype not in FLOATS:
@@ -93,6 +92,21 @@ def _draw(
         case _:
             plain = "float32" if dtype == "bfloat16" else dtype
             return (_floats(generator, shape, positive, drawn).astype(plain),)
+
+
+def given_value(case: Case, leaf: Leaf, domain: Domain) -> Value | None:
+    """The elements of a constant that an instance decides, in the domain's own form; None for any other tensor."""
+    shape, dtype = leaf.type.shape, leaf.type.dtype
+    number = case.uniform.get(leaf.name)
+    if number is not None:
+        return tuple(np.broadcast_to(v, shape) for v in domain.constant(_in_dtype(number, dtype), dtype))
+    array = case.elements.get(leaf.name)
+    if array is None:
+        return None
+    numbers = np.unique(array)
+    parts = [domain.constant(_in_dtype(float(one), dtype), dtype) for one in numbers]
+    places = np.searchsorted(numbers, array)
+    return tuple(np.stack([part[n] for part in parts])[places] for n in range(len(parts[0])))
 
 
 def _in_dtype(number: float, dtype: str) -> float | int | bool:
@@ -180,7 +194,7 @@ def real_values(case: Case, domain: Bounded, source: random.Random, drawn: Range
     """Ordinary numbers with zeros among them."""
     found = draw_values(case, domain, source, drawn)
     for name, leaf in leaves(case.left).items():
-        if leaf.type.dtype in FLOATS and name not in case.uniform:
+        if leaf.type.dtype in FLOATS and name not in case.uniform and name not in case.elements:
             generator = np.random.default_rng(source.getrandbits(32))
             chosen = generator.random(leaf.type.shape) < source.choice((0.4, 0.6, 1.0))
             values = np.where(chosen, generator.choice(REAL, leaf.type.shape), found[name][0])
@@ -198,10 +212,10 @@ def special_values(case: Case, allowed: Sequence[float], source: random.Random) 
     generator = np.random.default_rng(source.getrandbits(32))
     found: dict[str, Value] = {}
     for name, leaf in leaves(case.left).items():
-        number = case.uniform.get(name)
         dtype = leaf.type.dtype
-        if number is not None:
-            found[name] = (np.full(leaf.type.shape, _in_dtype(number, dtype), _plain(dtype)),)
+        known = given_value(case, leaf, Domain())
+        if known is not None:
+            found[name] = (np.asarray(known[0]).astype(_plain(dtype)),)
         elif dtype in FLOATS:
             ordinary = _floats(generator, leaf.type.shape, False, Range())
             drawn = generator.choice(allowed, leaf.type.shape if source.random() < 0.7 else ())

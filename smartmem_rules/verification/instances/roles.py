@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from smartmem_rules.guards.constant_elements import tensors_of
 from smartmem_rules.language import syntax as ast
 
 AXES = "axes"
@@ -149,9 +151,12 @@ class Hints:
     constant: set[str] = field(default_factory=set)
     variable: set[str] = field(default_factory=set)
     uniform: set[str] = field(default_factory=set)
+    elements: set[str] = field(default_factory=set)
+    """The tensors over whose elements guards loop."""
     near: list[float] = field(default_factory=list)
     literals: list[float] = field(default_factory=list)
-    """All numbers of the rule: what it is right up to is often one of them."""
+    """All finite numbers of the rule: what it is right up to is often one of them."""
+    infinities: list[float] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     """All texts of the guards."""
 
@@ -165,8 +170,11 @@ def hints_of(guards: tuple[ast.Expression, ...], right: ast.Pattern, left: ast.P
     for expression in attribute_expressions(right):
         _find_uniform(expression, hints)
     hints.values = {name: _with_neighbours(values) for name, values in hints.values.items()}
+    hints.elements = {name for part in (*guards, right) for name, _ in tensors_of(part)}
     parts = [*guards, right] if left is None else [*guards, left, right]
-    hints.literals = sorted({number for part in parts for number in _numbers(part)})
+    numbers = {number for part in parts for number in _numbers(part)}
+    hints.literals = sorted(filter(math.isfinite, numbers))
+    hints.infinities = sorted(filter(math.isinf, numbers))
     hints.words = [node.value for guard in guards for node in nodes(guard) if isinstance(node, ast.Text)]
     return hints
 
@@ -211,12 +219,14 @@ def _with_neighbours(values: list[int | float | str]) -> list[int | float | str]
 
 
 def attribute_expressions(pattern: ast.Pattern) -> Iterator[ast.Expression]:
-    """The attribute expressions of a pattern."""
+    """The expressions of a pattern: attributes and computed constants."""
     if isinstance(pattern, ast.PatternOperator):
         for attribute in pattern.attributes:
             yield attribute.value
         for argument in pattern.arguments:
             yield from attribute_expressions(argument)
+    elif isinstance(pattern, ast.PatternComputed):
+        yield pattern.value
 
 
 def _find_uniform(expression: ast.Expression, hints: Hints) -> None:

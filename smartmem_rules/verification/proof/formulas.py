@@ -36,7 +36,7 @@ class Unprovable(Exception):
     `numbers` are elements of the operands at which a solver finds the sides different.
     """
 
-    def __init__(self, reason: str, numbers: Mapping[str, float] | None = None) -> None:
+    def __init__(self, reason: str, numbers: Mapping[str, Fraction] | None = None) -> None:
         super().__init__(reason)
         self.numbers = dict(numbers or {})
 
@@ -64,6 +64,8 @@ class Formulas:
 
     def side(self, pattern: ast.Pattern, term: Term, matched: bool) -> Any:
         """One element of a side; `matched` is the left one, whose unmentioned attributes may be anything."""
+        if isinstance(pattern, ast.PatternComputed):
+            return self.scalar(pattern.value)
         if isinstance(term, Leaf):
             return self.number(term.number) if term.number is not None else self.leaf(term)
         assert isinstance(pattern, ast.PatternOperator)
@@ -118,18 +120,18 @@ class Formulas:
         self._opaque.append((term, value))
         return value
 
-    def numbers(self, model: Any) -> dict[str, float]:
+    def numbers(self, model: Any) -> dict[str, Fraction]:
         """The elements of the leaves in a model of the solver."""
-        found: dict[str, float] = {}
+        found: dict[str, Fraction] = {}
         for name, unknown in self._names.items():
             value = model.eval(unknown, model_completion=True)
             if self.z3.is_bool(value):
-                found[name] = float(self.z3.is_true(value))
+                found[name] = Fraction(self.z3.is_true(value))
                 continue
             if self.z3.is_algebraic_value(value):
                 value = value.approx(20)
             if self.z3.is_rational_value(value):
-                found[name] = float(value.as_fraction())
+                found[name] = Fraction(value.as_fraction())
         return found
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
@@ -40,7 +41,7 @@ class Proof:
     answer: str
     method: str = ""
     reason: str = ""
-    numbers: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[str, Fraction] = field(default_factory=dict)
     """Elements of the operands at which z3 finds the sides different: they become a trial."""
 
 

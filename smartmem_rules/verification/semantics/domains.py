@@ -93,10 +93,10 @@ class Rationals(Domain):
     name = "rationals"
     largest = 20_000
 
-    def constant(self, value: float | int | bool, dtype: str) -> Value:
+    def constant(self, value: float | int | bool | Fraction, dtype: str) -> Value:
         """A scalar; a float is the binary fraction that it is."""
         if not _is_float(dtype):
-            return super().constant(value, dtype)
+            return super().constant(int(value) if isinstance(value, Fraction) else value, dtype)
         return (_boxed(exact(value)),)
 
     def cast(self, value: Value, source: str, target: str) -> Value:
@@ -141,7 +141,7 @@ class Rationals(Domain):
         return (np.asarray(operation.reduce(flat, axis=-1), object),)
 
 
-def exact(value: float | int | bool) -> Any:
+def exact(value: float | int | bool | Fraction) -> Any:
     """A number as an exact one; infinities stay."""
     if isinstance(value, bool | int):
         return int(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, right_outputs, run_time_arguments
@@ -143,6 +144,9 @@ def build_right(
             return leaf(current.name)
         if isinstance(current, ast.PatternNumber):
             return Leaf(f"{current.value}", TensorType(dtype, ()), current.value)
+        if isinstance(current, ast.PatternComputed):
+            number = computed_number(current.value, scope, dtype)
+            return Leaf(f"{number}", TensorType(dtype, ()), number)
         assert isinstance(current, ast.PatternOperator)
         operands = [visit(argument) for argument in run_time_arguments(current)]
         if current.variadic is not None:

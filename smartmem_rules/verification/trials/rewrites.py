@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from smartmem_rules.verification.instances.cases import HARD, Search
 from smartmem_rules.verification.instances.operands import (
     Range,
     draw_values,
+    given_value,
     real_values,
     special_choice,
     special_values,
@@ -148,7 +150,7 @@ def test_rewrite(rule: ast.Rewrite, instances: Instances, seed: int, budget: Bud
 
 
 def try_numbers(
-    rule: ast.Rewrite, instances: Instances, seed: int, numbers: Mapping[str, float]
+    rule: ast.Rewrite, instances: Instances, seed: int, numbers: Mapping[str, Fraction]
 ) -> tuple[Case, Difference] | None:
     """Some instances with given elements of the operands; the first at which the sides differ."""
     for place, (left, right) in enumerate(directions(rule)):
@@ -243,25 +245,31 @@ class Trial:
             self._measure_rounding(case, outcome)
         return None
 
-    def at(self, case: Case, numbers: Mapping[str, float]) -> Difference | None:
+    def at(self, case: Case, numbers: Mapping[str, Fraction]) -> Difference | None:
         """What both sides are where all elements of each operand are one number."""
-        domains = list(dict.fromkeys(self.domains(case)))
-        if case.left.type.dtype not in FLOATS:
-            domains.append(Domain())  # floats are rounded in it, which is no difference of the sides
-        for domain in domains:
-            tensors: dict[str, Value] = {}
-            for name, leaf in leaves(case.left).items():
-                number = case.uniform.get(name, numbers.get(name, 1.0))
-                dtype = leaf.type.dtype
-                plain = number if dtype in FLOATS else bool(number) if dtype == "bool" else int(number)
-                tensors[name] = tuple(np.broadcast_to(v, leaf.type.shape) for v in domain.constant(plain, dtype))
-            try:
-                difference = self.compare(case, domain, tensors)
-            except (Undefined, ZeroDivisionError, TooLarge, OverflowError, ValueError):
+        found = next(filter(None, (self._at(case, numbers, domain) for domain in self.domains(case))), None)
+        if case.left.type.dtype in FLOATS and found is None:
+            return None  # floats are rounded in plain numpy, which is no difference of the sides
+        return self._at(case, numbers, Domain()) or found
+
+    def _at(self, case: Case, numbers: Mapping[str, Fraction], domain: Domain) -> Difference | None:
+        tensors: dict[str, Value] = {}
+        for name, leaf in leaves(case.left).items():
+            known = given_value(case, leaf, domain)
+            if known is not None:
+                tensors[name] = known
                 continue
-            if difference is not None:
-                return difference
-        return None
+            number, dtype = numbers.get(name, Fraction(1)), leaf.type.dtype
+            if dtype in FLOATS and isinstance(domain, Rationals):
+                value = domain.constant(number, dtype)  # as the solver found it: no float is a third
+            else:
+                plain = float(number) if dtype in FLOATS else bool(number) if dtype == "bool" else int(number)
+                value = domain.constant(plain, dtype)
+            tensors[name] = tuple(np.broadcast_to(v, leaf.type.shape) for v in value)
+        try:
+            return self.compare(case, domain, tensors)
+        except (Undefined, ZeroDivisionError, TooLarge, OverflowError, ValueError):
+            return None
 
     def drawn(self, case: Case) -> Range:
         """What the elements of an instance are drawn from."""
@@ -283,7 +291,8 @@ class Trial:
         if not types & set(FLOATS):
             return [Domain()]
         used = functions_used(case.left) | functions_used(case.right)
-        if self.near or _inexact(case):
+        infinite = any(not np.isfinite(array).all() for array in case.elements.values() if array.dtype.kind == "f")
+        if self.near or infinite or _inexact(case):
             return [Bounded(self.near)]
         if used <= FIELD and types <= set(FLOATS):
             return [PrimeField(), PrimeField(), PrimeField(), Rationals()]
@@ -480,8 +489,11 @@ def _inexact(case: Case) -> bool:
     assert case.right is not None
     for side in (case.left, case.right):
         for term in subterms(side):
-            if isinstance(term, Application):
-                for value in term.attributes.values():
-                    if isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0:
-                        return True
+            given = term.attributes.values() if isinstance(term, Application) else [term.number]
+            if any(map(_is_rounded, given)):
+                return True
     return False
+
+
+def _is_rounded(value: object) -> bool:
+    return isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0

@@ -1,0 +1,74 @@
+"""Guards about the elements of constants: `all(*i < shape(c)) (c[*i] >= 0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.definitions.elements import Elements
+from smartmem_rules.tensor.definitions.inside import OutsideError
+from smartmem_rules.tensor.definitions.values import Scope
+from smartmem_rules.tensor.expr import Equation, FreshNames, Reduce, TensorType, tensors_read
+from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.primitives import Array
+
+_RESULT = "%result"
+
+
+def over_elements(array_of: Callable[[str], Array | None]) -> Callable[[ast.Reduction, Scope], Value]:
+    """What computes loops over elements, given the elements of the tensors of a scope, None for those of no constant.
+
+    A loop without elements has the value that its kind gives nothing: `all` holds, a `sum` is 0.
+    """
+
+    def value(expr: ast.Reduction, scope: Scope) -> Value:
+        try:
+            body = Elements(FreshNames()).build(expr, scope, "float32")
+        except OutsideError as failure:
+            raise DefinitionError(str(failure)) from failure
+        arrays: dict[str, Array] = {}
+        for name in sorted(tensors_read(body)):
+            array = array_of(name)
+            if array is None:
+                raise Unsupported(f"the elements of {name} are not known, or too many to look at")
+            arrays[name] = array
+        equation = Equation(_RESULT, (), body, TensorType(body.dtype, ()))
+        try:
+            found = evaluate_equations((equation,), arrays)[_RESULT]
+        except InterpretError as failure:
+            raise DefinitionError(f"{expr.span}: {failure}") from failure
+        made: Value = found.item()
+        return made
+
+    return value
+
+
+def at_each_place(expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array]) -> Array | None:
+    """Where the body of a loop holds, row-major; None where the loop is no `all` over what can be computed."""
+    try:
+        body, variables = Elements(FreshNames()).build(expr, scope, "float32"), tuple[Var, ...]()
+        if isinstance(body, Reduce):
+            variables, body = body.variables, body.body
+        shape = tuple(var.extent for var in variables)
+        if expr.kind != "all" or not set(tensors_read(body)) <= set(arrays):
+            return None
+        equation = Equation(_RESULT, variables, body, TensorType("bool", shape))
+        return evaluate_equations((equation,), dict(arrays))[_RESULT].reshape(-1)
+    except (DefinitionError, Unsupported, OutsideError, InterpretError):
+        return None
+
+
+def tensors_of(expression: ast.Syntax) -> Iterator[tuple[str, ast.Span]]:
+    """The tensors of which loops inside of an expression read elements, each with the place of the read."""
+    stack: list[tuple[object, bool]] = [(expression, False)]
+    while stack:
+        node, looping = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend((part, looping) for part in node)
+        elif isinstance(node, ast.Syntax):
+            looping = looping or isinstance(node, ast.Reduction)
+            if looping and isinstance(node, ast.Subscript) and isinstance(node.base, ast.Name):
+                yield node.base.id, node.span
+            stack.extend((getattr(node, name), looping) for name in ast.parts_of(node))

@@ -1,0 +1,86 @@
+"""What is wrong with the names that a rule gives to terms and values by `let`, and with the constants it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.patterns import subpatterns
+from smartmem_rules.language.printing.printer import print_expression
+from smartmem_rules.rulebase.checks.scope import head
+
+_ON_LEFT = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, and compare `value(c)` in a guard"
+
+
+def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
+    """Names that are given twice or not used; the rule's `let` clauses are written out."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    first: dict[str, s.RuleLet] = {}
+    for let in rule.lets:
+        earlier = first.setdefault(let.name, let)
+        if earlier is not let:
+            yield _twice(let.name, let.place("name"), earlier)
+        elif not let.used:
+            message = f"nothing in `{rule.name}` uses `{let.name}`"
+            text = "leave it out, or use it; a constant of the whole file begins with an upper-case letter"
+            fix = replacement(text, let.span, "")
+            yield Diagnostic(Code.UNUSED_LET, "error", message, let.place("name"), fix=fix)
+        if isinstance(let.value, s.Pattern) and not isinstance(rule, s.Rewrite):
+            message = "only rewrites name terms; here `let` names values of guards"
+            yield Diagnostic(Code.MALFORMED, "error", message, let.value.span)
+    for node in nodes(rule):
+        if isinstance(node, s.Binder) and node.name in first:
+            yield _twice(node.name, node.place("name"), first[node.name])
+
+
+def _twice(name: str, span: s.Span, earlier: s.RuleLet) -> Diagnostic:
+    secondary = (earlier.place("name"), "the first is here")
+    return Diagnostic(Code.DUPLICATE_NAME, "error", f"`{name}` has a meaning already", span, secondary=secondary)
+
+
+def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
+    """Computations where a left side wants a name, a number or an operator."""
+    for part in subpatterns(left):
+        if isinstance(part, s.PatternComputed):
+            message = f"a left side cannot compute `{print_expression(part.value)}`"
+            fix = advice(_ON_LEFT)
+            yield Diagnostic(Code.COMPUTED_ON_LEFT, "error", message, part.span, fix=fix)
+
+
+def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+    """Loops over elements of tensors that no guard asks to be constant; predicates are written out."""
+    from smartmem_rules.analysis.ordering import constant_names  # start-up time
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+    from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
+
+    constants = constant_names(rule.guards)
+    tensors = {node.name for node in nodes(rule) if isinstance(node, s.PatternVariable)}
+    for name, span in tensors_of(rule):
+        if name not in constants and (name in tensors or isinstance(rule, s.Eliminate)):
+            message = f"the elements of `{name}` are known only where it is constant"
+            yield Diagnostic(Code.IMPURE, "error", message, span, fix=advice(f"add the guard `constant({name})`"))
+
+
+def terms_of(expression: s.Syntax) -> Iterator[s.Term]:
+    """The terms that a guard or an attribute asks about."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    for node in nodes(expression):
+        if isinstance(node, s.Term):
+            yield node
+
+
+def check_uses_of_terms(guard: s.Expression, left: s.Pattern) -> Iterator[Diagnostic]:
+    """`uses(t)` of a term that the left side does not have: nothing of the model reads it."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    matched = set(subpatterns(left))
+    for node in nodes(guard):
+        match node:
+            case s.Call(function="uses", arguments=(s.Term(pattern=pattern), *_)) if pattern not in matched:
+                message = "nothing of the model uses a term that the left side does not have"
+                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"))

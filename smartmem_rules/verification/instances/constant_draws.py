@@ -1,0 +1,133 @@
+"""Draws the elements of constants of which guards speak: orders, masks, triangles, and what is none of them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartmem_rules.guards.constant_elements import at_each_place, tensors_of
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.definitions.values import Scope
+from smartmem_rules.tensor.expr import TensorType
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+from smartmem_rules.verification.instances.case import representable
+
+_NUMBERS = (0.0, 1.0, 2.0, 3.0, 0.5, -1.0, -2.0, -0.5)
+_AS_ASKED = 0.6
+"""The share of draws that go by the guards."""
+_SLIGHT = 0.3
+"""The share of draws in which one element is another one."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the guards of a rule say about the elements of one constant."""
+
+    name: str
+    guards: Sequence[ast.Expression]
+    scope: Scope
+    literals: Sequence[float]
+
+
+def draw_elements(type_: TensorType, asked: Asked, source: random.Random) -> tuple[float, ...]:
+    """Elements of a constant, row-major: exact in every arithmetic unless the rule names others."""
+    named = [float(v) for v in asked.literals if representable(v, type_.dtype)]
+    numbers = [v for v in (*_NUMBERS, *named) if representable(v, type_.dtype)]
+    if source.random() < _AS_ASKED:
+        found = _as_asked(type_, asked, numbers, source)
+        if found is not None:
+            return found
+    array = source.choice(_KINDS)(type_.shape, numbers, source)
+    flat = [v if representable(v, type_.dtype) else abs(math.floor(v)) % 2 for v in array.reshape(-1).tolist()]
+    if flat and source.random() < _SLIGHT:
+        flat[source.randrange(len(flat))] = source.choice(numbers)
+    return tuple(map(float, flat))
+
+
+def _as_asked(
+    type_: TensorType, asked: Asked, numbers: Sequence[float], source: random.Random
+) -> tuple[float, ...] | None:
+    """Elements each of which alone is what the guards ask of its place; None where no number is."""
+    counting = [float(n) for n in range(max(type_.shape, default=0)) if representable(n, type_.dtype)]
+    candidates = list(dict.fromkeys((*numbers, *counting)))
+    loops = [loop for guard in asked.guards for loop in _loops(guard, asked.name)]
+    if not loops:
+        return None
+    fits = np.ones((len(candidates), type_.elements), bool)
+    for row, number in enumerate(candidates):
+        array = np.full(type_.shape, number, storage_dtype(type_.dtype))
+        for loop in loops:
+            holds = at_each_place(loop, asked.scope, {asked.name: array})
+            if holds is None or holds.size != type_.elements:
+                return None
+            fits[row] &= holds
+    if not fits.any(0).all():
+        return None
+    return tuple(candidates[source.choice(np.flatnonzero(column).tolist())] for column in fits.T)
+
+
+def _loops(guard: ast.Expression, name: str) -> Iterator[ast.Reduction]:
+    """The loops over one tensor that a guard wants to hold."""
+    if isinstance(guard, ast.Binary) and guard.operator == "and":
+        yield from _loops(guard.left, name)
+        yield from _loops(guard.right, name)
+    elif isinstance(guard, ast.Reduction) and {read for read, _ in tensors_of(guard)} == {name}:
+        yield guard
+
+
+def _any(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    count = math.prod(shape)
+    return np.array([source.choice(numbers) for _ in range(count)], np.float64).reshape(shape)
+
+
+def _not_negative(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    return np.abs(_any(shape, numbers, source))
+
+
+def _positive(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    return _not_negative(shape, numbers, source) + 1
+
+
+def _one_number(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    return np.full(shape, source.choice(numbers))
+
+
+def _two_numbers(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    return _any(shape, source.sample(list(numbers), 2), source)
+
+
+def _counting(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    step, start = source.choice((1.0, 1.0, 1.0, -1.0, 2.0)), source.choice((0.0, 0.0, 0.0, 1.0))
+    if shape and source.random() < 0.5:
+        return np.broadcast_to(start + step * np.arange(shape[-1]), shape)
+    return (start + step * np.arange(math.prod(shape))).reshape(shape)
+
+
+def _sorted(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    return np.sort(_any(shape, numbers, source), axis=-1) if shape else _any(shape, numbers, source)
+
+
+def _permutation(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    places = list(range(math.prod(shape)))
+    source.shuffle(places)
+    return np.array(places, np.float64).reshape(shape)
+
+
+def _triangle(shape: tuple[int, ...], numbers: Sequence[float], source: random.Random) -> Array:
+    if len(shape) < 2:
+        return _not_negative(shape, numbers, source)
+    rows, columns = np.indices(shape)[-2:]
+    below = source.choice((columns <= rows, columns < rows, columns >= rows, columns == rows))
+    inside = _any(shape, numbers, source) if source.random() < 0.5 else _one_number(shape, numbers, source)
+    outside = source.choice((0.0, 0.0, *numbers))
+    return np.where(below, inside, outside)
+
+
+_KINDS = (
+    *(_any, _not_negative, _not_negative, _positive, _one_number, _two_numbers),
+    *(_counting, _counting, _sorted, _permutation, _triangle, _triangle, _triangle),
+)

@@ -1,0 +1,85 @@
+"""What the guards of a rule see of an instance: types, constants and their values, readers, and terms by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from smartmem_rules.egraph.matching import queries
+from smartmem_rules.egraph.model import Meta
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.printing.printer import print_pattern
+from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName
+from smartmem_rules.verification.semantics.domains import Domain, Undefined
+from smartmem_rules.verification.semantics.evaluate import TooLarge
+from smartmem_rules.verification.semantics.terms import Leaf, Term, compute, leaves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What an instance has decided.
+
+    Attributes:
+        leaves: the tensors that the left side binds.
+        members: its lists of operands.
+        constants: the tensors that are known when the model is optimized.
+        uniform: those of them all of whose elements have one value.
+        uses: how many operators read a tensor or term.
+        term: the term of a pattern of the rule.
+    """
+
+    leaves: Mapping[str, Leaf]
+    members: Mapping[str, tuple[Term, ...]]
+    constants: frozenset[str]
+    uniform: Mapping[str, float]
+    uses: Callable[[str], int]
+    term: Callable[[ast.Pattern], Term]
+
+
+def complete_scope(scope: Scope, seen: Seen) -> None:
+    """Let a scope answer all that guards may ask."""
+    bound: dict[str, Meta | list[Meta]] = {}
+    values: dict[int, float | None] = {}
+    for name, leaf in seen.leaves.items():
+        number = None
+        if name in seen.constants:
+            number = len(values)
+            values[number] = seen.uniform.get(name)
+        bound[name] = Meta(leaf.type, number, seen.uses(name))
+        scope.tensors[name] = TensorName(name, leaf.type)
+    for name, members in seen.members.items():
+        bound[name] = [Meta(m.type) for m in members]
+        scope.tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(members)))
+    host = SimpleNamespace(constants=SimpleNamespace(uniform=values.get))
+
+    def term(pattern: ast.Pattern) -> Meta:
+        made = seen.term(pattern)
+        number = None
+        if all(name in seen.constants or leaf.number is not None for name, leaf in leaves(made).items()):
+            number = len(values)
+            values[number] = _value_of(made, seen.uniform)
+        return Meta(made.type, number, seen.uses(print_pattern(pattern)))
+
+    scope.queries = queries(host, bound, term)  # type: ignore[arg-type]
+    scope.term = lambda pattern: term(pattern).type
+
+
+def _value_of(term: Term, uniform: Mapping[str, float]) -> float | None:
+    """The number that all elements of a term of constants equal; None where they differ, or some have no value."""
+    domain = Domain()
+    numbers = {name: uniform.get(name, leaf.number) for name, leaf in leaves(term).items()}
+    given = {
+        name: tuple(np.broadcast_to(v, leaf.type.shape) for v in domain.constant(number, leaf.type.dtype))
+        for name, leaf in leaves(term).items()
+        if (number := numbers[name]) is not None
+    }
+    if len(given) < len(numbers):
+        return None
+    try:
+        found = np.asarray(compute(term, given, domain)[0])
+    except (Undefined, TooLarge, ArithmeticError, IndexError):
+        return None
+    return float(found.flat[0]) if found.size and bool((found == found.flat[0]).all()) else None
