@@ -11,7 +11,7 @@ from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.verification.proof.index_proofs import prove_index_rule
 
 TRIALS = 60
-FEW = 15
+FEW = 25
 """Trials of each rule where not all cases run; `smartmem verify` makes 200."""
 
 
