@@ -123,6 +123,10 @@ def _doubles_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64 and _not_a_number(node, operands)
 
 
+def _doubles(node: onnx.NodeProto, operands: Operands) -> bool:
+    return operands[0] is not None and operands[0].dtype == np.float64
+
+
 def _part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
     x, scales = operands[0], operands[2] if len(operands) > 2 else None
     if attribute(node, "coordinate_transformation_mode") != b"align_corners" or x is None or scales is None:
@@ -151,6 +155,8 @@ FAULTS = (
         Fault(o, _doubles_with_nan, "ONNX Runtime's largest element of doubles leaves NaN out")
         for o in ("Softmax", "LogSoftmax")
     ),
+    Fault("Shrink", _doubles, "ONNX Runtime shrinks doubles in single precision"),
+    *(Fault(o, _not_finite, "ONNX Runtime's gates are numbers where a sum is NaN") for o in ("GRU", "LSTM", "RNN")),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
     *(
         Fault(o, _empty, "the value of nothing is not defined, and ONNX Runtime's shape of it is not ONNX's")

@@ -19,8 +19,8 @@ _NARROW_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
-_UNKNOWN = "Unrecognized attribute"
-"""What ONNX Runtime says of an attribute that the operator does not have in the opset; the evaluator obeys it."""
+_NO_KERNEL = "NOT_IMPLEMENTED"
+"""How ONNX Runtime begins where a right node has no kernel; what else it refuses the evaluator would obey."""
 _RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 
 
@@ -170,7 +170,7 @@ class NodeRunner:
             try:
                 self.sessions[key] = _session(model)
             except Exception as refusal:
-                self.sessions[key] = _RefusedValues(str(refusal)) if _UNKNOWN in str(refusal) else refusal
+                self.sessions[key] = refusal if _NO_KERNEL in str(refusal) else _RefusedValues(str(refusal))
         session = self.sessions[key]
         if isinstance(session, Exception):
             raise session

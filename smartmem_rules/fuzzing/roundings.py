@@ -38,7 +38,8 @@ LINEAR = frozenset(
 CANCELLING = frozenset(
     {
         "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "FastGelu", "FusedConv", "FusedGemm",
-        "Gelu", "Mish", "QuickGelu", "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
+        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize",
+        "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
     }
 )  # fmt: skip
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""

@@ -13,7 +13,9 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.checks.deep_checks import operators_in
 
-_NAME = "verdicts"
+VERDICTS = "verdicts"
+WITH_PROOFS = "verdicts-with-proofs"
+"""Where verdicts of runs that tried to prove are kept: a rule that others call tested may be provable."""
 
 
 class Judged(Protocol):
@@ -32,10 +34,10 @@ class Judged(Protocol):
     def trials(self) -> int: ...
 
 
-def record(reports: Iterable[Judged], base: RuleBase) -> None:
-    """Keep the verdicts of a verification for the editor and the reference."""
+def record(reports: Iterable[Judged], base: RuleBase, name: str = VERDICTS) -> None:
+    """Keep the verdicts of a verification, by default for the editor and the reference."""
     keys = _Keys(base)
-    kept = Findings(_NAME)
+    kept = Findings(name)
     rules = {rule.name: rule for rule in base.rules()}
     for report in reports:
         if report.name in rules:
@@ -43,9 +45,9 @@ def record(reports: Iterable[Judged], base: RuleBase) -> None:
     kept.save()
 
 
-def recorded(base: RuleBase) -> Mapping[str, str]:
+def recorded(base: RuleBase, name: str = VERDICTS) -> Mapping[str, str]:
     """The kept verdicts of the rules of a rule base by name, such as `tested (random, 200 trials)`."""
-    kept, keys = Findings(_NAME), _Keys(base)
+    kept, keys = Findings(name), _Keys(base)
     found = {rule.name: kept.get(keys.of(rule)) for rule in base.rules()}
     return {name: verdict for name, verdict in found.items() if isinstance(verdict, str)}
 

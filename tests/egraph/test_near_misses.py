@@ -55,6 +55,7 @@ UNREACHABLE: dict[tuple[str, str], str] = {
     ("clip_of_clip", "present(c)"): ABSENT,
     ("clip_of_clip", "present(d)"): ABSENT,
     ("scale_after_gemm", "constant(k)"): NO_VALUE,
+    ("divide_by_constant", "constant(c)"): NO_VALUE,
     ("absolute_negation", "is_signed(dtype(x))"): UNSIGNED,
     ("batch_normalization_as_scale_and_bias", "dtype(m) == dtype(x)"): ONE_TYPE,
     ("batch_normalization_as_scale_and_bias", "dtype(s) == dtype(x)"): ONE_TYPE,
@@ -103,6 +104,8 @@ def graph_of(case: Case, base: RuleBase) -> Graph:
         if term.name not in case.constants:
             return builder.input(term.name, shape, term.type.dtype)
         number = term.number if term.number is not None else case.uniform.get(term.name)
+        if term.name in case.elements:
+            return builder.constant(term.name, case.elements[term.name].astype(term.type.dtype))
         values = np.arange(1, 1 + term.type.elements).reshape(shape) if number is None else np.full(shape, number)
         return builder.constant(term.name, values.astype(term.type.dtype))
 
