@@ -11,6 +11,7 @@ import numpy as np
 from smartmem_rules.analysis.everywhere import equal_indices
 from smartmem_rules.certificate.terms import ABSENT, OUT, Refused, Term, Terms
 from smartmem_rules.guards.computed import computed_number
+from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, right_outputs, run_time_arguments
@@ -20,7 +21,7 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, 
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import Definitions, names_in
-from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.tensor.views import IndexMap, map_of_equation
 
 Bound = int | tuple[int, ...]
@@ -355,6 +356,17 @@ def _scope(
             return TensorName(name, terms.terms[subject].type)
         return TensorList(tuple(TensorName(f"{name}{j}", terms.terms[one].type) for j, one in enumerate(subject)))
 
+    def array(name: str) -> Array | None:
+        subject = bound.get(name)
+        known = terms.constant_of(subject) if isinstance(subject, int) else None
+        if known is None:
+            return None
+        assert isinstance(subject, int)
+        needed.append((subject, known))
+        return terms.value(known)
+
     tensors = {name: tensor(name, subject) for name, subject in bound.items()}
     queries = queries_of(bound, _Answers(terms, *uses, needed))
-    return Scope(dict(values), dict(tensors), terms.instances.base.functions, queries)
+    scope = Scope(dict(values), dict(tensors), terms.instances.base.functions, queries)
+    scope.elements = over_elements(array)
+    return scope
