@@ -12,7 +12,7 @@ from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from tests.plan.models import model, normal
 from tests.plan.programs import rules
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 pytest.importorskip("pyopencl")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -17,7 +17,7 @@ from smartmem_rules.tensor.builtins import Unsupported
 from tests.operators.overloads import rules
 from tests.operators.test_node_suite import as_array, cases, compare
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NODE = helper.make_node

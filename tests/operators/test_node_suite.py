@@ -19,7 +19,7 @@ from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.tensor.builtins import Unsupported
 from tests.operators.overloads import Array, overloads, run_node
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 # Fewer cases than this mean that a definition was lost.
 EXPECTED_CASES = 1000

@@ -17,7 +17,7 @@ from onnx import helper
 
 from tests.operators.overloads import Array, run_node
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

@@ -19,7 +19,7 @@ from tests.plan.random_graphs import models
 from tests.plan.running import Mode, plan_of, prepare
 from tests.runtime.plans import make_plan
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 MODES = [
     Mode(),

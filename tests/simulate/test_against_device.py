@@ -17,7 +17,7 @@ from smartmem_rules.simulate.launch import Launch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.stages import Unmeasured
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 cl = pytest.importorskip("pyopencl")
 

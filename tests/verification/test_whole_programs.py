@@ -11,7 +11,7 @@ from tests.plan.running import LEVELS, Mode, drawing
 from tests.plan.test_random_graphs import MODES, check
 from tests.verification.any_operator import names, never_drawn, wide_models
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 MOST_NODES = 40
 EXAMPLES = 2
