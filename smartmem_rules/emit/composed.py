@@ -163,8 +163,9 @@ class _Parts:
     def source(self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = ()) -> Source:
         """The launch with this text."""
         names = tuple(dimension.name for dimension in self.dimensions)
+        options = (*options, *dict.fromkeys(o for source in self.sources for o in source.options))
         if target.inside:
-            return Source("smr_part", text, self.arguments, grid.global_size, (1,), dimensions=names)
+            return Source("smr_part", text, self.arguments, grid.global_size, (1,), options, names)
         text = program(text, target, self.accesses.values())
         return Source("smr_kernel", text, self.arguments, grid.global_size, grid.local_size, options, names)
 

@@ -71,7 +71,10 @@ def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
         defines.append(f"#define SMR_SHUFFLE_{target.device.compute.shuffle.upper()}")
     if any(a.stored.storage == "float64" for a in accesses):
         defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-    return "\n".join([*defines, render("prelude.cl"), text])
+    prelude = [render("prelude.cl")]
+    if target.device.compute.half and any(a.stored.storage == "float16" for a in accesses):
+        prelude.append(render(f"halves_{target.device.compute.half}.cl"))
+    return "\n".join([*defines, *prelude, text])
 
 
 def used_dimensions(text: str, target: Target) -> tuple[Dimension, ...]:
@@ -146,6 +149,7 @@ class Emission:
         shared: declarations of local memory.
         storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
         arrays: the arrays of the rows by stage.
+        options: of the OpenCL compiler.
     """
 
     kernel: Kernel
@@ -156,6 +160,7 @@ class Emission:
     shared: list[LocalArray] = field(default_factory=list)
     storage: Mapping[str, str] = field(default_factory=dict)
     arrays: dict[str, RowArray] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
@@ -200,10 +205,10 @@ class Emission:
         if self.target.inside:
             local = 4 * sum(array.floats for array in self.shared)
             return Source(
-                "smr_part", text, arguments, grid.global_size, grid.local_size, dimensions=names, local_bytes=local
+                "smr_part", text, arguments, grid.global_size, grid.local_size, self.options, names, local
             )  # fmt: skip
         whole = program(text, self.target, self.accesses.values())
-        return Source("smr_kernel", whole, arguments, grid.global_size, grid.local_size, dimensions=names)
+        return Source("smr_kernel", whole, arguments, grid.global_size, grid.local_size, self.options, names)
 
     # --- stages: tensors of one row ---
 

@@ -103,6 +103,7 @@ class _Checker:
             "table": {table.name for table in _of(self.items, s.Table)},
             "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
             "layout": {block.name for block in self.blocks if block.kind == "layout"},
+            "matrix": {block.name for block in self.blocks if block.kind == "matrix"},
         }
 
     def problems(self, only: Collection[str] | None) -> Iterator[Diagnostic]:
