@@ -28,6 +28,11 @@ static inline void smr_store_scattered(float4 x, __global half* p) {
 #undef smr_vstore_half4_rte
 #define smr_vload_half4(I, P) smr_load_scattered((P) + 4 * (I))
 #define smr_vstore_half4_rte(X, I, P) smr_store_scattered(X, (P) + 4 * (I))
+static inline float4 smr_load_half4_where(int counts, __global const half* p) {
+    uint2 bits = (uint2)(0);
+    if (counts) bits = *(__global const uint2*)p;
+    return smr_floats4(bits);
+}
 #define vload_half4(I, P) smr_floats4(((__global const uint2*)(P))[I])
 #define vstore_half4_rte(X, I, P) ((__global uint2*)(P))[I] = smr_halves4(X)
 #endif

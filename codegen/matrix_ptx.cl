@@ -108,7 +108,7 @@ static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
 static inline void {{ n }}_store(__local {{ "int" if integers else "float" }}* tile, int stride, int lane, {{ n }}_sums c) {
     __local {{ "int2" if integers else "float2" }}* at = (__local {{ "int2" if integers else "float2" }}*)(tile + ({{ row(f.sum) }}) * stride + {{ column(f.sum) }});
     at[0] = c.s01;
-    at[{{ offset(f.sum, 2, "stride") }} / 2] = c.s23;
+    at[({{ offset(f.sum, 2, "stride") }}) / 2] = c.s23;
 }
 {% if u.asynchronous %}
 // 16 bytes from memory to local memory; where they do not count, zeros.

@@ -6,7 +6,7 @@ only if the block is one of a matrix unit. `bench/matrix_units.py` asks the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +47,7 @@ def emulated(unit: Matrix) -> Matrix:
 
 
 @pytest.fixture(autouse=True)
-def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The units that a test names are there, and local memory for their tiles."""
     within_limits = target._within_limits
 
@@ -60,7 +60,6 @@ def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
         return replace(found, units=(emulated(matrices[name]),), memory=memory)
 
     monkeypatch.setattr(target, "_within_limits", with_units)
-    yield
 
 
 def _takes(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +87,8 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], dtype: str = 
         bound = (4e-3 if dtype == "float16" else 6e-5) * np.abs(reference).max()
         np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
     schedule = plan.kernels[-1].schedule
-    assert isinstance(schedule, GroupSchedule) and schedule.tile.unit is not None
+    assert isinstance(schedule, GroupSchedule)
+    assert schedule.tile.unit is not None
     return schedule
 
 

@@ -168,6 +168,7 @@ class Emission:
         self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
         self.expressions.unrolls = not self.target.is_cpu
         self.expressions.splits_borders = self.target.is_cpu
+        self.expressions.loads_halves_where = bool(self.target.device.compute.half)
         if self.target.inside:
             self.expressions.table_name = "smr_part_table"
 

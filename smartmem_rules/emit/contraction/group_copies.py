@@ -21,7 +21,7 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable
-from smartmem_rules.tensor.substitution import substitute, unravel
+from smartmem_rules.tensor.substitution import unravel
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,7 @@ class _Copier:
             return f"({chunks.at}) * {tile.left_stride} + ({chunks.within}) * {chunk}"
         return f"({chunks.within}) * {tile.right_stride} + ({chunks.at}) * {chunk}"
 
-    def _write(
-        self, chunks: _Chunks, parameter: str, start: Index, conditions: list[Condition], place: str
-    ) -> None:
+    def _write(self, chunks: _Chunks, parameter: str, start: Index, conditions: list[Condition], place: str) -> None:
         emission, threads = self.emission, self.tile.threads
         expressions, writer = emission.expressions, emission.writer
         writer.line("#pragma unroll")
@@ -173,9 +171,7 @@ class _Copier:
                 writer.line(f"{name}_copy({into}, {kind}({source}), {counts});")
 
 
-def _places(
-    quad: Var, other: Var, along: tuple[Var, ...], across: tuple[Var, ...], chunk: int
-) -> dict[Var, Index]:
+def _places(quad: Var, other: Var, along: tuple[Var, ...], across: tuple[Var, ...], chunk: int) -> dict[Var, Index]:
     """The factor's variables, given the number of the piece along its contiguous axis and the place across it."""
     *outer, last = unravel(variable(quad), (*(v.extent for v in along[:-1]), along[-1].extent // chunk))
     values = dict(zip(along[:-1], outer, strict=True))

@@ -53,7 +53,9 @@ class Compute:
     poll_ns: float = real("nanoseconds of a look at a counter in memory", 2.0)
     matrix: tuple[str, ...] = words("`matrix` blocks of the device's matrix units", refers="matrix")
     shuffle: str = word("how neighbouring work-items exchange values in registers", "ptx", default="")
-    half: str = word("how halves become floats in registers, vectors at a time; none: as OpenCL does", "ptx", default="")
+    half: str = word(
+        "how halves become floats in registers, vectors at a time; none: as OpenCL does", "ptx", default=""
+    )
     shuffle_capability: tuple[int, ...] = wholes("compute capability from which on `shuffle` holds", (0, 0), 2, 2)
 
     @property

@@ -68,7 +68,9 @@ class Fragment:
             return f"its lanes are {self.lane_count}, the sub-group has {lanes}"
         held = self.lane_count * self.element_count
         if held != self.rows * self.columns:
-            return f"it holds {held} elements, the matrix of {self.rows} x {self.columns} has {self.rows * self.columns}"
+            return (
+                f"it holds {held} elements, the matrix of {self.rows} x {self.columns} has {self.rows * self.columns}"
+            )
         places = {self.place(lane, element) for lane in range(lanes) for element in range(self.element_count)}
         outside = next((p for p in sorted(places) if not (0 <= p[0] < self.rows and 0 <= p[1] < self.columns)), None)
         if outside is not None:

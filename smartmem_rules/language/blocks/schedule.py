@@ -108,6 +108,7 @@ class GroupCycles:
     sums_per_cycle: float = real("products that a unit adds in a cycle", 0.0)
     loads_per_cycle: float = real("elements that a unit loads in a cycle", 0.0)
     meetings_per_cycle: float = real("split-K: partial sums added in a cycle through global memory", 0.0)
+    row_cycles: float = real("cycles that a member of a team takes for an element that the stages of its row load", 0.0)
     resident_subgroups: float = real("sub-groups that a unit keeps busy", 0.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.matrix import Matrix
@@ -12,7 +12,7 @@ from smartmem_rules.language.blocks.schedule import Group, GroupCycles
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.schedule.sizing import count
-from smartmem_rules.tensor.expr import Reduce, walk
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
 PADDING_LEFT = 4
@@ -174,6 +174,7 @@ class GemmShape:
         inner: places of the reduction of the scores times their columns, 0 without scores.
         element: bytes of a stored element.
         taps: elements that an element of the left factor is computed from.
+        row_loads: elements that the stages of a row load.
         streamed: whether tiles of both factors are copied as they lie in memory.
     """
 
@@ -185,13 +186,22 @@ class GemmShape:
     inner: int = 0
     element: int = 4
     taps: int = 1
+    row_loads: int = 0
     streamed: bool = False
 
     @property
     def most(self) -> GemmShape:
         """At the greatest extents of open dimensions: what sizes are chosen for."""
-        sizes = (largest(self.batch), largest(self.m), tuple(map(largest, self.columns)), largest(self.k))
-        return GemmShape(*sizes, self.row_bytes, largest(self.inner), self.element, largest(self.taps), self.streamed)
+        return replace(
+            self,
+            batch=largest(self.batch),
+            m=largest(self.m),
+            columns=tuple(map(largest, self.columns)),
+            k=largest(self.k),
+            inner=largest(self.inner),
+            taps=largest(self.taps),
+            row_loads=largest(self.row_loads),
+        )
 
 
 def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape:
@@ -203,7 +213,18 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-    return GemmShape(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most
+    row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
+    return GemmShape(
+        count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps, row_loads
+    ).most
+
+
+def loads(expr: Expr) -> int:
+    """Elements of tensors that an expression reads, the turns of its loops counted."""
+    if isinstance(expr, Read):
+        return 1
+    turns = count(expr.variables) if isinstance(expr, Reduce) else 1
+    return turns * sum(loads(child) for child in children(expr))
 
 
 @dataclass(frozen=True)
@@ -246,15 +267,17 @@ def rank_groups(
         for s in splits
         if s == 1 or (not demand.inner and s * t.step < demand.k)
     ]
-    return sorted(choices, key=lambda c: group_cost(c, cycles, demand, device.compute.units))
+    return sorted(choices, key=lambda c: group_cost(c, cycles, demand, device))
 
 
-def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, units: int) -> float:
+def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, device: Device) -> float:
     """Cycles of a contraction: waves of work-groups, each bound by its sums, its loads or their latency."""
-    tile, splits = choice.tile, choice.splits
+    tile, splits, units = choice.tile, choice.splits, device.compute.units
     tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
     groups = tiles * splits
     resident = min(max(1.0, cycles.resident_subgroups // (tile.warps * tile.slices)), math.ceil(groups / units))
+    if device.memory.unit_memory:
+        resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)))
     steps = math.ceil(demand.k / tile.step)
     turns = math.ceil(steps / splits) + math.ceil(demand.inner / (tile.step * tile.columns))
     sums = tile.rows * tile.columns * tile.step / cycles.sums_per_cycle
@@ -263,4 +286,5 @@ def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, unit
     latency = cycles.turn_cycles / (tile.buffers - 1 if demand.streamed and tile.buffers > 1 else 1)
     turn = max(resident * sums, resident * loads, latency) + cycles.shared_turn_cycles * resident
     meeting = splits * tile.rows * tile.columns / cycles.meetings_per_cycle if splits > 1 else 0
-    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting)
+    rows = cycles.row_cycles * demand.row_loads / max(1, tile.team)
+    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting + rows)

@@ -108,7 +108,13 @@ def _check_clause(entry: s.Entry) -> Iterator[Diagnostic]:
         yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=advice(error.fix) if error.fix else None)
 
 
-_KINDS = {"ruleset": "rule set", "table": "table", "fuse": "fuse block", "layout": "layout block", "matrix": "matrix block"}
+_KINDS = {
+    "ruleset": "rule set",
+    "table": "table",
+    "fuse": "fuse block",
+    "layout": "layout block",
+    "matrix": "matrix block",
+}
 
 
 # --- tables ------------------------------------------------------------------------------------------
