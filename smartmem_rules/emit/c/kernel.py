@@ -18,7 +18,8 @@ from smartmem_rules.emit.c.primitives import compute_type, is_float
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.model import Grid, Kernel, PlanError, Stage, Store, Stored
+from smartmem_rules.plan.kernel.launch import Grid, Launch, Ordered, Single
+from smartmem_rules.plan.kernel.model import PlanError, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
@@ -84,29 +85,29 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
     return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
 
 
-def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
-    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`.
+def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str]) -> str:
+    """The parameters of a launch's tensors; those that lie at one place in memory say so by not being `restrict`.
 
     In an ordered launch other work-groups write what one reads.
     """
-    shared = set(accesses) if kernel.tasks is not None else {*kernel.in_place, *kernel.in_place.values()}
+    shared = set(accesses) if isinstance(launch, Ordered) else {*launch.in_place, *launch.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 
 
-def checked_grid(kernel: Kernel, items: int) -> Grid:
-    """The grid of a kernel, if it is one for so many work-items.
+def checked_grid(launch: Launch, items: int) -> Grid:
+    """The grid of a launch, if it is one for so many work-items.
 
     Raises:
-        PlanError: the kernel has no grid, or one for another number of work-items.
+        PlanError: the launch has no grid, or one for another number of work-items.
     """
-    grid = kernel.grid
+    grid = launch.grid
     if grid is None:
-        raise PlanError(f"the kernel {kernel.name} was not scheduled: it has no grid")
+        raise PlanError(f"the kernel {launch.name} was not scheduled: it has no grid")
     group = 1 if grid.local_size is None else math.prod(grid.local_size)
     if not (is_symbolic(items) or is_symbolic(grid.items)) and not items <= grid.items < items + group:
         raise PlanError(
-            f"the kernel {kernel.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
+            f"the kernel {launch.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
         )
     return grid
 
@@ -148,7 +149,7 @@ class Emission:
         arrays: the arrays of the rows by stage.
     """
 
-    kernel: Kernel
+    launch: Single
     target: Target
     tensors: Mapping[str, Stored]
     width: int
@@ -158,6 +159,7 @@ class Emission:
     arrays: dict[str, RowArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.kernel = self.launch.kernel
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
@@ -173,18 +175,18 @@ class Emission:
         return {name: access for name, access in self.accesses.items() if name in own}
 
     def parameters(self) -> str:
-        return declarations(self.kernel, self.handed, set(self.kernel.writes))
+        return declarations(self.launch, self.handed, set(self.kernel.writes))
 
     def source(self, template: str, items: int, **values: Any) -> Source:
         """Fill the form's template and put the prelude before it.
 
         Args:
-            items: work-items that the text is written for; the kernel's grid has so many, and less than a group more.
+            items: work-items that the text is written for; the launch's grid has so many, and less than a group more.
 
         Raises:
             PlanError: the grid is another one.
         """
-        grid = checked_grid(self.kernel, items)
+        grid = checked_grid(self.launch, items)
         values["body"] = self.writer.text()
         values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
         places = itertools.accumulate((array.floats for array in self.shared), initial=0)
