@@ -14,8 +14,9 @@ from typing import Any
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.kernel import Target, checked_grid, declarations, extent_parameters, program, render
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.launch import Beside, BlockRows, Chain, Grid, Joined, Launch, Ordered
+from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
+from smartmem_rules.plan.kernel.work_items import BlockRows, Grid
 from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE_COUNTERS, places
 from smartmem_rules.tensor.extents import Dimension
 

@@ -8,7 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.plan.schedule import templates
-from smartmem_rules.plan.schedule.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
 from tests.emit.kernel_cases import launched
 from tests.plan.models import model

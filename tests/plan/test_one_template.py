@@ -13,12 +13,12 @@ from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Chain
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.layout.candidates import LayoutOptions
-from smartmem_rules.plan.schedule.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of, resources_of
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import filters_of
 from smartmem_rules.plan.schedule.records import GroupSchedule, PanelSchedule, TileSchedule, WinogradSchedule
 from smartmem_rules.plan.schedule.scheduler import Scheduler
-from smartmem_rules.plan.schedule.sizing import panel_of, resources_of
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, TileForm, WinogradForm
-from smartmem_rules.plan.schedule.winograd_sizes import filters_of
 from smartmem_rules.rulebase.base import load_rules
 from tests.plan.models import Model, Node, model, normal
 

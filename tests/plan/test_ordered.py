@@ -19,8 +19,9 @@ from smartmem_rules.api import OptimizedPlan
 from smartmem_rules.language.blocks.fuse import Megakernel
 from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.policy import policy_of
-from smartmem_rules.plan.kernel.launch import Grid, Launch, Ordered, Single
+from smartmem_rules.plan.kernel.launch import Launch, Ordered, Single
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
+from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.plan.launch import megakernel, wavefront
 from smartmem_rules.plan.launch.megakernel import join_launches
 from smartmem_rules.runtime.devices import Device

@@ -16,8 +16,8 @@ from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.key import kernel_key
 from smartmem_rules.plan.kernel.launch import Chain, Single
 from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.schedule.contraction.winograd import Transform, transform_of
 from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
-from smartmem_rules.plan.schedule.winograd import Transform, transform_of
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, model, normal

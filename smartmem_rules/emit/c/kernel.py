@@ -18,9 +18,10 @@ from smartmem_rules.emit.c.primitives import compute_type, is_float
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.launch import Grid, Launch, Ordered, Single
+from smartmem_rules.plan.kernel.launch import Launch, Ordered, Single
 from smartmem_rules.plan.kernel.model import PlanError, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
+from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.extents import Dimension, is_symbolic

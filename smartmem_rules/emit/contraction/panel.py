@@ -14,8 +14,8 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Stored
+from smartmem_rules.plan.schedule.contraction.sizing import INNER_COLUMNS
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
-from smartmem_rules.plan.schedule.sizing import INNER_COLUMNS
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable

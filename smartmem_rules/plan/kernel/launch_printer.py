@@ -18,8 +18,9 @@ from smartmem_rules.plan.kernel.printer import (
 from smartmem_rules.tensor.printer import numbered
 
 if TYPE_CHECKING:
-    from smartmem_rules.plan.kernel.launch import BlockRows, Grid, Launch, Single, TaskGraph
+    from smartmem_rules.plan.kernel.launch import Launch, Single
     from smartmem_rules.plan.kernel.model import Stored
+    from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, TaskGraph
 
 _LISTED = 8
 """Other numbers of rows that are shown."""
@@ -79,7 +80,7 @@ def order_lines(tasks: TaskGraph, steps: Sequence[str]) -> Iterator[str]:
 
 
 def _lines(launch: Launch, tensors: Mapping[str, Stored], note: str = "") -> Iterator[str]:
-    yield title(launch.name, launch.form, launch.moves_only)
+    yield title("launch" if launch.steps else "kernel", launch.name, launch.form, launch.moves_only)
     yield from indented(_content(launch, tensors, note))
 
 

@@ -18,13 +18,16 @@ INDENT = "  "
 def kernel_text(kernel: Kernel, tensors: Mapping[str, Stored] | None = None) -> str:
     """A kernel with all that it computes; with `tensors`, the types and layouts of what it reads and writes too."""
     with numbered():
-        lines = [title(kernel.name, kernel.form, kernel.moves_only), *indented(_content(kernel, tensors or {}))]
+        lines = [
+            title("kernel", kernel.name, kernel.form, kernel.moves_only),
+            *indented(_content(kernel, tensors or {})),
+        ]
         return "\n".join(lines) + "\n"
 
 
-def title(name: str, form: str, only_moves: bool) -> str:
-    """`kernel k0_reduction: reduction`."""
-    return f"kernel {name}: {form}{', moves only' if only_moves else ''}"
+def title(what: str, name: str, form: str, only_moves: bool) -> str:
+    """`kernel k0_reduction: reduction`; `what` is a kernel or a launch."""
+    return f"{what} {name}: {form}{', moves only' if only_moves else ''}"
 
 
 def tensor_text(stored: Stored) -> str:

@@ -18,13 +18,14 @@ from smartmem_rules.language.blocks.schedule import Panel, Schedule
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.addressing import written
 from smartmem_rules.plan.kernel.graph import needs, toposort
-from smartmem_rules.plan.kernel.launch import BlockRows, Chain, Launch, Single
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Store
 from smartmem_rules.plan.kernel.traffic import expressions
+from smartmem_rules.plan.kernel.work_items import BlockRows
 from smartmem_rules.plan.launch.rows_chain import GrowingChain
+from smartmem_rules.plan.schedule.contraction.sizing import UNBOUNDED, Resources, most, resources_of
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import filters_of
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts, Steps
-from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Resources, most, resources_of
-from smartmem_rules.plan.schedule.winograd_sizes import filters_of
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, Var, variable
 from smartmem_rules.tensor.ranges import largest

@@ -10,9 +10,10 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group
-from smartmem_rules.plan.schedule.group import GroupChoice
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -22,7 +23,6 @@ from smartmem_rules.plan.schedule.records import (
     schedule_of,
 )
 from smartmem_rules.plan.schedule.scheduler import Scheduler
-from smartmem_rules.plan.schedule.sizing import count
 from smartmem_rules.tensor.extents import is_symbolic
 
 LANES = 4

@@ -22,9 +22,9 @@ from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import chain
 from smartmem_rules.plan.launch.horizontal_cpu import side_by_side
 from smartmem_rules.plan.launch.wavefront import wavefront
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.scheduler import too_large
-from smartmem_rules.plan.schedule.sizing import panel_of
 
 
 @dataclass

@@ -21,9 +21,10 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Megakernel
 from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.launch import Launch, Ordered, TaskGraph, Wait
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
 from smartmem_rules.plan.kernel.model import Stored, row_major
 from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.kernel.work_items import TaskGraph, Wait
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.extents import is_symbolic
 

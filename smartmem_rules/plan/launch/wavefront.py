@@ -22,11 +22,12 @@ import numpy as np
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Megakernel, Wavefront
 from smartmem_rules.language.blocks.schedule import Panel
-from smartmem_rules.plan.kernel.launch import BlockRows, Chain, Launch, Ordered, Single, Wait, Wave
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Ordered, Single, Wave
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.kernel.traffic import expressions
+from smartmem_rules.plan.kernel.work_items import BlockRows, Wait
 from smartmem_rules.plan.launch.megakernel import megakernel, spin_limit
-from smartmem_rules.plan.schedule.sizing import resources_of
+from smartmem_rules.plan.schedule.contraction.sizing import resources_of
 from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Var, variable

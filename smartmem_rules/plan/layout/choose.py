@@ -1,8 +1,8 @@
 """Chooses the layout of each stored tensor by the reduction dimensions of its readers (SmartMem, section 3.2.2).
 
-Every tensor has candidates (`layout_candidates`), every use of it a cost in each of them (`layout_costs`).  A kernel
-whose vectors run along its first output ties the layouts of its operands to that one; all other costs belong to one
-tensor.  The cheapest choice for all of them together is a problem of pairs (`layout_choice`, `layout_problem`).
+Every tensor has candidates (`candidates`), and every use of it costs a time in each of them (`costs`). A kernel whose
+vectors run along its first output ties the layouts of its operands to that one; all other costs belong to one tensor.
+The cheapest choice for all tensors together is a PBQP, which `model` poses and `pbqp` solves.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.layout.accesses import count
-from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
+from smartmem_rules.plan.schedule.contraction.sizing import Filter, Resources, panel_of, resources_of, right_factors
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import filter_of, filters_of
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
-from smartmem_rules.plan.schedule.roofline_texture import group_time, register_time
-from smartmem_rules.plan.schedule.sizing import Filter, Resources, panel_of, resources_of, right_factors
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
-from smartmem_rules.plan.schedule.winograd_sizes import filter_of, filters_of
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.kernel.launch import Beside, Chain, Grid, Joined, Launch, Ordered, Single
+from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.plan.schedule.loops import ElementLoops, packed_rows, row_count, row_form
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,

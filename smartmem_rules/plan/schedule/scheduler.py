@@ -21,11 +21,12 @@ from smartmem_rules.plan.kernel.key import kernel_key, launch_key
 from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored, row_major
 from smartmem_rules.plan.kernel.traffic import tensors_in_memory
+from smartmem_rules.plan.schedule.contraction.factors import PackedPanel, Packer
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, fitting, gemm_shape_of, tiles_of
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, ranked
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of, right_factors
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, class_of, search_space, sizes_of_elements
-from smartmem_rules.plan.schedule.factors import PackedPanel, Packer
-from smartmem_rules.plan.schedule.group import GemmShape, fitting, gemm_shape_of, tiles_of
-from smartmem_rules.plan.schedule.panel import PanelProblem, ranked
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
     PanelSchedule,
@@ -33,7 +34,6 @@ from smartmem_rules.plan.schedule.records import (
     WinogradSchedule,
     schedule_of,
 )
-from smartmem_rules.plan.schedule.sizing import panel_of, right_factors
 from smartmem_rules.plan.schedule.templates import GroupForm, PanelForm, Templates, TileForm, WinogradForm
 from smartmem_rules.tensor.expr import Read, TensorType, free_variables, walk
 from smartmem_rules.tensor.index import Index, Var, add, scale, variable

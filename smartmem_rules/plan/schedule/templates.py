@@ -15,12 +15,12 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
+from smartmem_rules.plan.schedule.contraction.group_texture import TextureTiles
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, PanelSizes
+from smartmem_rules.plan.schedule.contraction.sizing import count, most
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.plan.schedule.elementwise import Choice
-from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
-from smartmem_rules.plan.schedule.group_texture import TextureTiles
-from smartmem_rules.plan.schedule.panel import PanelProblem, PanelSizes
-from smartmem_rules.plan.schedule.sizing import count, most
-from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.tensor.expr import tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype

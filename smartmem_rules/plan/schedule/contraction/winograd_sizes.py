@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 
 from smartmem_rules.language.blocks.schedule import Panel, Schedule, Winograd
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
-from smartmem_rules.plan.schedule.panel import PanelProblem
-from smartmem_rules.plan.schedule.sizing import (
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem
+from smartmem_rules.plan.schedule.contraction.sizing import (
     Filter,
     least_step,
     most,
@@ -17,7 +17,7 @@ from smartmem_rules.plan.schedule.sizing import (
     right_factors,
     steps_ahead,
 )
-from smartmem_rules.plan.schedule.winograd import Transform, Windows, match_windows, transform_of
+from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows, match_windows, transform_of
 from smartmem_rules.tensor.ranges import largest
 
 LANES = 8

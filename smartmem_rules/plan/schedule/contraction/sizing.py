@@ -23,7 +23,7 @@ def panel_of(schedules: Iterable[Schedule]) -> Panel | None:
 
 @dataclass(frozen=True)
 class Filter:
-    """What a convolution demands where whole rows of tiles are filtered (`plan.winograd`).
+    """What a convolution demands where whole rows of tiles are filtered (`winograd`).
 
     Attributes:
         blocks: scalar operations that take as long, by the rows of a work-item's block; others cannot be filtered.

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
-from smartmem_rules.plan.schedule.sizing import (
+from smartmem_rules.plan.schedule.contraction.sizing import (
     count,
     most,
     most_rows,
@@ -30,7 +30,7 @@ class PanelSizes:
     block_rows: int
     tiles_per_block: int
     outputs: int = 1
-    """Of a tile along each axis; more than one is another template's (`plan.winograd_sizes`)."""
+    """Of a tile along each axis; more than one is another template's (`winograd_sizes`)."""
 
     def choice(self) -> dict[str, int]:
         """As the database of tuned sizes holds them."""
