@@ -19,7 +19,8 @@ from smartmem_rules.verification.semantics.terms import term_text
 from smartmem_rules.verification.trials.eliminations import test_eliminate
 from smartmem_rules.verification.trials.indices import test_index_rule
 from smartmem_rules.verification.trials.layouts import test_layouts
-from smartmem_rules.verification.trials.rewrites import FLOOR, Budget, Outcome, directions, test_rewrite, try_numbers
+from smartmem_rules.verification.trials.outcome import FLOOR, Budget, Outcome
+from smartmem_rules.verification.trials.rewrites import directions, test_rewrite, try_numbers
 from smartmem_rules.verification.trials.tables import test_table
 
 Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Table | ast.Block
