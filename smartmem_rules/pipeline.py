@@ -33,9 +33,10 @@ from smartmem_rules.statistics import (
     SaturationStatistics,
     SourceRange,
 )
+from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.index import Gathered, Index
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest, smallest
 

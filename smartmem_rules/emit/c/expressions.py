@@ -17,6 +17,7 @@ from smartmem_rules.emit.c.primitives import apply, combine, compute_type, ident
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.addressing import is_contiguous
+from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -33,19 +34,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
 )
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import (
-    UNKNOWN_EXTENT,
-    Atom,
-    Div,
-    Gathered,
-    Index,
-    Lookup,
-    Mod,
-    Var,
-    add,
-    scale,
-    variable,
-)
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 
 

@@ -21,9 +21,10 @@ from smartmem_rules.plan.artefact import Argument, Source
 from smartmem_rules.plan.kernel.model import Grid, Kernel, PlanError, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.resources import templates_path
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
 from smartmem_rules.tensor.extents import Dimension, is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
 

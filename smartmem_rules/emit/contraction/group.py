@@ -15,8 +15,9 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 

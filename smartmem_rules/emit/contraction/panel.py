@@ -15,9 +15,10 @@ from smartmem_rules.plan.kernel.addressing import consecutive, offset
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Stored
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.plan.schedule.sizing import INNER_COLUMNS
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 

@@ -9,7 +9,7 @@ from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.emit.rowwise.reduction import emit_row
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import INNER, Kernel, Stored
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.atoms import Var
 
 
 def emit_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:

@@ -16,8 +16,9 @@ from smartmem_rules.plan.kernel.row_arrays import storage_of
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, packed_rows, row_form, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute, unravel
 

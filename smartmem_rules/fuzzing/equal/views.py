@@ -11,7 +11,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var
+from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 
 
