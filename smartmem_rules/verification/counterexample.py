@@ -15,7 +15,8 @@ from smartmem_rules.verification.instances.case import Case, Choices
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.instances.operands import draw_values
 from smartmem_rules.verification.results import Counterexample
-from smartmem_rules.verification.semantics.domains import Array, Bounded, Domain, PrimeField, Rationals, Undefined
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import Array, Domain, PrimeField, Rationals, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import leaves, term_text
 from smartmem_rules.verification.trials.outcome import Difference, Outcome

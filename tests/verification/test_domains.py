@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smartmem_rules.verification.semantics.domains import Bounded, PrimeField, Rationals, Undefined
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import PrimeField, Rationals, Undefined
 
 SMALL = st.fractions(-50, 50, max_denominator=12)
 

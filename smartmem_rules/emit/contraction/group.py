@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smartmem_rules.emit.c.expressions import Internal, Team, Value
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target, render
+from smartmem_rules.emit.c.expressions import Internal, Value
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.program import Target, render
+from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.contraction.group_tiles import Side, captured, loading
 from smartmem_rules.emit.rowwise.reduction import write_row

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, Target, render
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.emit.rowwise.reduction import emit_row
 from smartmem_rules.plan.artefact import Source

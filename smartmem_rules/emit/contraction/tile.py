@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from smartmem_rules.emit.c.kernel import Emission, Target
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored

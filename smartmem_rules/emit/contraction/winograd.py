@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target, render
+from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Stored

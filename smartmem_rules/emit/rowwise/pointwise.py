@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, Target, lane_reader, with_lane
+from smartmem_rules.emit.c.kernel import Emission, lane_reader, with_lane
 from smartmem_rules.emit.c.primitives import is_float
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.grid import chunk_of

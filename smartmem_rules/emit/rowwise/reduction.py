@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.expressions import Team
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.c.reduction_cse import share_terms
+from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.rowwise.pointwise import emit_pointwise
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored

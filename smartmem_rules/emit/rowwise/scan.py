@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.c.access import Access
-from smartmem_rules.emit.c.kernel import Emission, Target
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.records import VectorSchedule, schedule_of

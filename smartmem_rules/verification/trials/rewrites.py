@@ -22,7 +22,8 @@ from smartmem_rules.verification.instances.operands import (
     special_choice,
     special_values,
 )
-from smartmem_rules.verification.semantics.domains import ORDERED, Bounded, Domain, Rationals, Undefined, Value
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import ORDERED, Domain, Rationals, Undefined, Value
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.comparison import Comparison, with_numbers

@@ -9,7 +9,8 @@ import numpy as np
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.expr import Apply, walk
 from smartmem_rules.verification.instances.case import Case
-from smartmem_rules.verification.semantics.domains import Array, Bounded, Domain, Undefined, Value
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import Array, Domain, Undefined, Value
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import Application, Term, compute, functions_used, subterms
 from smartmem_rules.verification.trials.comparison import Comparison, with_numbers
