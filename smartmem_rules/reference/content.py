@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_rules.analysis.derivation import derive
-from smartmem_rules.analysis.symbolic import prove_types
+from smartmem_rules.analysis.types.symbolic import prove_types
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.fuse import PASSES
 from smartmem_rules.language.blocks.keys import BlockRecord, keys_of
