@@ -1,4 +1,7 @@
-"""An index map as ONNX nodes: slices, a transposition, an expansion, or else a gathering from all elements in a row."""
+"""An index map as ONNX nodes: slices, a transposition, an expansion, or else a gathering from all elements in a row.
+
+ONNX's operators are named here because the module writes ONNX models, as `smartmem_rules.graph` reads them.
+"""
 
 from __future__ import annotations
 

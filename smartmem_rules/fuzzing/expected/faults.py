@@ -2,6 +2,7 @@
 
 A node belongs here only with the proof: its definition in ONNX computed by hand, or two versions of a reference that
 differ.  The generator does not draw such nodes, and a model that has one counts as `no reference`.
+These are faults of other programs: the optimizer knows nothing of them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ONNX Runtime computes Softplus as log(1 + exp(x)), Elu and Selu as exp(x) - 1 and Sigmoid as 0 below -18, in double
 precision, too: of their results for small or very negative numbers no digit is right. ONNX's evaluator takes 1 + erf(x)
-in Gelu.
+in Gelu. These are written down a second time, apart from the rule files, which they check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which operators round, and where."""
+"""Which operators round, and where.
+
+The definitions in the rule files tell it, too.  A reference must not rely on them: it shows where they are wrong.
+"""
 
 from __future__ import annotations
 

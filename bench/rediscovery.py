@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.lets import with_lets
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
@@ -27,26 +29,13 @@ SEARCHES: tuple[tuple[tuple[str, ...], int], ...] = (
 )
 """Operators and sizes that are searched."""
 
-PRINTED = (
-    "Mul(Reciprocal(a), Reciprocal(Mul(a, b))) => Mul(Mul(Reciprocal(a), Reciprocal(a)), Reciprocal(b))",
-    "Mul(Mul(a, Sqrt(b)), Mul(Sqrt(b), c)) => Mul(Mul(a, b), c)",
-    "Mul(Mul(Abs(a), b), Abs(c)) => Mul(Abs(Mul(a, c)), b)",
-    "Mul(Mul(a, ReduceSum(b; axes = t, keepdims = k)), Mul(ReduceSum(b; axes = t, keepdims = k), c))"
-    " => Mul(Mul(a, Mul(ReduceSum(b; axes = t, keepdims = k), ReduceSum(b; axes = t, keepdims = k))), c)",
-    "Add(Mul(a, c), Mul(a, b)) => Mul(a, Add(b, c))",
-    "Add(a, Mul(a, b)) => Mul(a, Add(b, 1))",
-    "Sub(Mul(Add(a, b), Add(a, b)), Mul(Add(a, b), c)) => Mul(Add(a, b), Sub(Add(a, b), c))",
-    "Mul(a, b) => Mul(b, a)",
-    "ReduceSum(BitShift(a, s; direction = d); axes = t, keepdims = k)"
-    " => BitShift(ReduceSum(a; axes = t, keepdims = k), s; direction = d)",
-    "ReduceProd(Exp(x); axes = t, keepdims = k) => Exp(ReduceSum(x; axes = t, keepdims = k))",
-)
-"""The rules that DNNFusion prints (PLDI 2021, table 4), the two misprinted ones as they hold."""
+PRINTED = Path(__file__).with_name("dnnfusion.smr")
+"""The rules that DNNFusion prints."""
 
 
 @dataclass(frozen=True)
 class Rediscovery:
-    """Which rules follow from what was discovered, by their equation or name; None where none does."""
+    """Which rules follow from what was discovered, by name; None where none does."""
 
     printed: Mapping[str, tuple[str, ...] | None]
     shipped: Mapping[str, tuple[str, ...] | None]
@@ -77,19 +66,19 @@ def rediscover(
         found.append((operators, discover(bare, operators, size, seed, seconds)))
         if progress is not None:
             progress(*found[-1])
-    printed = {text: parse(text, number) for number, text in enumerate(PRINTED)}
+    printed = rules_of(PRINTED)
     shipped = [r for r in base.rewrites if r.unsound is None and r.ruleset in ("algebra", "recognise")]
     return Rediscovery(
-        {text: _source(rule, base, found) for text, rule in printed.items()},
+        {rule.name: _source(rule, base, found) for rule in printed},
         {rule.name: _source(rule, base, found) for rule in shipped},
     )
 
 
-def parse(text: str, number: int) -> ast.Rewrite:
-    """An equation as a rule."""
-    (rule,) = parse_text(f"rewrite printed_{number} in algebra  # as printed\n    {text}\n", "printed.smr").items
-    assert isinstance(rule, ast.Rewrite)
-    return rule
+def rules_of(path: Path) -> list[ast.Rewrite]:
+    """The rewrites of a file, with the values of their lets."""
+    items = parse_text(path.read_text("utf-8"), path.name).items
+    rules = [with_lets(item) for item in items if isinstance(item, ast.Rewrite)]
+    return [rule for rule in rules if isinstance(rule, ast.Rewrite)]
 
 
 def _source(
