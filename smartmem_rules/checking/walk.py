@@ -35,7 +35,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.weights import tensor_value
-from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.primitives import Array
 
 NOISE = 2.0
@@ -85,7 +85,7 @@ class Walk:
 class Walker:
     """A model that can be walked through for one set of inputs after the other."""
 
-    def __init__(self, model: ModelSource, base: Callable[[], Definitions]) -> None:
+    def __init__(self, model: ModelSource, base: Callable[[], KeepRules]) -> None:
         """Raises GraphError: the model is damaged or its data are missing."""
         proto, self._folder = load_model(model)
         self.model = inline_functions(proto)

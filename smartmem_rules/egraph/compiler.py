@@ -39,6 +39,9 @@ class Rules(Definitions, Protocol):
     def eliminates(self) -> Sequence[ast.Eliminate]: ...
 
     @property
+    def keeps(self) -> Sequence[ast.Keep]: ...
+
+    @property
     def index_rules(self) -> Sequence[ast.IndexRule]: ...
 
 

@@ -33,6 +33,13 @@ class Meta:
     constant: int | None = None
     uses: int = 1
     tensor: str | None = None
+    kept: bool = False
+    """Whether a `keep` rule leaves it to the run, though all its operands are constants."""
+
+    @property
+    def seen(self) -> tuple[object, ...]:
+        """What rules see of it: all but the name of the tensor."""
+        return self.type, self.constant, self.uses, self.kept
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def saturate(
         IndexRuleError: an index rule uses what interval arithmetic cannot decide.
     """
     started = time.perf_counter()
-    host = Host(Instances(base))
+    host = Host(base, Instances(base))
     with (
         host,
         TemporaryDirectory(prefix="smartmem-") as folder,

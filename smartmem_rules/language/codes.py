@@ -67,6 +67,7 @@ class Code(StrEnum):
     NO_VIEW_TO_ELIMINATE = "SMR0318"
     UNUSED_LET = "SMR0319"
     COMPUTED_ON_LEFT = "SMR0320"
+    KEPT_ALREADY = "SMR0321"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -138,6 +139,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.NO_VIEW_TO_ELIMINATE: "An elimination names an operator that computes, so that it is no index map.",
     Code.UNUSED_LET: "A `let` of a rule names something that the rule does not use.",
     Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
+    Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

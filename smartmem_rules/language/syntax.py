@@ -56,6 +56,7 @@ __all__ = [
     "IndexRule",
     "Input",
     "Item",
+    "Keep",
     "Let",
     "ListOf",
     "Module",
@@ -336,6 +337,18 @@ class IndexRule(Declaration):
 
 
 @dataclass(frozen=True, slots=True)
+class Keep(Declaration):
+    """The operator is computed when the model runs, even where all its operands are constants."""
+
+    name: str
+    operator: str
+    guards: tuple[Expression, ...]
+    comment: str
+    tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Table(Declaration):
     """A complete table over pairs of classes: `cells[first, second]` is a tuple of words."""
 
@@ -381,7 +394,7 @@ class Family(Declaration):
     items: tuple[Item, ...]
 
 
-Rule = Rewrite | Eliminate | IndexRule
+Rule = Rewrite | Eliminate | IndexRule | Keep
 Item = Import | OperatorFamily | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
 
 

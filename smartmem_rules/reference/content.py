@@ -68,6 +68,7 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
         Section("Rewrites", "rewrites", tuple(_rule(rule, base, verdicts) for rule in base.rewrites)),
         Section("Eliminations", "eliminations", tuple(_rule(rule, base, verdicts) for rule in base.eliminates)),
         Section("Index rules", "index_rules", tuple(_rule(rule, base, verdicts) for rule in base.index_rules)),
+        Section("Kept operators", "keeps", tuple(_rule(rule, base, verdicts) for rule in base.keeps)),
         Section("Functions", "functions", tuple(_functions(base))),
         Section("Tables", "tables", tuple(_plain(table, "") for table in base.tables.values())),
         *(

@@ -40,6 +40,7 @@ class RuleBase:
     rewrites: list[s.Rewrite] = field(default_factory=list)
     eliminates: list[s.Eliminate] = field(default_factory=list)
     index_rules: list[s.IndexRule] = field(default_factory=list)
+    keeps: list[s.Keep] = field(default_factory=list)
     tables: dict[str, s.Table] = field(default_factory=dict)
     devices: dict[str, Device] = field(default_factory=dict)
     schedules: dict[str, Schedule] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class RuleBase:
 
     def rules(self) -> list[s.Rule]:
         """All rules."""
-        return [*self.rewrites, *self.eliminates, *self.index_rules]
+        return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
 
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
@@ -133,6 +134,8 @@ def _add(base: RuleBase, item: s.Item) -> None:
         base.eliminates.append(item)
     elif isinstance(item, s.IndexRule):
         base.index_rules.append(item)
+    elif isinstance(item, s.Keep):
+        base.keeps.append(item)
     elif isinstance(item, s.Table):
         base.tables[item.name] = item
     elif isinstance(item, s.Block):
@@ -173,6 +176,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     base.rewrites = [rule for rule in base.rewrites if not _is_off(rule, names)]
     base.eliminates = [rule for rule in base.eliminates if not _is_off(rule, names)]
     base.index_rules = [rule for rule in base.index_rules if not _is_off(rule, names)]
+    base.keeps = [rule for rule in base.keeps if not _is_off(rule, names)]
     base.schedules = {name: block for name, block in base.schedules.items() if name not in names}
     base.fuses = {name: block for name, block in base.fuses.items() if name not in names}
     for name, level in base.levels.items():

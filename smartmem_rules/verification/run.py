@@ -89,6 +89,7 @@ def rules_of(base: RuleBase) -> list[Rule]:
         *base.rewrites,
         *base.eliminates,
         *base.index_rules,
+        *base.keeps,
         *base.tables.values(),
         *(layout.block for layout in base.layouts.values()),
     ]

@@ -321,6 +321,22 @@ class Builder(ExpressionBuilder):
             places=places,
         )
 
+    def keep(self, children: Children) -> s.Keep:
+        self._refuse_repeated_clauses(children, "a rule")
+        name, *operators = tokens_of(children, "NAME")
+        tags = tokens_of(_group(children, "tags"), "NAME")
+        places = {"operator": self._span(operators)} | self._name(name) | self._words("tags", tags)
+        return s.Keep(
+            span=self._span(children),
+            name=str(name),
+            operator=OR.join(operators),
+            guards=nodes_of(_group(children, "where"), s.Expression),
+            comment=self._comment(children),
+            tags=tuple(map(str, tags)),
+            lets=nodes_of(children, s.RuleLet),
+            places=places,
+        )
+
     def rule_let(self, children: Children) -> s.RuleLet:
         value = children[-1]
         named = pattern_of(value, self._problem)

@@ -83,6 +83,7 @@ KEYWORDS: dict[str, str] = {
     "rewrite": "an equation of operators, read from left to right (`=>`) or both ways (`<=>`)",
     "eliminate": "an operator whose definition is a view may become an index map of its neighbours",
     "index": "an equation of index arithmetic",
+    "keep": "an operator of constants that is computed when the model runs, so that its constants stay as they are",
     "table": "what becomes of two neighbours, by their classes",
     "function": "a computation with numbers and lists when an operator is instantiated",
     "predicate": "a named guard; its parameters may be tensors",

@@ -17,7 +17,7 @@ ENTRY = re.compile(r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<symbol
 
 ITEMS = frozenset(ITEM_WORDS)
 BLOCKS = frozenset(BLOCK_WORDS)
-RULES = frozenset(["rewrite", "eliminate", "index"])
+RULES = frozenset(["rewrite", "eliminate", "index", "keep"])
 CLAUSES = frozenset(
     ["onnx", "internal", "commutative", "override", "require", "let", "class", "mapping", "view", "scan"]
 )

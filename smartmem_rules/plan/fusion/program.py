@@ -66,6 +66,8 @@ class Program:
     inputs: list[str]
     outputs: list[str]
     names: FreshNames
+    packable: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
     inner: frozenset[str] = frozenset()
@@ -108,7 +110,11 @@ def flatten(graph: Graph, through_views: bool) -> Program:
                 views[equation.tensor] = (source.tensor, view)
                 continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
-    program = Program(definitions, types, graph.constants, graph.inputs, graph.outputs, names, inner=frozenset(inner))
+    packed = graph.stays_packed()
+    packable = {name: values for name, values in graph.constants.items() if name not in packed}
+    program = Program(
+        definitions, types, graph.constants, graph.inputs, graph.outputs, names, packable, inner=frozenset(inner)
+    )
     if through_views:
         _compute_outputs_in_place(program)
     return program

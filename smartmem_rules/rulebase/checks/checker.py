@@ -31,6 +31,8 @@ from smartmem_rules.rulebase.checks.rule_checks import (
     check_duplicate_rewrites,
     check_eliminate,
     check_index_rule,
+    check_keep,
+    check_kept_already,
     check_rewrite,
 )
 from smartmem_rules.rulebase.checks.slip_checks import (
@@ -53,6 +55,7 @@ Named = (
     | s.Rewrite
     | s.Eliminate
     | s.IndexRule
+    | s.Keep
     | s.Table
     | s.Block
 )
@@ -110,6 +113,7 @@ class _Checker:
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
+        yield from check_kept_already(_of(self.items, s.Keep))
         levels = [block for block in self.blocks if block.kind == "level"]
         yield from check_rulesets(self.rulesets, levels, self.known["ruleset"] | self.declared_rulesets)
         for item in self.items:
@@ -139,6 +143,9 @@ class _Checker:
                 yield from check_eliminate(item, operators, functions, names)
                 yield from check_dtype_words(item)
                 yield from self._ruleset(item)
+            case s.Keep():
+                yield from check_keep(item, operators, functions, names)
+                yield from check_dtype_words(item)
             case s.IndexRule():
                 yield from check_index_rule(item, functions, names)
                 yield from check_index_form(names.resolved(item))  # type: ignore[arg-type]
@@ -176,15 +183,11 @@ class _Checker:
                 right.append(made)
             if files is not None and item.span.file not in files:
                 continue
-            if isinstance(item, s.Operator) and isinstance(made, s.Operator):
-                yield from deep.operator(made, item)
-                yield from check_override(deep, made, item)
-            elif isinstance(item, s.Eliminate) and isinstance(made, s.Eliminate):
-                yield from (*check_is_view(item, deep), *check_loops(made))
-            elif isinstance(item, s.IndexRule) and isinstance(made, s.IndexRule):
-                yield from check_index_guards(made)
-            elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
-                yield from self._rewrite(item, made, deep, operators)
+            if isinstance(item, s.Rewrite):
+                if isinstance(made, s.Rewrite) and made in right[-1:]:
+                    yield from self._rewrite(item, made, deep, operators)
+            else:
+                yield from _deep_problems(item, made, deep)
         for one in check_relations(right, operators, files):
             if files is None or one.span.file in files:
                 yield one
@@ -200,6 +203,20 @@ class _Checker:
         yield from found
         if not any(one.severity == "error" for one in found):
             yield from check_termination(rule, operators)
+
+
+def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker) -> Iterator[Diagnostic]:
+    """What trying shows of an item that is no rewrite; in `made` predicates and constants are written out."""
+    match written, made:
+        case s.Operator(), s.Operator():
+            yield from deep.operator(made, written)
+            yield from check_override(deep, made, written)
+        case s.Eliminate(), s.Eliminate():
+            yield from (*check_is_view(written, deep), *check_loops(made))
+        case s.Keep(), s.Keep():
+            yield from deep.keep(made, written)
+        case s.IndexRule(), s.IndexRule():
+            yield from check_index_guards(made)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:

@@ -64,7 +64,7 @@ def check_division(item: s.Item) -> Iterator[Diagnostic]:
                 yield Diagnostic(Code.DIVISION_BY_ZERO, "error", message, zero.span, fix=fix)
 
 
-def check_dtype_words(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagnostic]:
     """Words that a guard compares a dtype with and that are the name of none."""
     from smartmem_rules.analysis.probes import nodes  # start-up time
 
