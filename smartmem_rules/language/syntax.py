@@ -308,6 +308,7 @@ class Rewrite(Declaration):
     explores: bool = False  # the right side need not be better: other rules decide
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None  # where the rule comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +322,7 @@ class Eliminate(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +336,7 @@ class IndexRule(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +349,7 @@ class Keep(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

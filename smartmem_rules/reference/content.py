@@ -133,6 +133,7 @@ def _rule(rule: s.Rule, base: RuleBase, verdicts: Verdicts) -> Entry:
         facts += [("explores", "the right side need not be smaller")] if rule.explores else []
         facts += [("unsound", rule.unsound)] if rule.unsound is not None else []
     facts += [("tags", ", ".join(rule.tags))] if rule.tags else []
+    facts += [("from", rule.cites)] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is None:
         facts.append(("types", _types(rule, base)))
     if not (isinstance(rule, s.Rewrite) and rule.unsound is not None):

@@ -122,6 +122,8 @@ def _show_layout(tensor: Mapping[str, Any]) -> None:
 def _show_rule(data: Mapping[str, Any]) -> None:
     screen = console()
     screen.print(_placed(data["rule"], data), markup=False)
+    if data.get("cites"):
+        screen.print(f"from {data['cites']}", markup=False)
     screen.print(
         f"matched {data['tried']} times, fired {data['fired']} times, {data['milliseconds']:.1f} ms, "
         f"{data['enodes']} e-nodes",

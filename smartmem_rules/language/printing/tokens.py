@@ -22,7 +22,7 @@ CLAUSES = frozenset(
     ["onnx", "internal", "commutative", "override", "require", "let", "class", "mapping", "view", "scan"]
 )
 """The words that clauses of an operator begin with, besides equations."""
-RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "unsound"])
+RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "cites", "unsound"])
 ARROWS = frozenset(["=>", "<=>"])
 KEYWORDS = frozenset(["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"])
 COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
