@@ -124,12 +124,30 @@ class Extraction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PhaseStatistics:
+    """How far a phase of the level's strategy came; `stopped` is the limit that ended it, `enodes` are at its end."""
+
+    rulesets: tuple[str, ...]
+    rounds: int
+    enodes: int
+    seconds: float
+    stopped: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class SaturationStatistics:
-    """How far a saturation came; `stopped` says which bound ended which ruleset early."""
+    """How far a saturation came; `stopped` says which bound ended which phase early."""
 
     stopped: str | None
     iterations: int
     enodes: int
+    phases: tuple[PhaseStatistics, ...] = ()
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> SaturationStatistics:
+        """The statistics from their JSON form."""
+        phases = (PhaseStatistics(**{**one, "rulesets": tuple(one["rulesets"])}) for one in data.get("phases", ()))
+        return SaturationStatistics(**{**data, "phases": tuple(phases)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +360,7 @@ def _rewriting(data: Mapping[str, Any]) -> RewriteStatistics:
     misses = data.get("near_misses", {})
     return RewriteStatistics(
         extraction=None if extraction == SKIPPED else Extraction(**extraction),
-        saturation=None if saturation is None else SaturationStatistics(**saturation),
+        saturation=None if saturation is None else SaturationStatistics.of(saturation),
         rules=tuple(RuleCounts(**one) for one in data.get("rules", ())),
         rules_of_node=_tuples(data.get("rules_of_node", {})),
         near_misses={node: tuple(NearMiss.of(one) for one in found) for node, found in misses.items()},

@@ -80,6 +80,7 @@ class Code(StrEnum):
     BAD_VALUE = "SMR0503"
     REPEATED_KEY = "SMR0504"
     UNKNOWN_REFERENCE = "SMR0505"
+    STRATEGY_AND_RULESETS = "SMR0506"
 
 
 EXPLANATIONS: dict[Code, str] = {
@@ -150,4 +151,5 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_VALUE: "A key of a block has too few, too many or the wrong kind of values.",
     Code.REPEATED_KEY: "A key that may be given once is given twice.",
     Code.UNKNOWN_REFERENCE: "A block names a rule set, table or fuse block that no file defines.",
+    Code.STRATEGY_AND_RULESETS: "A level names a strategy and rule sets of its own; one of them says what runs.",
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.strategy import LIMITS
 from smartmem_rules.language.expansion import expanded
 from smartmem_rules.language.printing.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
 from smartmem_rules.language.printing.printer import print_attribute, print_input, print_signature
@@ -124,11 +125,12 @@ def _of_block(kind: str, before: str, items: list[s.Item]) -> Iterator[Offer]:
     yield from (Offer(word, "value") for word in key.choices)
     if key.refers == "table":
         yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Table))
-    elif key.refers in ("fuse", "layout"):
+    elif key.refers in ("fuse", "layout", "strategy"):
         yield from (Offer(b.name, "value") for b in items if isinstance(b, s.Block) and b.kind == key.refers)
     elif key.refers == "ruleset":
         names = {item.ruleset for item in items if isinstance(item, s.Rewrite | s.Eliminate)}
         yield from (Offer(name, "value") for name in sorted(names))
+        yield from (Offer(word, "keyword") for word in (LIMITS if key.kind == "phase" else ()))
 
 
 def _of_rule(items: list[s.Item]) -> Iterator[Offer]:

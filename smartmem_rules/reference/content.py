@@ -60,6 +60,7 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
     blocks: dict[str, Mapping[str, BlockRecord]] = {
         "Devices": base.devices,
         "Levels": base.levels,
+        "Strategies": base.strategies,
         "Schedules": base.schedules,
     }
     blocks |= {"Fusion": base.fuses, "Layouts": base.layouts}

@@ -13,6 +13,7 @@ from smartmem_rules.language.blocks.fuse import FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.schedule import Schedule
+from smartmem_rules.language.blocks.strategy import Strategy, one_by_one
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
@@ -44,6 +45,7 @@ class RuleBase:
     tables: dict[str, s.Table] = field(default_factory=dict)
     devices: dict[str, Device] = field(default_factory=dict)
     schedules: dict[str, Schedule] = field(default_factory=dict)
+    strategies: dict[str, Strategy] = field(default_factory=dict)
     levels: dict[str, Level] = field(default_factory=dict)
     layouts: dict[str, LayoutWeights] = field(default_factory=dict)
     fuses: dict[str, FuseBlock] = field(default_factory=dict)
@@ -108,11 +110,20 @@ def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
             _add_operator(base, names.resolved(item))
     for item in (*other, *own):
         _add(base, names.resolved(item))
-    named = frozenset(name for level in base.levels.values() for name in level.rulesets)
-    rulesets = list(base.rulesets.values())
-    for name, level in base.levels.items():
-        base.levels[name] = replace(level, rulesets=with_rulesets(level.rulesets, rulesets, named))
+    _settle_phases(base)
     return base
+
+
+def _settle_phases(base: RuleBase) -> None:
+    """What each level runs, with the rule sets that no level names."""
+    for name, level in base.levels.items():
+        own = base.strategies[level.strategy].phase if level.strategy else one_by_one(level.rulesets)
+        base.levels[name] = replace(level, phases=own)
+    named = frozenset(name for level in base.levels.values() for phase in level.phases for name in phase.rulesets)
+    for name, level in base.levels.items():
+        phases = with_rulesets(level.phases, list(base.rulesets.values()), named)
+        rulesets = tuple(name for phase in phases for name in phase.rulesets)
+        base.levels[name] = replace(level, phases=phases, rulesets=rulesets)
 
 
 def _add_operator(base: RuleBase, operator: s.Item) -> None:
@@ -148,6 +159,8 @@ def _add_block(base: RuleBase, record: BlockRecord) -> None:
             base.devices[record.name] = record
         case Schedule():
             base.schedules[record.name] = record
+        case Strategy():
+            base.strategies[record.name] = record
         case Level():
             base.levels[record.name] = record
         case LayoutWeights():

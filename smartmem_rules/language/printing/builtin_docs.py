@@ -95,6 +95,7 @@ KEYWORDS: dict[str, str] = {
     "device": "a profile of a class of devices",
     "schedule": "how a template of codegen/ is sized",
     "level": "which steps an optimization takes",
+    "strategy": "in which phases rules run, and what ends each phase",
     "layout": "the costs that choose layouts",
     "fuse": "kernels that share what stays on chip",
     "where": "the guards of a rule, all of which must hold",

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.blocks.keys import values_of
 from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
 from smartmem_rules.language.expansion import Names, expanded
-from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
+from smartmem_rules.rulebase.checks.block_checks import (
+    check_block,
+    check_level,
+    check_ruleset_of,
+    check_rulesets,
+    check_table,
+    run_by,
+)
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
@@ -97,8 +103,8 @@ class _Checker:
         self.commutative = commutative_names(self.operators)
         self.blocks = _of(self.items, s.Block)
         self.rulesets = _of(self.items, s.Ruleset)
-        levels = [block for block in self.blocks if block.kind == "level"]
-        named = {str(value) for level in levels for value in values_of(level, "rulesets")}
+        self.runners = [block for block in self.blocks if block.kind in ("level", "strategy")]
+        named = {name for block in self.runners for name, _ in run_by(block)}
         rules: list[s.Rewrite | s.Eliminate] = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
         self.declared_rulesets = {one.name for one in self.rulesets} | named
         self.known = {
@@ -106,6 +112,7 @@ class _Checker:
             "table": {table.name for table in _of(self.items, s.Table)},
             "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
             "layout": {block.name for block in self.blocks if block.kind == "layout"},
+            "strategy": {block.name for block in self.blocks if block.kind == "strategy"},
         }
 
     def problems(self, only: Collection[str] | None) -> Iterator[Diagnostic]:
@@ -114,8 +121,7 @@ class _Checker:
         yield from check_recursion(self.functions, self.names)
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
         yield from check_kept_already(_of(self.items, s.Keep))
-        levels = [block for block in self.blocks if block.kind == "level"]
-        yield from check_rulesets(self.rulesets, levels, self.known["ruleset"] | self.declared_rulesets)
+        yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
         for item in self.items:
             if only is None or item.span.file in only:
                 yield from self._item(item)
@@ -153,6 +159,7 @@ class _Checker:
                 yield from check_table(item)
             case s.Block():
                 yield from check_block(item, self.known)
+                yield from check_level(item)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
         if self.declared_rulesets:
