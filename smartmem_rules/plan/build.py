@@ -71,7 +71,7 @@ class Planning:
         return Scheduler(
             device=profile,
             schedules=self.schedules,
-            constants=self.program.constants,
+            constants=self.program.packable,
             tensors=tensors,
             storage=self.dtype,
             limits=self.limits,
@@ -187,7 +187,7 @@ def _layout_options(
         device=profile,
         kinds=kinds,
         fixed=fixed,
-        constants=program.constants,
+        constants=program.packable.keys(),
         block=block,
         launched=(),
     )
@@ -200,7 +200,7 @@ def _joint_choice(
     profile = where.device
     pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
     stored = _stored(pool.kernels, fusion.program, storage)
-    costs = _costs(stored, fusion.schedules, profile, storage)
+    costs = _costs(stored, fusion.program.packable, fusion.schedules, profile, storage)
     # without a choice of layouts kernels are compared as if all lay in the order of their axes
     there = where if fusion.policy.chooses_layouts else replace(where, fixed=stored.keys())
     joint = choose_kernels(pool, stored, there, {n: costs.of(k) for n, k in enumerate(pool.kernels)})
@@ -275,10 +275,14 @@ def _with_copiers(laid: Sequence[Launch], layouts: LayoutChoice) -> list[Launch]
 
 
 def _costs(
-    tensors: Mapping[str, Stored], schedules: tuple[Schedule, ...], profile: Device, storage: _Storage
+    tensors: Mapping[str, Stored],
+    packable: Collection[str],
+    schedules: tuple[Schedule, ...],
+    profile: Device,
+    storage: _Storage,
 ) -> KernelCosts:
     """The model of how long kernels take."""
-    constants = {name for name, stored in tensors.items() if stored.role == "constant"}
+    constants = {name for name, stored in tensors.items() if stored.role == "constant" and name in packable}
     return KernelCosts(
         templates=Templates(
             device=profile,

@@ -60,7 +60,6 @@ UNREACHABLE: dict[tuple[str, str], str] = {
     ("batch_normalization_as_scale_and_bias", "dtype(m) == dtype(x)"): ONE_TYPE,
     ("batch_normalization_as_scale_and_bias", "dtype(s) == dtype(x)"): ONE_TYPE,
     ("cyclic_shift", "piece_begin(s, extent(x, wrap(a, rank(x)))) > 0"): EMPTY,
-    ("cyclic_shift_of_split", "present(z)"): ABSENT,
     ("group_normalization", "value(g) == 1"): HARD,
     ("group_normalization", "constant(s)"): HARD,
     ("group_normalization", "constant(b)"): HARD,

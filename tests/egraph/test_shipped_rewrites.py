@@ -43,7 +43,6 @@ SPECS: dict[str, dict[str, Any]] = {
     "cyclic_shift": SLICES | {"s": (-1,), "e": (9**18,), "t": (0,), "f": (-1,)},
     "concat_of_split": {"parts": 2, "s": 2, "a": -2, "z": (1, 3)},
     "concat_of_split_in_three": {"parts": 3, "x": (2, 3, 6), "s": 2, "a": -1, "n": 3},
-    "cyclic_shift_of_split": {"parts": 2, "s": 2, "a": 2, "z": (1, 3)},
     "cast_to_same_type": {"t": "float32"},
     "layer_normalization": LAYER,
     "layer_normalization_scale": LAYER | {"a": -1, "e": 1e-3},

@@ -115,7 +115,7 @@ def test_what_one_step_needs_lies_in_no_memory(operator: str) -> None:
 
 
 def layer(operations: int, steps: int = 64) -> _Layer:
-    from smartmem_rules.tensor.index import Var
+    from smartmem_rules.tensor.atoms import Var
 
     product = Kernel(name="p", form="contraction", operations=operations)
     scan = Kernel(name="s", form="scan", axes=(Var("t", steps),), operations=operations)

@@ -15,6 +15,7 @@ from smartmem_rules.plan.fusion.reads import reads_of
 from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
 from smartmem_rules.plan.kernel.traffic import accounted
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
     Const,
@@ -28,7 +29,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.substitution import substitute
 
 

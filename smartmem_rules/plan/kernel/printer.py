@@ -10,7 +10,7 @@ from smartmem_rules.tensor.printer import bounds_text, element_text, expression_
 
 if TYPE_CHECKING:
     from smartmem_rules.plan.kernel.model import Contraction, Kernel, KernelSchedule, Stage, Store, Stored
-    from smartmem_rules.tensor.index import Var
+    from smartmem_rules.tensor.atoms import Var
 
 INDENT = "  "
 

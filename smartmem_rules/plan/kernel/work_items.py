@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
-    from smartmem_rules.tensor.index import Var
+    from smartmem_rules.tensor.atoms import Var
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def launches(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> 
     panel, waves = panel_of(schedules), policy.rule(Wavefront)
     if waves is not None and panel is not None and device.kind == "cpu":
         # stacks of recurrences layer above layer, where a work-item computes a recurrence by itself
-        found = wavefront(found, program.constants, panel, device, (waves, policy.rule(Megakernel)))
+        found = wavefront(found, program.packable, panel, device, (waves, policy.rule(Megakernel)))
     rule = policy.rule(Horizontal)
     # small kernels that do not need each other; the templates for CPUs have work-groups of one
     return found if rule is None or device.kind != "cpu" else side_by_side(found, rule, device)
@@ -98,7 +98,7 @@ def _chained(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> 
     if rules == (None, None) or panel_of(fusion.schedules) is None:
         return [Single(kernel=kernel) for kernel in kernels]
     program = fusion.program
-    return chain(kernels, program.types, program.constants, rules, fusion.schedules, device, fusion.refusals)
+    return chain(kernels, program.types, program.packable, rules, fusion.schedules, device, fusion.refusals)
 
 
 def settle(

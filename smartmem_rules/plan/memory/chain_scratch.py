@@ -12,8 +12,9 @@ from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.kernel.work_items import BlockRows
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_reads, walk
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import ravel
 
 
