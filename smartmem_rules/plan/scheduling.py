@@ -152,7 +152,7 @@ def _in_memory(launch: Launch, in_place: Mapping[str, str], tensors: Mapping[str
     found = {new: old for new, old in in_place.items() if new in launch.writes}
     moved = sum(_bytes(tensors[t]) for t in (*launch.reads, *launch.writes))
     shares = launch.shares if isinstance(launch, Wave) else 1
-    return replace(launch.written_in_place(found), bytes_moved=moved // shares)
+    return replace(launch.with_in_place(found), bytes_moved=moved // shares)
 
 
 def _horizontal_on_gpus(

@@ -55,8 +55,8 @@ class Single(Enqueued):
         """The launch that `change` gives for this one; launches of several change each kernel."""
         return change(self)
 
-    def written_in_place(self, in_place: Mapping[str, str]) -> Self:
-        """The launch that writes tensors into the memory of others."""
+    def with_in_place(self, in_place: Mapping[str, str]) -> Self:
+        """The launch with what it writes into the memory of which other tensors."""
         return replace(self, in_place=in_place)
 
     def lines(self) -> Iterator[str]:
@@ -133,6 +133,7 @@ class Several(Enqueued):
     """A launch of several kernels.
 
     Attributes:
+        name: of its first kernel, unless another one says more.
         steps: the launches that it holds.
     """
 
@@ -148,9 +149,9 @@ class Several(Enqueued):
         """The same launch of other steps."""
         return replace(self, steps=steps)
 
-    def written_in_place(self, in_place: Mapping[str, str]) -> Self:
-        """The launch, its steps among it, that writes tensors into the memory of others."""
-        steps = tuple(step.written_in_place(in_place) for step in self.steps)
+    def with_in_place(self, in_place: Mapping[str, str]) -> Self:
+        """The launch, and its steps, with what it writes into the memory of which other tensors."""
+        steps = tuple(step.with_in_place(in_place) for step in self.steps)
         return replace(self.of_steps(steps), in_place=in_place)
 
     def lines(self) -> Iterator[str]:
@@ -229,7 +230,8 @@ class Chain(Several):
     """Kernels one after the other in each work-item.
 
     Attributes:
-        rows: which rows a work-item owns; None where it owns all of a batch, or a share of a recurrence's steps.
+        rows: which rows a work-item owns; None where it owns all of a batch, the only row, or a share of a recurrence's
+            steps.
     """
 
     form: ClassVar[str] = "chain"
