@@ -13,6 +13,7 @@ from smartmem_rules.language.blocks.keys import BlockRecord, Key, keys_of, read,
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import CLASSES, CONTRACTIONS, Schedule
+from smartmem_rules.language.blocks.strategy import Strategy
 from smartmem_rules.language.syntax import Block
 
 SUBJECTS: dict[str, tuple[str, ...]] = {"schedule": ("contraction", *CLASSES), "fuse": tuple(PASSES)}
@@ -32,7 +33,7 @@ def record_type(kind: str, subject: str | None = None, template: str = "") -> ty
     """The record of a block; what all blocks of the kind have where the subject or template is not known.
 
     Args:
-        kind: `device`, `matrix`, `schedule`, `level`, `layout` or `fuse`.
+        kind: `device`, `matrix`, `schedule`, `level`, `strategy`, `layout` or `fuse`.
         subject: what stands behind `for`.
         template: of a schedule for contractions.
     """
@@ -42,7 +43,7 @@ def record_type(kind: str, subject: str | None = None, template: str = "") -> ty
         )
     if kind == "fuse":
         return PASSES.get(subject or "", FuseBlock)
-    return {"device": Device, "matrix": Matrix, "level": Level, "layout": LayoutWeights}[kind]
+    return {"device": Device, "matrix": Matrix, "level": Level, "layout": LayoutWeights, "strategy": Strategy}[kind]
 
 
 def keys_of_block(block: Block) -> tuple[Key, ...]:

@@ -18,7 +18,7 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.schedule import templates
-from smartmem_rules.plan.schedule.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime import target

@@ -9,7 +9,8 @@ from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.contraction.sides import Loading, Side, captured
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
-from smartmem_rules.plan.schedule.group import GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Condition,
     Const,
@@ -20,7 +21,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
 )
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 

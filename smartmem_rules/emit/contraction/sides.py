@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr
-from smartmem_rules.tensor.index import Var
 
 
 @dataclass(frozen=True)
