@@ -86,7 +86,7 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], dtype: str = 
     for output, reference in zip(plan.outputs, wanted, strict=True):
         bound = (4e-3 if dtype == "float16" else 6e-5) * np.abs(reference).max()
         np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
-    schedule = plan.kernels[-1].schedule
+    schedule = plan.launches[-1].schedule
     assert isinstance(schedule, GroupSchedule)
     assert schedule.tile.unit is not None
     return schedule
@@ -160,4 +160,4 @@ def test_weights_beyond_halves_stay_floats() -> None:
     plan, executor = prepare(proto, Mode(device="nvidia", dtype="float16"))
     found = executor.run({"x": x})["y"]
     np.testing.assert_allclose(found, ReferenceEvaluator(proto).run(None, {"x": x})[0], rtol=2e-3, atol=1e-2)
-    assert all(k.schedule.tile.unit is None for k in plan.kernels if isinstance(k.schedule, GroupSchedule))
+    assert all(k.schedule.tile.unit is None for k in plan.launches if isinstance(k.schedule, GroupSchedule))
