@@ -22,6 +22,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.proof.formulas import Formulas, Unprovable
+from smartmem_rules.verification.proof.open_rewrites import prove_open
 from smartmem_rules.verification.semantics.terms import leaves
 from smartmem_rules.verification.trials.rewrites import directions
 
@@ -46,7 +47,7 @@ class Proof:
 
 
 def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
-    """Whether an elementwise rewrite holds for all real numbers."""
+    """Whether a rewrite holds for all real numbers: elementwise, or by the normal forms of both sides."""
     try:
         import z3  # type: ignore[import-untyped]
     except ImportError:
@@ -55,8 +56,18 @@ def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
         for left, right in directions(rule):
             _prove_direction(rule, left, right, instances, z3)
     except Unprovable as reason:
-        return Proof("unknown", reason=str(reason), numbers=reason.numbers)
-    return Proof("proved", "all real numbers, elementwise")
+        return _prove_open(rule, instances, z3, reason)
+    return Proof("proved", "z3: all real numbers, elementwise")
+
+
+def _prove_open(rule: ast.Rewrite, instances: Instances, z3: Any, before: Unprovable) -> Proof:
+    """By normal forms, where the elements alone decided nothing."""
+    try:
+        found = [prove_open(rule, left, right, instances, z3) for left, right in directions(rule)]
+    except Unprovable as reason:
+        return Proof("unknown", reason=f"{before}; {reason}", numbers=before.numbers)
+    count, bound = sum(f.instances for f in found), max(f.bound for f in found)
+    return Proof("proved", f"normal forms: all extents and real numbers, {count} cases of ranks up to {bound}")
 
 
 def _prove_direction(rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, instances: Instances, z3: Any) -> None:
