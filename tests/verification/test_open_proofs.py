@@ -18,7 +18,7 @@ from smartmem_rules.verification.proof.paths import Path as Way
 from smartmem_rules.verification.proof.paths import TooManyWays, solved, ways
 
 z3 = pytest.importorskip("z3")
-I, J, K = Var("i", 5), Var("j", 5), Var("k", 7)
+AT, J, K = Var("i", 5), Var("j", 5), Var("k", 7)
 
 QUICK = ("sum_of_products", "product_of_constant_products", "softmax", "unshifted_softmax", "l2_norm",
          "l2_normalization", "biased_matmul", "batch_normalization_as_scale_and_bias", "scale_of_transposed_keys",
@@ -42,8 +42,8 @@ TRUE = {
     "difference": "Sub(MatMul(x, v), MatMul(x, w)) => MatMul(x, Sub(v, w)) where shape(v) == shape(w)",
     "moved_scale": "ReduceSum(Mul(x, c); axes = a, keepdims = 1) => Mul(ReduceSum(x; axes = a, keepdims = 1), c)"
     " where prod(shape(c)) == 1, rank(c) <= rank(x)",
-    "mean_of_sum": "ReduceMean(Add(x, y); keepdims = 1) => Add(ReduceMean(x; keepdims = 1), ReduceMean(y; keepdims = 1))"
-    " where shape(x) == shape(y)",
+    "mean_of_sum": "ReduceMean(Add(x, y); keepdims = 1)"
+    " => Add(ReduceMean(x; keepdims = 1), ReduceMean(y; keepdims = 1)) where shape(x) == shape(y)",
     "there_and_back": "Transpose(Transpose(x; perm = [1, 0]); perm = [1, 0]) => x where rank(x) == 2",
 }
 
@@ -90,48 +90,48 @@ def _same(left: Expr, right: Expr) -> bool:
 
 
 def test_sums_are_linear() -> None:
-    a, b = _read("a", I, K), _read("b", K, J)
-    inner = _apply("mul", _apply("add", a, _read("c", I)), b)
+    a, b = _read("a", AT, K), _read("b", K, J)
+    inner = _apply("mul", _apply("add", a, _read("c", AT)), b)
     left = Reduce("sum", (K,), inner, "float32")
     first = Reduce("sum", (K,), _apply("mul", a, b), "float32")
-    second = _apply("mul", _read("c", I), Reduce("sum", (K,), b, "float32"))
+    second = _apply("mul", _read("c", AT), Reduce("sum", (K,), b, "float32"))
     assert _same(left, _apply("add", first, second))
     assert not _same(left, first)
 
 
 def test_names_of_bound_indices_do_not_matter() -> None:
     other = Var("m", 7)
-    one = Reduce("sum", (K,), _apply("mul", _read("a", I, K), _read("b", K, J)), "float32")
-    two = Reduce("sum", (other,), _apply("mul", _read("b", other, J), _read("a", I, other)), "float32")
-    swapped = Reduce("sum", (other,), _apply("mul", _read("b", J, other), _read("a", I, other)), "float32")
+    one = Reduce("sum", (K,), _apply("mul", _read("a", AT, K), _read("b", K, J)), "float32")
+    two = Reduce("sum", (other,), _apply("mul", _read("b", other, J), _read("a", AT, other)), "float32")
+    swapped = Reduce("sum", (other,), _apply("mul", _read("b", J, other), _read("a", AT, other)), "float32")
     assert _same(one, two)
     assert not _same(one, swapped)
 
 
 def test_what_a_sum_does_not_depend_on_is_taken_as_often_as_it_counts() -> None:
-    assert _same(Reduce("sum", (K,), _read("a", I), "float32"), _apply("mul", Const(7, "float32"), _read("a", I)))
+    assert _same(Reduce("sum", (K,), _read("a", AT), "float32"), _apply("mul", Const(7, "float32"), _read("a", AT)))
 
 
 def test_quotients_say_what_they_need() -> None:
     forms = Forms(Fraction)
-    forms.form(_apply("div", _read("a", I), _read("b", I)))
+    forms.form(_apply("div", _read("a", AT), _read("b", AT)))
     assert {what for what, _ in forms.needs} == {"not zero"}
     exponentials = Forms(Fraction)
-    exponentials.form(_apply("div", _read("a", I), Reduce("sum", (K,), _apply("exp", _read("b", K)), "float32")))
+    exponentials.form(_apply("div", _read("a", AT), Reduce("sum", (K,), _apply("exp", _read("b", K)), "float32")))
     assert not exponentials.needs
 
 
 def test_roots_of_squares_are_no_identities() -> None:
-    a = _read("a", I)
+    a = _read("a", AT)
     assert not _same(_apply("sqrt", _apply("mul", a, a)), a)
     root = _apply("sqrt", a)
     assert _same(_apply("mul", root, root), a)
 
 
 def test_indices_of_reads_count() -> None:
-    shifted = Read("a", (variable(I) + 1,), "float32")
-    assert not _same(_read("a", I), shifted)
-    assert _same(Read("a", (Index(0) + variable(I),), "float32"), _read("a", I))
+    shifted = Read("a", (variable(AT) + 1,), "float32")
+    assert not _same(_read("a", AT), shifted)
+    assert _same(Read("a", (Index(0) + variable(AT),), "float32"), _read("a", AT))
 
 
 def test_each_open_comparison_is_taken_both_ways() -> None:

@@ -31,14 +31,16 @@ WRONG_OVER_THE_REALS = (
 )
 PROVED = ("gelu", "gelu_tanh", "swish", "hard_swish", "sigmoid", "clip_of_clip", "relu_of_clip", "squared_sum", "cube",
           "double_not", "roots_of_one_tensor", "exp_of_log", "factor_addend")  # fmt: skip
-BY_NORMAL_FORMS = ("biased_matmul", "softmax", "sum_of_products", "concat_of_one")
+BY_NORMAL_FORMS = ("biased_matmul", "softmax", "unshifted_softmax", "concat_of_one")
 NOT_PROVED = ("group_normalization",)
+WAYS = 400
+"""Enough for all of these; wrong rules show themselves in the first cases."""
 
 
 def test_shipped_algebra_is_proved() -> None:
     base = load_rules()
     wanted = {*PROVED, *BY_NORMAL_FORMS, *NOT_PROVED}
-    proofs = {r.name: prove_rewrite(r, Instances(base)) for r in base.rewrites if r.name in wanted}
+    proofs = {r.name: prove_rewrite(r, Instances(base), WAYS) for r in base.rewrites if r.name in wanted}
     proved = {name for name, proof in proofs.items() if proof.answer == "proved"}
     assert proved == {*PROVED, *BY_NORMAL_FORMS}
     assert all("elementwise" in proofs[name].method for name in PROVED)
@@ -50,7 +52,7 @@ def test_shipped_algebra_is_proved() -> None:
 def test_what_is_wrong_is_not_proved(name: str) -> None:
     base = load_rules(sorted(UNSOUND.glob("*.smr")))
     (rule,) = [r for r in base.rewrites if r.name == name]
-    assert prove_rewrite(rule, Instances(base)).answer != "proved"
+    assert prove_rewrite(rule, Instances(base), WAYS).answer != "proved"
 
 
 def test_views_of_fixed_rank() -> None:

@@ -25,7 +25,7 @@ from smartmem_rules.verification.proof.polynomials import Key, NoNormalForm
 from smartmem_rules.verification.semantics.expressions import expression
 from smartmem_rules.verification.semantics.terms import Leaf, Term, leaves, term_text
 
-MOST_WAYS = 4000
+MOST_WAYS = 9000
 """Ways beyond which a rule counts as not proved."""
 
 

@@ -167,9 +167,18 @@ class Path:
             self._raise_factor(left, right)
             self._raise_factor(right, left)
             for name, value in solved(left, right):
-                if not any(d.name == name for d in dimensions(self.settled(value))):
-                    self._values[name] = self.settled(value)
+                self._put(name, self.settled(value), left, right)
         self.open = [Fact(self.settled(f.left), f.operator, self.settled(f.right)) for f in self.open]
+
+    def _put(self, name: str, value: int, *sides: int) -> None:
+        """Let an unknown be a value; an unknown that it is gets the larger of both least values."""
+        if any(d.name == name for d in dimensions(value)):
+            return
+        self._values[name] = value
+        own = max((d.low for side in sides for d in dimensions(side) if d.name == name), default=-HIGHEST)
+        for dimension in dimensions(value):
+            if value == symbol(dimension) and own > dimension.low:
+                self._low[dimension.name] = own
 
     def _raise_factor(self, product: int, positive: int) -> None:
         """A factor beside positive ones in a product that is positive is positive."""
