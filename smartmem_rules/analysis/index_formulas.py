@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic
 from smartmem_rules.tensor.extents import Dimension, Quotient, is_symbolic
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 
 REAL = "real "
 """What the names of unknown real numbers begin with."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Var
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,
     FUNCTIONS,
@@ -23,7 +24,7 @@ from smartmem_rules.tensor.builtins import (
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
-from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, Var, as_index
+from smartmem_rules.tensor.index import Index, as_index
 from smartmem_rules.tensor.ranges import agree, same
 from smartmem_rules.tensor.substitution import gathered
 

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.expr import Apply, Condition, Const, Expr, FromIndex, Read, Reduce, Select
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.verification.proof import polynomials as p
 from smartmem_rules.verification.proof.polynomials import (
     ONE,

@@ -19,7 +19,8 @@ from smartmem_rules.tensor.index import variable
 from smartmem_rules.verification.instances.roles import hints_of, nodes
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.normal_form import Forms
-from smartmem_rules.verification.proof.open_cases import NoInstance, OpenCase, OpenInstances, rank_bound
+from smartmem_rules.verification.proof.open_cases import NoInstance, OpenCase, rank_bound
+from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.paths import Fact, Path, TooManyWays, ways
 from smartmem_rules.verification.proof.polynomials import Key, NoNormalForm
 from smartmem_rules.verification.semantics.expressions import expression

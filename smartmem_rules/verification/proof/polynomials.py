@@ -14,9 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, map_condition
 from smartmem_rules.tensor.extents import Dimension, terms_of
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.substitution import substitute
 
 Monomial = frozenset[tuple["Atom", Fraction]]
