@@ -1,4 +1,4 @@
-"""Operators at open extents, for proofs: reads are taken to stay inside, and what is open and asked for is no failure."""
+"""Operators at open extents, for proofs: reads are taken to stay inside, and an open question is no failure."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ WRONG_OVER_THE_REALS = (
 PROVED = ("gelu", "gelu_tanh", "swish", "hard_swish", "sigmoid", "clip_of_clip", "relu_of_clip", "squared_sum", "cube",
           "double_not", "roots_of_one_tensor", "exp_of_log", "factor_addend")  # fmt: skip
 BY_NORMAL_FORMS = ("biased_matmul", "softmax", "unshifted_softmax", "concat_of_one")
-NOT_PROVED = ("group_normalization",)
+NOT_PROVED = ("rms_normalization_scale",)
 WAYS = 400
-"""Enough for all of these; wrong rules show themselves in the first cases."""
+"""Enough for all of these but the last one; wrong rules show themselves in the first cases."""
 
 
 def test_shipped_algebra_is_proved() -> None:
