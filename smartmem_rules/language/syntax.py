@@ -44,6 +44,7 @@ __all__ = [
     "Comprehension",
     "Conditional",
     "Constant",
+    "Cost",
     "Declaration",
     "DtypeVariable",
     "Eliminate",
@@ -147,6 +148,14 @@ class Let(Declaration):
 
 
 @dataclass(frozen=True, slots=True)
+class Cost(Declaration):
+    """`cost operations = e`: what extraction counts, in place of what follows from the definition."""
+
+    quantity: str  # operations | bytes | launches
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class EquationSyntax(Declaration):
     """`y[*i, k] = body`; `view` marks a pure index map; locals give `*i < R` as index items."""
 
@@ -183,6 +192,8 @@ class Operator(Declaration):
     declared_class: str | None  # "ILD.Variable" ...
     declared_mapping: str | None  # "one_to_one" ...
     override: bool = False  # takes the place of a built-in definition, and says so
+    reference: str | None = None  # "package.module:function", which computes the operator with numpy
+    costs: tuple[Cost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
