@@ -34,9 +34,10 @@ from smartmem_rules.statistics import (
     SaturationStatistics,
     SourceRange,
 )
+from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.index import Gathered, Index
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest, smallest
 
@@ -318,9 +319,12 @@ def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, tuple[str, ..
 
 
 def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, RuleSource]:
-    """Where the rules stand that fired or nearly did, and what they say."""
-    seen = {name for name, one in saturation.statistics.items() if one.fired or one.tried}
-    return {r.name: RuleSource(range=_range(r.span), equation=r.comment) for r in base.rules() if r.name in seen}
+    """Where the rules stand that took part, and what they say."""
+    return {
+        rule.name: RuleSource(range=_range(rule.span), equation=rule.comment, cites=rule.cites)
+        for rule in base.rules()
+        if rule.name in saturation.statistics
+    }
 
 
 def _range(span: s.Span) -> SourceRange:

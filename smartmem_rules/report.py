@@ -100,7 +100,7 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] 
 def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     """Where a rule fired on a model and where it nearly did.
 
-    Returns {rule, file, line, column, end_line, end_column, equation, tried, fired, nodes, near_misses}.
+    Returns {rule, file, line, column, end_line, end_column, equation, cites, tried, fired, nodes, near_misses}.
 
     Raises:
         GraphError: no rule of this name took part.

@@ -57,20 +57,21 @@ class SourceRange:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSource:
-    """Where a rule stands, and the equation of the comment above it."""
+    """Where a rule stands, the equation of the comment beside its name, and where the rule comes from."""
 
     range: SourceRange
     equation: str
+    cites: str | None = None
 
     def data(self) -> dict[str, Any]:
-        """The content for JSON: {file, line, column, end_line, end_column, equation}."""
-        return {**asdict(self.range), "equation": self.equation}
+        """The content for JSON: {file, line, column, end_line, end_column, equation, cites}."""
+        return {**asdict(self.range), "equation": self.equation, "cites": self.cites}
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> RuleSource:
         """Read what `data` wrote."""
-        place = {name: value for name, value in data.items() if name != "equation"}
-        return RuleSource(range=SourceRange(**place), equation=data["equation"])
+        place = {name: value for name, value in data.items() if name not in ("equation", "cites")}
+        return RuleSource(range=SourceRange(**place), equation=data["equation"], cites=data.get("cites"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +159,7 @@ class RewriteStatistics:
         rules_of_node: for each ONNX node the rules that made what was chosen in its place.
         near_misses: for each ONNX node the rules that nearly fired there, the nearest first.
         rule_sites: for each rule that fired the ONNX nodes whose results it rewrote.
-        rule_places: where the rules stand that fired or nearly did.
+        rule_places: where the rules stand that took part.
     """
 
     extraction: Extraction | None = None

@@ -24,7 +24,6 @@ WRITTEN_TABLES = {
     "docs/models.md": "bench/models.py",
     "docs/numerics.md": "bench/numerics.py",
     "docs/operators.md": "bench/operators.py",
-    "docs/rules_by_model.md": "bench/rule_coverage.py",
 }
 # A cell of DNNFusion's table names an action and a mapping type: its five columns need 122.
 WIDE_ROWS = {"rules/tables.smr"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from smartmem_rules.emit.c.access import Access
-from smartmem_rules.emit.c.kernel import Target, checked_grid, declarations, extent_parameters, program, render
+from smartmem_rules.emit.c.program import Target, checked_grid, declarations, extent_parameters, program, render
 from smartmem_rules.plan.artefact import Argument, Source
 from smartmem_rules.plan.kernel.model import BlockRows, Grid, Kernel, PlanError, Stored, TaskGraph
 from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE_COUNTERS, places

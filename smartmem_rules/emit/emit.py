@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.composed import emit_composed
 from smartmem_rules.emit.contraction.group import emit_group
 from smartmem_rules.emit.contraction.panel import emit_panel

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan

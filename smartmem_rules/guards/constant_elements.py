@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Elements
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.expr import Equation, FreshNames, Reduce, TensorType, tensors_read
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 

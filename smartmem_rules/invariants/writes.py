@@ -11,9 +11,10 @@ import numpy as np
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.definitions.inside import values_at
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map

@@ -319,6 +319,7 @@ class Rewrite(Declaration):
     explores: bool = False  # the right side need not be better: other rules decide
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None  # where the rule comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +333,7 @@ class Eliminate(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +347,7 @@ class IndexRule(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +360,7 @@ class Keep(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

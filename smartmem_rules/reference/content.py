@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_rules.analysis.derivation import derive
-from smartmem_rules.analysis.symbolic import prove_types
+from smartmem_rules.analysis.types.symbolic import prove_types
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.fuse import PASSES
 from smartmem_rules.language.blocks.keys import BlockRecord, keys_of
@@ -134,6 +134,7 @@ def _rule(rule: s.Rule, base: RuleBase, verdicts: Verdicts) -> Entry:
         facts += [("explores", "the right side need not be smaller")] if rule.explores else []
         facts += [("unsound", rule.unsound)] if rule.unsound is not None else []
     facts += [("tags", ", ".join(rule.tags))] if rule.tags else []
+    facts += [("from", rule.cites)] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is None:
         facts.append(("types", _types(rule, base)))
     if not (isinstance(rule, s.Rewrite) and rule.unsound is not None):

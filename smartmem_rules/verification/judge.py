@@ -20,8 +20,9 @@ from smartmem_rules.verification.trials.eliminations import test_eliminate
 from smartmem_rules.verification.trials.indices import test_index_rule
 from smartmem_rules.verification.trials.keeps import test_keep
 from smartmem_rules.verification.trials.layouts import test_layouts
+from smartmem_rules.verification.trials.outcome import FLOOR, Budget, Outcome
 from smartmem_rules.verification.trials.references import test_reference
-from smartmem_rules.verification.trials.rewrites import FLOOR, Budget, Outcome, directions, test_rewrite, try_numbers
+from smartmem_rules.verification.trials.rewrites import directions, test_rewrite, try_numbers
 from smartmem_rules.verification.trials.tables import test_table
 
 Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Keep | ast.Operator | ast.Table | ast.Block

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from onnx import ModelProto
 
-from smartmem_rules.emit.c.kernel import render
+from smartmem_rules.emit.c.program import render
 from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan.artefact import Plan

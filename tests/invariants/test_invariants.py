@@ -14,8 +14,9 @@ from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan.artefact import Argument, Place, Plan, Source
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, Reduce
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from tests.plan.models import Node, model, normal
 from tests.runtime.plans import change_source
 

@@ -114,7 +114,7 @@ def test_what_one_step_needs_lies_in_no_memory(operator: str) -> None:
 
 
 def layer(operations: int, steps: int = 64) -> _Layer:
-    from smartmem_rules.tensor.index import Var
+    from smartmem_rules.tensor.atoms import Var
 
     product = Kernel("p", "contraction", (), (), operations=operations)
     return _Layer(product, Kernel("s", "scan", (Var("t", steps),), (), operations=operations), 1, 1 << 20)

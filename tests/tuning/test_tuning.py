@@ -23,7 +23,7 @@ from smartmem_rules.tuning.measure import Job, measure
 from smartmem_rules.tuning.search import Evolution
 from smartmem_rules.tuning.tuner import Tuner
 from smartmem_rules.tuning.workers import LocalWorker
-from tests.cli import models
+from tests.cli import onnx_files
 from tests.plan.models import model
 
 PLACE = Place("a device", "1.0", "no_such_profile")
@@ -36,7 +36,7 @@ def planning_of(path: Path, device: str = "pocl") -> Planning:
 
 @pytest.fixture
 def planning(tmp_path: Path) -> Planning:
-    return planning_of(models.chain(tmp_path / "chain.onnx", rows=64))
+    return planning_of(onnx_files.chain(tmp_path / "chain.onnx", rows=64))
 
 
 def contraction(planning: Planning) -> Any:
@@ -44,15 +44,14 @@ def contraction(planning: Planning) -> Any:
 
 
 def test_the_key_follows_structure_and_shapes_not_names(tmp_path: Path, planning: Planning) -> None:
-    renamed = onnx.load(models.chain(tmp_path / "b.onnx", rows=64))
+    renamed = onnx.load(onnx_files.chain(tmp_path / "b.onnx", rows=64))
     for node in renamed.graph.node:
         node.input[:] = [f"{name}_" if name not in ("x", "w") else name for name in node.input]
         node.output[:] = [f"{name}_" if name != "y" else name for name in node.output]
     onnx.save(renamed, tmp_path / "c.onnx")
-    keys = [
-        kernel_key(contraction(one), one.tensors)
-        for one in (planning, planning_of(tmp_path / "c.onnx"), planning_of(models.chain(tmp_path / "d.onnx", rows=65)))
-    ]
+    other = planning_of(onnx_files.chain(tmp_path / "d.onnx", rows=65))
+    plannings = (planning, planning_of(tmp_path / "c.onnx"), other)
+    keys = [kernel_key(contraction(one), one.tensors) for one in plannings]
     assert keys[0] == keys[1] != keys[2]
 
 
@@ -109,7 +108,7 @@ def test_shares_of_elementwise_kernels_are_tuned_too(tmp_path: Path) -> None:
     from onnx import helper
 
     nodes = [helper.make_node("Softmax", ["x"], ["y"], axis=1, name="/softmax")]
-    planning = planning_of(models.chain(tmp_path / "a.onnx", rows=200, nodes=nodes))
+    planning = planning_of(onnx_files.chain(tmp_path / "a.onnx", rows=200, nodes=nodes))
     (kernel,) = planning.kernels
     first, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
     key = kernel_key(kernel, planning.tensors)
@@ -242,7 +241,7 @@ def test_a_session_can_be_stopped_and_resumed(tmp_path: Path, planning: Planning
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("optuna")
     monkeypatch.setenv("SMARTMEM_TUNINGS", str(tmp_path / "t.sqlite"))
-    model = models.chain(tmp_path / "chain.onnx", rows=64)
+    model = onnx_files.chain(tmp_path / "chain.onnx", rows=64)
     arguments = ["tune", str(model), "--budget", "1s", "--json", "--export", str(tmp_path / "found.json")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smartmem_rules.emit.c.expressions import Internal, Team, Value
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target, render
+from smartmem_rules.emit.c.expressions import Internal, Value
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.program import Target, render
+from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.contraction.group_tiles import Side, captured, loading
 from smartmem_rules.emit.rowwise.reduction import write_row
@@ -15,8 +17,9 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 

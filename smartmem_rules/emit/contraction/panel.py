@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, Target, render
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
@@ -15,9 +16,10 @@ from smartmem_rules.plan.kernel.addressing import consecutive, offset
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Stored
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.plan.schedule.sizing import INNER_COLUMNS
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 

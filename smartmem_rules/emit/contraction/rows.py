@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.emit.rowwise.reduction import emit_row
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import INNER, Kernel, Stored
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.atoms import Var
 
 
 def emit_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:

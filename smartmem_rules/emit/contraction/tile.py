@@ -6,15 +6,17 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from smartmem_rules.emit.c.kernel import Emission, Target
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
 from smartmem_rules.plan.schedule.grid import tile_vectors
 from smartmem_rules.plan.schedule.records import TileSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 OPEN_GROUP = 16

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target, render
+from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 
 LANES = 8
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, Target, lane_reader, with_lane
+from smartmem_rules.emit.c.kernel import Emission, lane_reader, with_lane
 from smartmem_rules.emit.c.primitives import is_float
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, ElementLoops, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, VectorSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 

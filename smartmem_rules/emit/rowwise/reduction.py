@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.expressions import Team
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.c.reduction_cse import share_terms
+from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.rowwise.pointwise import emit_pointwise
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
@@ -16,8 +17,9 @@ from smartmem_rules.plan.kernel.row_arrays import storage_of
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, packed_rows, row_form, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute, unravel
 

@@ -1,4 +1,7 @@
-"""A graph over the rule base's operators as an ONNX model: what importing does, backwards."""
+"""A graph over the rule base's operators as an ONNX model: what importing does, backwards.
+
+Which ONNX operator a node is, the `onnx` clause of its definition says; only how ONNX encodes a number is known here.
+"""
 
 from __future__ import annotations
 

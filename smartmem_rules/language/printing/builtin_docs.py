@@ -102,6 +102,7 @@ KEYWORDS: dict[str, str] = {
     "relaxes": "what of floating-point arithmetic a rule does not keep",
     "explores": "the right side need not be better than the left one",
     "tags": "words by which rules are switched off together",
+    "cites": "where the rule comes from: a paper with its section, another optimizer's rule, an operator's definition",
     "unsound": "the rule is wrong; the text is a counterexample, and it is never applied",
     "onnx": "the ONNX operator and opset range that the definition stands for",
     "internal": "no ONNX operator stands for it",

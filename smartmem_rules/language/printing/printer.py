@@ -218,6 +218,7 @@ def _clauses(rule: s.Rule) -> str:
         lines += [f"relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["explores"] if rule.explores else []
     lines += [f"tags {', '.join(rule.tags)}"] if rule.tags else []
+    lines += [f"cites {quoted(rule.cites)}"] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is not None:
         lines.append(f"unsound {quoted(rule.unsound)}")
     return "".join(f"\n    {line}" for line in lines)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.fuse import Attention
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, free_variables, tensors_read, walk
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest, several
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import axis_variables, index_map

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from smartmem_rules.plan.kernel.model import Kernel, Store
 from smartmem_rules.plan.kernel.traffic import account
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Compare, Expr, Read, Select, TensorType
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 
 
 def write_pieces(kernels: Sequence[Kernel], types: Mapping[str, TensorType], outputs: Sequence[str]) -> list[Kernel]:

@@ -14,6 +14,7 @@ from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.fusion.rows import Rows
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
 from smartmem_rules.plan.kernel.traffic import account
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
     Const,
@@ -27,7 +28,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.substitution import substitute
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
@@ -22,7 +23,7 @@ from smartmem_rules.tensor.expr import (
     rename_reads,
     tensors_read,
 )
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation

@@ -10,8 +10,9 @@ from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.kernel.model import Stage, Store
 from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.substitution import substitute
 
 WORTH_STAGING = 2

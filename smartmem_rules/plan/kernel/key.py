@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
 from smartmem_rules.plan.kernel.model import Kernel, Stored
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.atoms import Var
 
 
 def kernel_key(kernel: Kernel, tensors: Mapping[str, Stored]) -> str:

@@ -13,8 +13,9 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.printer import kernel_text
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
+    from smartmem_rules.tensor.atoms import Var
     from smartmem_rules.tensor.expr import Expr
-    from smartmem_rules.tensor.index import Index, Var
+    from smartmem_rules.tensor.index import Index
     from smartmem_rules.tensor.types import TensorType
 
 ACCUMULATOR = "@acc"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Kernel
 from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, tensors_read
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
 
 

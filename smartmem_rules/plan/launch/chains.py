@@ -24,8 +24,9 @@ from smartmem_rules.plan.launch.rows_chain import Chain
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts, Steps
 from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Resources, most, resources_of
 from smartmem_rules.plan.schedule.winograd_sizes import filters_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import axis_variables, index_map

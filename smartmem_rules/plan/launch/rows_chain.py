@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from smartmem_rules.plan.kernel.addressing import Written
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule.launch_costs import Steps
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.atoms import Var
 
 
 @dataclass(eq=False, kw_only=True)

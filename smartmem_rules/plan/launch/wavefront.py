@@ -27,9 +27,10 @@ from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.launch.chains import compose
 from smartmem_rules.plan.launch.megakernel import megakernel, spin_limit
 from smartmem_rules.plan.schedule.sizing import resources_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 
 
 @dataclass(frozen=True)

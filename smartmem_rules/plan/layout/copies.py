@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.traffic import account
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, rename_reads
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 
 COPY = "@copy"
 """Ends the name of a tensor's second layout."""

@@ -19,9 +19,10 @@ from smartmem_rules.plan.kernel.graph import KernelGraph
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import unravel
 

@@ -13,6 +13,7 @@ from smartmem_rules.plan.kernel.packing import holds, pack
 from smartmem_rules.plan.schedule.sizing import count
 from smartmem_rules.plan.schedule.winograd import transformed_weights
 from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Equation,
     Expr,
@@ -21,7 +22,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
     tensors_read,
 )
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 

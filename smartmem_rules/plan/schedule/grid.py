@@ -21,9 +21,9 @@ from smartmem_rules.plan.schedule.records import (
     VectorSchedule,
     schedule_of,
 )
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest, maximum, several, surely_at_most
 
 TILE_LANES = 4

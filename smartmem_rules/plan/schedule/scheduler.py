@@ -34,8 +34,9 @@ from smartmem_rules.plan.schedule.records import (
 )
 from smartmem_rules.plan.schedule.sizing import panel_of, right_factors
 from smartmem_rules.plan.schedule.templates import GroupForm, PanelForm, Templates, TileForm, WinogradForm
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, TensorType, free_variables, walk
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest
 
 MOST_BLOCKS = 48

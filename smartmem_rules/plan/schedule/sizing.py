@@ -10,9 +10,9 @@ from functools import cached_property
 from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles, Schedule
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from smartmem_rules.language.blocks.schedule import Matrix, Winograd
 from smartmem_rules.plan.kernel.model import Contraction
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Const,
     Expr,
@@ -25,7 +26,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
 )
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 

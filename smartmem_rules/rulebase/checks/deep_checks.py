@@ -242,8 +242,8 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
 def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
     """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
     from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
-    from smartmem_rules.analysis.symbolic import prove_types  # start-up time
-    from smartmem_rules.analysis.typing import ATTEMPTS, WANTED, check_types  # start-up time
+    from smartmem_rules.analysis.types.symbolic import prove_types  # start-up time
+    from smartmem_rules.analysis.types.typing import ATTEMPTS, WANTED, check_types  # start-up time
 
     proof = prove_types(base, rule.left, rule.right, rule.guards)
     if proof is not None and proof.holds:

@@ -58,7 +58,7 @@ def check_rewrite(
 
 def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
     """Operands that no dtype fits, and sides that cannot have the same one."""
-    from smartmem_rules.analysis.dtypes import Dtypes  # start-up time
+    from smartmem_rules.analysis.types.dtypes import Dtypes  # start-up time
 
     dtypes = Dtypes(operators)
     left = dtypes.of(rule.left)

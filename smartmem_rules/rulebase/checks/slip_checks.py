@@ -89,7 +89,7 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
 
 def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
     """Dtypes that a guard demands of a tensor and that no operator around it takes."""
-    from smartmem_rules.analysis.dtypes import Dtypes  # start-up time
+    from smartmem_rules.analysis.types.dtypes import Dtypes  # start-up time
 
     dtypes = Dtypes(operators)
     dtypes.of(rule.left)

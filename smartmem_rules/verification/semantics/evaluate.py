@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -20,7 +21,7 @@ from smartmem_rules.tensor.expr import (
     Reduce,
     Select,
 )
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.verification.semantics.domains import Array, Domain, Value
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
 

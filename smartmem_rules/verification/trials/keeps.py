@@ -15,7 +15,8 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.operators import single
 from smartmem_rules.verification.semantics.terms import Application
-from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL, Budget
+from smartmem_rules.verification.trials.outcome import Budget
+from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL
 
 _SCALES = (1, 8, 64)
 """Guards of rules about weights ask for large ones, which instances are not."""

@@ -16,8 +16,9 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.kernel.addressing import offset, texel
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.verification.instances.draws import Draws
 from smartmem_rules.verification.semantics.domains import Array, Domain
 from smartmem_rules.verification.semantics.evaluate import _Points

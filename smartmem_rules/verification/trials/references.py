@@ -17,7 +17,8 @@ from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.operators import single
 from smartmem_rules.verification.semantics.terms import Application, term_text
-from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL, Budget
+from smartmem_rules.verification.trials.outcome import Budget
+from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL
 
 MOST_TRIALS = 60
 TOLERANCE, TOLERANCE_OF_SINGLES = 1e-6, 1e-3
