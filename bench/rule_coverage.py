@@ -39,7 +39,7 @@ def counts_of(models: Sequence[Path], base: RuleBase, level: str = "smartmem") -
 
 def report(found: Counts, base: RuleBase) -> str:
     """Where each rule fired, and what those that never did come from, as Markdown."""
-    cited = {rule.name: rule.cites for rule in (*base.rewrites, *base.eliminates)}
+    cited = {rule.name: rule.cites for rule in base.rules()}
     unsound = {rule.name for rule in base.rewrites if rule.unsound is not None}
     models = sorted({model for counts in found.values() for model in counts})
     lines = ["# Rules by model", "", "<!-- written by bench/rule_coverage.py -->", ""]

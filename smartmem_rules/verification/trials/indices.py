@@ -19,7 +19,6 @@ VARIABLES = range(-9, 26)
 WIDE_CONSTANTS = (*range(-2, 20), 24, 32, 49)
 WIDE_VARIABLES = range(-130, 260)
 LARGEST = 60_000
-_INTERVAL = 40
 
 
 class Meaningless(Exception):

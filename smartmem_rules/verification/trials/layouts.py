@@ -21,9 +21,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.verification.instances.draws import Draws
 from smartmem_rules.verification.semantics.domains import Array, Domain
-from smartmem_rules.verification.semantics.evaluate import _Points
-
-ELEMENTS = 4000
+from smartmem_rules.verification.semantics.evaluate import Points
 
 
 @dataclass
@@ -109,4 +107,4 @@ def _wrong_packing(shape: tuple[int, ...], layout: Layout) -> str | None:
 
 def _points(index: Index, variables: tuple[Var, ...]) -> Array:
     looping = tuple(v for v in variables)
-    return _Points({}, Domain())._index(index, looping, None)
+    return Points({}, Domain())._index(index, looping, None)
