@@ -60,8 +60,8 @@ def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str
     plan, _ = make_plan(Request(model, (), device, level, "float32", memory, (), {}), watch)
     report = report_data(plan, None, None)
     return {
-        "kernels": len(plan.kernels),
-        "moves": [k.name for k in plan.kernels if k.moves_only],
+        "kernels": len(plan.launches),
+        "moves": [one.name for one in plan.launches if one.moves_only],
         "operators": report["operators"],
         "seconds": watch.seconds,
         "memory": report["intermediate_bytes"],

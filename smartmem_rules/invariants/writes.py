@@ -35,10 +35,9 @@ def check_writes(kernels: Iterable[Kernel], tensors: Mapping[str, Stored], thoro
     """
     stores: dict[str, dict[int, tuple[Kernel, Store]]] = {}
     for kernel in kernels:
-        for leaf in kernel.leaves:
-            for store in leaf.stores:
-                # the shares of a recurrence are copies of one kernel
-                stores.setdefault(store.tensor, {})[id(store)] = leaf, store
+        for store in kernel.stores:
+            # the shares of a recurrence are one kernel
+            stores.setdefault(store.tensor, {})[id(store)] = kernel, store
     for tensor, found in stores.items():
         if tensor not in tensors:  # what a sized launch keeps to itself
             continue

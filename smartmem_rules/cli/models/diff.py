@@ -56,9 +56,9 @@ def command(
         sides = [inspect_model(first, progress, **how), inspect_model(second or first, progress, **other)]
     found = [one for one in stage_differences(*sides) if not stage or one["stage"] in stage]
     if as_json:
-        print_json({"launches": [len(side.plan.kernels) for side in sides], "stages": found})
+        print_json({"launches": [len(side.plan.launches) for side in sides], "stages": found})
         return
-    click.echo(f"launches: {len(sides[0].plan.kernels)} and {len(sides[1].plan.kernels)}")
+    click.echo(f"launches: {len(sides[0].plan.launches)} and {len(sides[1].plan.launches)}")
     for one in found:
         click.echo(f"{one['stage']}: " + ("the same" if one["same"] else f"-{one['removed']} +{one['added']} lines"))
         lines = one["lines"] if full else one["lines"][:_SHOWN]

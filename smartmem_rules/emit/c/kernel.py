@@ -23,7 +23,8 @@ from smartmem_rules.emit.c.program import (
 from smartmem_rules.emit.c.team import Team, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.model import Kernel, Stage, Store, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
@@ -72,7 +73,7 @@ class Emission:
         arrays: the arrays of the rows by stage.
     """
 
-    kernel: Kernel
+    launch: Single
     target: Target
     tensors: Mapping[str, Stored]
     width: int
@@ -82,6 +83,7 @@ class Emission:
     arrays: dict[str, RowArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.kernel = self.launch.kernel
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
@@ -97,18 +99,18 @@ class Emission:
         return {name: access for name, access in self.accesses.items() if name in own}
 
     def parameters(self) -> str:
-        return declarations(self.kernel, self.handed, set(self.kernel.writes))
+        return declarations(self.launch, self.handed, set(self.kernel.writes))
 
     def source(self, template: str, items: int, **values: Any) -> Source:
         """Fill the form's template and put the prelude before it.
 
         Args:
-            items: work-items that the text is written for; the kernel's grid has so many, and less than a group more.
+            items: work-items that the text is written for; the launch's grid has so many, and less than a group more.
 
         Raises:
             PlanError: the grid is another one.
         """
-        grid = checked_grid(self.kernel, items)
+        grid = checked_grid(self.launch, items)
         values["body"] = self.writer.text()
         values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
         places = itertools.accumulate((array.floats for array in self.shared), initial=0)

@@ -13,7 +13,9 @@ import jinja2
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.kernel.model import Grid, Kernel, PlanError
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
+from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.resources import templates_path
 from smartmem_rules.tensor.extents import Dimension, is_symbolic
 
@@ -71,28 +73,28 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
     return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
 
 
-def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
-    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`.
+def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str]) -> str:
+    """The parameters of a launch's tensors; those that lie at one place in memory say so by not being `restrict`.
 
     In an ordered launch other work-groups write what one reads.
     """
-    shared = set(accesses) if kernel.tasks is not None else {*kernel.in_place, *kernel.in_place.values()}
+    shared = set(accesses) if isinstance(launch, Ordered) else {*launch.in_place, *launch.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 
 
-def checked_grid(kernel: Kernel, items: int) -> Grid:
-    """The grid of a kernel, if it is one for so many work-items.
+def checked_grid(launch: Launch, items: int) -> Grid:
+    """The grid of a launch, if it is one for so many work-items.
 
     Raises:
-        PlanError: the kernel has no grid, or one for another number of work-items.
+        PlanError: the launch has no grid, or one for another number of work-items.
     """
-    grid = kernel.grid
+    grid = launch.grid
     if grid is None:
-        raise PlanError(f"the kernel {kernel.name} was not scheduled: it has no grid")
+        raise PlanError(f"the kernel {launch.name} was not scheduled: it has no grid")
     group = 1 if grid.local_size is None else math.prod(grid.local_size)
     if not (is_symbolic(items) or is_symbolic(grid.items)) and not items <= grid.items < items + group:
         raise PlanError(
-            f"the kernel {kernel.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
+            f"the kernel {launch.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
         )
     return grid

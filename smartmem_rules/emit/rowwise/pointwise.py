@@ -13,6 +13,7 @@ from smartmem_rules.emit.c.kernel import Emission, lane_reader, with_lane
 from smartmem_rules.emit.c.primitives import is_float
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, ElementLoops, writes_images
@@ -25,8 +26,9 @@ from smartmem_rules.tensor.ranges import several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
-def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    emission = Emission(kernel, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
+def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    kernel = launch.kernel
+    emission = Emission(launch, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
     most = 1 if target.is_cpu else schedule_of(kernel, VectorSchedule).places
     loops = ElementLoops.of(kernel, tensors, target.width, most)
     count, axis = loops.outer_count, loops.lanes

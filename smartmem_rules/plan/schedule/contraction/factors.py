@@ -10,9 +10,9 @@ import numpy as np
 from smartmem_rules.language.blocks.device import ImageLimits
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds, pack
-from smartmem_rules.plan.schedule.sizing import count
-from smartmem_rules.plan.schedule.winograd import transformed_weights
-from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem
+from smartmem_rules.plan.schedule.contraction.sizing import count
+from smartmem_rules.plan.schedule.contraction.winograd import transformed_weights
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Equation,

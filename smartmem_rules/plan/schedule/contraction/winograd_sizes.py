@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from smartmem_rules.language.blocks.schedule import Panel, Schedule, Winograd
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
-from smartmem_rules.plan.schedule.panel import PanelProblem
-from smartmem_rules.plan.schedule.sizing import (
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem
+from smartmem_rules.plan.schedule.contraction.sizing import (
     Filter,
     least_step,
     most,
@@ -17,7 +17,7 @@ from smartmem_rules.plan.schedule.sizing import (
     right_factors,
     steps_ahead,
 )
-from smartmem_rules.plan.schedule.winograd import Transform, Windows, match_windows, transform_of
+from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows, match_windows, transform_of
 from smartmem_rules.tensor.ranges import largest
 
 LANES = 8
@@ -42,25 +42,37 @@ class WinogradProblem:
     """A contraction that the Winograd template is to realise; `of` finds out whether it can.
 
     Args:
-        kernel: in a chain, its schedule says how many rows a work-item has (`block_rows`).
+        extents: columns of each right factor.
+        block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
     """
 
-    def __init__(self, kernel: Kernel, c: Contraction, s: Winograd, t: Transform, w: Windows) -> None:
-        self.kernel, self.c, self.s = kernel, c, s
+    def __init__(
+        self,
+        c: Contraction,
+        s: Winograd,
+        t: Transform,
+        w: Windows,
+        extents: Sequence[int],
+        block_rows: int | None = None,
+    ) -> None:
+        self.c, self.s = c, s
         self.transform, self.windows = t, w
         self.m, self.batch, self.k = most(c.m), most(c.batch), w.channel.extent
         self.grain, self.strips, self.across = w.grain(t), w.strips(t), w.across_tiles(t)
-        self.extents = [largest(n.extent) for n, _ in right_factors(kernel)]
-        self.given: int | None = kernel.block_rows
+        self.extents = extents
+        self.given = block_rows
 
     @staticmethod
-    def of(kernel: Kernel, c: Contraction, s: Winograd, constant: bool) -> WinogradProblem | None:
+    def of(
+        kernel: Kernel, c: Contraction, s: Winograd, constant: bool, block_rows: int | None = None
+    ) -> WinogradProblem | None:
         """None where the contraction is no such convolution, or its weights are not known before the model runs."""
         if not constant or kernel.stages:
             return None
         transform = transform_of(s)
         windows = match_windows(c, transform, LANES)
-        return None if windows is None else WinogradProblem(kernel, c, s, transform, windows)
+        extents = [largest(n.extent) for n, _ in right_factors(kernel)]
+        return None if windows is None else WinogradProblem(c, s, transform, windows, extents, block_rows)
 
     def sizes(self, strips: int, columns: int, tiles_per_block: int) -> WinogradSizes | None:
         """Blocks of so many rows of tiles; None where their transforms exceed the scratch memory."""
@@ -106,9 +118,9 @@ class WinogradProblem:
         every = (self.sizes(strips, columns, 1 << 30) for strips in range(1, self.strips + 1))
         return {sizes.block_rows: sizes for sizes in every if sizes is not None}
 
-    def of_kernel(self, kernel: Kernel) -> WinogradProblem:
-        """The same contraction in a kernel whose work-items may have other rows."""
-        return WinogradProblem(kernel, self.c, self.s, self.transform, self.windows)
+    def with_block(self, block_rows: int) -> WinogradProblem:
+        """The same contraction in a launch that gives so many rows to a work-item."""
+        return WinogradProblem(self.c, self.s, self.transform, self.windows, self.extents, block_rows)
 
     def tiles_of(self, block_rows: int) -> int:
         """Tiles of a block of rows."""
@@ -197,27 +209,28 @@ def filters_of(
     panel: Panel,
     constant: bool,
     units: int,
+    block_rows: int | None = None,
 ) -> tuple[Filter, ...]:
     """How the kernel's convolution could be filtered in blocks of rows; nothing where that would not pay.
 
     Args:
         schedules: those of the level; only Winograd's matter.
         panel: the schedule whose best register block reaches the device's peak.
+        block_rows: rows of a work-item, where the kernel's launch decides that.
     """
     c = kernel.contraction
     if c is None:
         return ()
-    own = (WinogradProblem.of(kernel, c, s, constant) for s in schedules if isinstance(s, Winograd))
+    own = (WinogradProblem.of(kernel, c, s, constant, block_rows) for s in schedules if isinstance(s, Winograd))
     problems = [one for one in own if one is not None]
-    if paying(problems, PanelProblem(kernel, c, panel, constant), units) is None:
+    if paying(problems, PanelProblem(kernel, c, panel, constant, block_rows), units) is None:
         return ()
     peak = 2 / least_step(panel)
     times: list[dict[int, float]] = [{} for _ in problems]
     for block in sorted({block for problem in problems for block in problem.blocks}):
-        held = replace(kernel, block_rows=block)
-        given = [problem.of_kernel(held) for problem in problems]
+        given = [problem.with_block(block) for problem in problems]
         # as the kernel will be sized with this block
-        found = paying(given, PanelProblem(held, c, panel, constant), units)
+        found = paying(given, PanelProblem(kernel, c, panel, constant, block), units)
         if found is not None:
             times[given.index(found[0])][block] = found[0].estimate(found[1], 1) * peak
     return tuple(Filter(own, one.right_bytes) for own, one in zip(times, problems, strict=True) if own)

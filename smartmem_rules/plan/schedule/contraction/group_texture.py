@@ -9,8 +9,8 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, Schedule, Tile
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
-from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, fitting, tiles_of
-from smartmem_rules.plan.schedule.roofline_texture import group_time, register_time
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, fitting, tiles_of
+from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
 from smartmem_rules.tensor.expr import Const, Expr, Read, Select, tensors_read
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from smartmem_rules.plan.fusion.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.kernel.model import Stage, Store
 from smartmem_rules.plan.kernel.operations import operations

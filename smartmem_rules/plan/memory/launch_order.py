@@ -1,7 +1,7 @@
-"""The order of kernels: one with a small memory peak, or the order in which they come.
+"""The order of launches: one with a small memory peak, or the order in which they come.
 
 What has been computed says what is still needed, whatever the way there. The orders of a graph are therefore the paths
-through its sets of finished kernels, of which a network has few: a search for the path whose largest step is smallest
+through its sets of finished launches, of which a network has few: a search for the path whose largest step is smallest
 visits them all, unless there are too many.
 """
 
@@ -12,56 +12,56 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.graph import KernelGraph
-from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.kernel.launch import Launch
 
 Pairs = Mapping[str, tuple[str, ...]]
-"""For tensors that may be written into the memory of another one: of which, if no later kernel needs it."""
+"""For tensors that may be written into the memory of another one: of which, if no later launch needs it."""
 
 STATES = 4000
 
 
 @dataclass(frozen=True)
-class KernelOrder:
-    """An order of the kernels.
+class LaunchOrder:
+    """An order of the launches.
 
     Attributes:
         peak: the largest sum of bytes that are needed at once.
         best: whether no order needs less.
     """
 
-    kernels: list[Kernel]
+    launches: list[Launch]
     peak: int
     best: bool
 
 
 class _Graph:
-    """What each kernel needs, makes and ends; kernels are numbers, sets of them bits."""
+    """What each launch needs, makes and ends; launches are numbers, sets of them bits."""
 
-    def __init__(self, kernels: Sequence[Kernel], sizes: Mapping[str, int], pairs: Pairs) -> None:
-        self.kernels = kernels
+    def __init__(self, launches: Sequence[Launch], sizes: Mapping[str, int], pairs: Pairs) -> None:
+        self.launches = launches
         self.sizes = sizes
         self.pairs = pairs
-        graph = KernelGraph(kernels)
+        graph = KernelGraph(launches)
         self.before = [
             # what is written in pieces is written in one order
-            _bits(n for name in (*kernel.reads, *kernel.writes) for n in graph.makers.get(name, ()) if n < number)
-            for number, kernel in enumerate(kernels)
+            _bits(n for name in (*launch.reads, *launch.writes) for n in graph.makers.get(name, ()) if n < number)
+            for number, launch in enumerate(launches)
         ]
         self.users = {
             name: _bits((*graph.makers.get(name, ()), *graph.users.get(name, ())))
             for name in {*graph.makers, *graph.users}
         }
-        self.all = (1 << len(kernels)) - 1
+        self.all = (1 << len(launches)) - 1
 
     def ready(self, done: int) -> list[int]:
-        """The kernels that may come next."""
+        """The launches that may come next."""
         return [n for n, b in enumerate(self.before) if not done >> n & 1 and not b & ~done]
 
     def step(self, done: int, live: int, number: int) -> tuple[int, int]:
-        """The bytes while a kernel runs after others, and afterwards."""
-        kernel, after = self.kernels[number], done | 1 << number
-        names = dict.fromkeys(n for n in (*kernel.reads, *kernel.writes) if n in self.sizes)
-        made = [n for n in names if n in kernel.writes and not self.users[n] & done]
+        """The bytes while a launch runs after others, and afterwards."""
+        launch, after = self.launches[number], done | 1 << number
+        names = dict.fromkeys(n for n in (*launch.reads, *launch.writes) if n in self.sizes)
+        made = [n for n in names if n in launch.writes and not self.users[n] & done]
         during = live + sum(self.sizes[n] for n in made)
         ending = [n for n in names if not self.users[n] & ~after]
         over = set()
@@ -79,22 +79,22 @@ def _bits(numbers: Iterable[int]) -> int:
     return found
 
 
-def least_memory_order(kernels: Sequence[Kernel], sizes: Mapping[str, int], pairs: Pairs) -> KernelOrder:
-    """The kernels in an order that needs the least memory, as near to the given one as that allows.
+def least_memory_order(launches: Sequence[Launch], sizes: Mapping[str, int], pairs: Pairs) -> LaunchOrder:
+    """The launches in an order that needs the least memory, as near to the given one as that allows.
 
     Args:
         sizes: the bytes of each tensor that shares memory.
         pairs: which tensors may be written in place.
     """
-    graph = _Graph(kernels, sizes, pairs)
-    given = _peak(graph, range(len(kernels)))
+    graph = _Graph(launches, sizes, pairs)
+    given = _peak(graph, range(len(launches)))
     least = _least(graph, given)
     if least is None:
-        return KernelOrder(list(kernels), given, False)
+        return LaunchOrder(list(launches), given, False)
     if least >= given:
-        return KernelOrder(list(kernels), given, True)
+        return LaunchOrder(list(launches), given, True)
     path = _path(graph, least)
-    return KernelOrder([kernels[n] for n in path], least, True)
+    return LaunchOrder([launches[n] for n in path], least, True)
 
 
 def _peak(graph: _Graph, order: Sequence[int]) -> int:
@@ -108,7 +108,7 @@ def _peak(graph: _Graph, order: Sequence[int]) -> int:
 
 def _least(graph: _Graph, given: int) -> int | None:
     """The least peak of any order, `given` if none is below it; None if there are too many orders to tell."""
-    queue = [(0, 0, 0, 0)]  # the peak, kernels that are missing, those that are done, and the bytes that they leave
+    queue = [(0, 0, 0, 0)]  # the peak, launches that are missing, those that are done, and the bytes that they leave
     seen: set[int] = set()
     while queue:
         most, _, done, live = heapq.heappop(queue)
@@ -123,16 +123,16 @@ def _least(graph: _Graph, given: int) -> int | None:
             after = done | 1 << number
             if after not in seen:
                 during, left = graph.step(done, live, number)
-                heapq.heappush(queue, (max(most, during), len(graph.kernels) - after.bit_count(), after, left))
+                heapq.heappush(queue, (max(most, during), len(graph.launches) - after.bit_count(), after, left))
     return given
 
 
 def _path(graph: _Graph, limit: int) -> list[int]:
-    """The first order, by the kernels' numbers, that stays within the limit."""
+    """The first order, by the launches' numbers, that stays within the limit."""
     failed: set[int] = set()
     path: list[int] = []
     stack = [(0, 0, iter(graph.ready(0)))]
-    while len(path) < len(graph.kernels):
+    while len(path) < len(graph.launches):
         done, live, rest = stack[-1]
         for number in rest:
             after = done | 1 << number

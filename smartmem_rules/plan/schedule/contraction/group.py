@@ -10,7 +10,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, GroupCycles
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
-from smartmem_rules.plan.schedule.sizing import count
+from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.ranges import largest
 

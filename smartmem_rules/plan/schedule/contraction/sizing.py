@@ -23,7 +23,7 @@ def panel_of(schedules: Iterable[Schedule]) -> Panel | None:
 
 @dataclass(frozen=True)
 class Filter:
-    """What a convolution demands where whole rows of tiles are filtered (`plan.winograd`).
+    """What a convolution demands where whole rows of tiles are filtered (`winograd`).
 
     Attributes:
         blocks: scalar operations that take as long, by the rows of a work-item's block; others cannot be filtered.
@@ -77,8 +77,14 @@ UNBOUNDED = 1 << 30
 """Rows of a kernel that keeps nothing of them."""
 
 
-def resources_of(kernel: Kernel, s: Panel, constants: Collection[str]) -> Resources | None:
-    """None for kernels whose work-items do not own rows, or that the schedule cannot realise."""
+def resources_of(
+    kernel: Kernel, s: Panel, constants: Collection[str], block_rows: int | None = None
+) -> Resources | None:
+    """None for kernels whose work-items do not own rows, or that the schedule cannot realise.
+
+    Args:
+        block_rows: rows of a work-item, where the kernel's launch decides that.
+    """
     c = kernel.contraction
     if c is None:
         if kernel.form != "reduction":
@@ -89,7 +95,7 @@ def resources_of(kernel: Kernel, s: Panel, constants: Collection[str]) -> Resour
         return None
     factors = right_factors(kernel)
     constant = all(tensors_read(b) and is_constant(b, constants) for _, b in factors)
-    rows = most_rows(kernel, c, s, constant)
+    rows = most_rows(kernel, c, s, constant, panel_columns(kernel, s, block_rows))
     if rows < 1:
         return None
     right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
@@ -152,30 +158,33 @@ def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
     return [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
 
 
-def panel_columns(kernel: Kernel, s: Panel) -> int:
-    """Columns of the register block: wide ones, unless too much of the last one would be wasted."""
+def panel_columns(kernel: Kernel, s: Panel, block_rows: int | None = None) -> int:
+    """Columns of the register block: wide ones, unless too much of the last one would be wasted.
+
+    Args:
+        block_rows: rows of a work-item, where the kernel's launch decides that.
+    """
     c = kernel.contraction
     if c is not None and s.row_columns and most(c.m) == 1:
         return s.row_columns
     extents = [largest(n.extent) for n, _ in right_factors(kernel)]
-    block = kernel.block_rows
 
     def time(columns: int) -> float:
         tiles = sum(-(-n // columns) for n in extents)
-        if block is not None:
-            return tiles * register_rows(s, block, columns)[2]
+        if block_rows is not None:
+            return tiles * register_rows(s, block_rows, columns)[2]
         return tiles * min(register_step(s, r, columns) / r for r in _rows(s, columns))
 
     return min(s.columns, key=lambda columns: (round(time(columns), 6), s.columns.index(columns)))
 
 
-def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns: int | None = None) -> int:
+def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns: int) -> int:
     """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay.
 
     Args:
-        columns: of the register block; by default those that the schedule chooses.
+        columns: of the register block.
     """
-    columns, k, m = columns or panel_columns(kernel, s), most(c.k), most(c.m)
+    k, m = most(c.k), most(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
     fixed, row = scratch(c, columns, constant)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
-from smartmem_rules.plan.schedule.sizing import (
+from smartmem_rules.plan.schedule.contraction.sizing import (
     count,
     most,
     most_rows,
@@ -30,7 +30,7 @@ class PanelSizes:
     block_rows: int
     tiles_per_block: int
     outputs: int = 1
-    """Of a tile along each axis; more than one is another template's (`plan.winograd_sizes`)."""
+    """Of a tile along each axis; more than one is another template's (`winograd_sizes`)."""
 
     def choice(self) -> dict[str, int]:
         """As the database of tuned sizes holds them."""
@@ -41,18 +41,18 @@ class PanelProblem:
     """A contraction that the panel template is to realise.
 
     Args:
-        kernel: in a chain, its schedule says how many rows a work-item has (`block_rows`).
         constant: whether the right factors are constants, which are packed in the plan.
+        block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
     """
 
-    def __init__(self, kernel: Kernel, c: Contraction, s: Panel, constant: bool) -> None:
+    def __init__(self, kernel: Kernel, c: Contraction, s: Panel, constant: bool, block_rows: int | None = None) -> None:
         self.kernel = kernel
         self.c = c
         self.s = s
         self.constant = constant
         self.m, self.k, self.batch = most(c.m), most(c.k), most(c.batch)
         self.extents = [largest(c.n.extent), *(largest(part.n.extent) for part in kernel.parts)]
-        self.given: int | None = kernel.block_rows
+        self.given = block_rows
         several = self.m * self.batch > s.smallest_block
         self.costly = several and _staging(c) * s.staging_share > 2 * self.k * sum(self.extents)
 
@@ -70,7 +70,7 @@ class PanelProblem:
     def default(self) -> PanelSizes | None:
         """The sizes that the schedule block leads to; None where the template cannot realise the contraction."""
         s = self.s
-        columns = panel_columns(self.kernel, s)
+        columns = panel_columns(self.kernel, s, self.given)
         if not self.most_rows(1, columns):
             return None
         choices = [r for r in s.rows if r * columns <= s.most_sums and r <= self.m] or [min(s.rows)]
