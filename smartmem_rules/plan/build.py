@@ -125,7 +125,13 @@ def prepare(
         program = flatten(graph, policy.reads_through_views)
         # an operator rounds its outputs alone, however many kernels it takes
         storage = _Storage(dtype, program.inner.union(wide))
-        fusion = FusionInput(program, policy, schedules, profile.memory.local_memory, refusals)
+        fusion = FusionInput(
+            program=program,
+            policy=policy,
+            schedules=schedules,
+            local_memory=profile.memory.local_memory,
+            refusals=refusals,
+        )
         own = fusion.kernels()
     where = _layout_options(base, level, profile, program, own, schedules, kinds)
     exact = layout == "exact"
@@ -317,5 +323,7 @@ def _stored(kernels: Sequence[Kernel], program: Program, storage: _Storage) -> d
         if free and role == "intermediate" and name in storage.wide:
             held = "float32"
         shown = program.shown.get(name)
-        tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, held, shown=shown)
+        tensors[name] = Stored(
+            name=name, type=type_, layout=row_major(len(type_.shape)), role=role, storage=held, shown=shown
+        )
     return tensors

@@ -59,7 +59,7 @@ class Fuser(Feeding):
             self._finish_rows()
         groups = self._ordered()
         stored = {t for g in groups for t in self._outputs(g)}
-        return FusionResult(groups, self.inlined, stored, self.decisions, growth)
+        return FusionResult(groups=groups, inlined=self.inlined, stored=stored, decisions=self.decisions, growth=growth)
 
     # --- growing groups over their consumers ---
 

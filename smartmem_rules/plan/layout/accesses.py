@@ -41,7 +41,7 @@ class VectorAxis:
     wave: Wave | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Use:
     """A read or a write of a stored tensor in a kernel.
 
@@ -208,12 +208,30 @@ def _led(kernel: Kernel) -> Iterator[Use]:
     """Elementwise kernels, windows and statistics of single rows."""
     items = count(kernel.axes)
     for store in kernel.stores:
-        yield Use(store.tensor, store.indices, items, frozenset(), True, (), frozenset(), True)
+        yield Use(
+            tensor=store.tensor,
+            indices=store.indices,
+            count=items,
+            vectors=frozenset(),
+            follows=True,
+            loops=(),
+            near=frozenset(),
+            writes=True,
+        )
     for expr in expressions(kernel):
         for read, loops in _reads(expr):
             around = _around(read, loops)
             vectors = frozenset(loops if kernel.form == "reduction" else ())
-            yield Use(read.tensor, read.indices, items * count(around), vectors, True, loops, frozenset(), False)
+            yield Use(
+                tensor=read.tensor,
+                indices=read.indices,
+                count=items * count(around),
+                vectors=vectors,
+                follows=True,
+                loops=loops,
+                near=frozenset(),
+                writes=False,
+            )
 
 
 def _unled(kernel: Kernel, constants: Collection[str], block: RegisterBlock | None) -> Iterator[Use]:
@@ -227,18 +245,54 @@ def _unled(kernel: Kernel, constants: Collection[str], block: RegisterBlock | No
         if c is not None and store.local and not kernel.stages:  # rows of the left factor that others read too
             items = count((*c.batch, *c.m)) * count(store.local)
             row = frozenset(store.local)
-            yield Use(store.tensor, store.indices, items, row, False, (), row | rows, True)
+            yield Use(
+                tensor=store.tensor,
+                indices=store.indices,
+                count=items,
+                vectors=row,
+                follows=False,
+                loops=(),
+                near=row | rows,
+                writes=True,
+            )
             continue
-        yield Use(store.tensor, store.indices, items, lanes, False, (), lanes | rows, True)
+        yield Use(
+            tensor=store.tensor,
+            indices=store.indices,
+            count=items,
+            vectors=lanes,
+            follows=False,
+            loops=(),
+            near=lanes | rows,
+            writes=True,
+        )
         for read, loops in _reads(store.value):
             around = _around(read, loops)
-            yield Use(read.tensor, read.indices, items * count(around), lanes, False, loops, lanes | rows, False)
+            yield Use(
+                tensor=read.tensor,
+                indices=read.indices,
+                count=items * count(around),
+                vectors=lanes,
+                follows=False,
+                loops=loops,
+                near=lanes | rows,
+                writes=False,
+            )
     for stage in kernel.stages:
         vectors = frozenset(stage.axes) or lanes | {*_reduced(stage.body)}
         for read, loops in _reads(stage.body):
             around = _around(read, loops)
             items = count(kernel.axes if c is None else (*c.batch, *c.m)) * count(stage.axes) * count(around)
-            yield Use(read.tensor, read.indices, items, vectors, False, loops, vectors | rows, False)
+            yield Use(
+                tensor=read.tensor,
+                indices=read.indices,
+                count=items,
+                vectors=vectors,
+                follows=False,
+                loops=loops,
+                near=vectors | rows,
+                writes=False,
+            )
     if c is not None:
         yield from _factors(kernel, c, constants, block)
 
@@ -248,7 +302,16 @@ def _factors(kernel: Kernel, c: Contraction, constants: Collection[str], block: 
         vectors = frozenset(stage.axes or _reduced(stage.body))
         for read, loops in _reads(stage.body):
             used = frozenset(v for i in read.indices for v in i.variables)
-            yield Use(read.tensor, read.indices, count(used), vectors, False, loops, vectors | {*c.m[-1:]}, False)
+            yield Use(
+                tensor=read.tensor,
+                indices=read.indices,
+                count=count(used),
+                vectors=vectors,
+                follows=False,
+                loops=loops,
+                near=vectors | {*c.m[-1:]},
+                writes=False,
+            )
     rows, columns = (None, None) if block is None else block.waves(c)
     repeats = 1 if block is None else -(-largest(c.n.extent) // block.columns)
     near = frozenset({*c.k, *c.m[-1:]})
@@ -267,7 +330,17 @@ def _factor(
     for read, loops in _reads(expr):
         used = {v for i in read.indices for v in i.variables}
         around = loops if wave is None else (*k, *loops)
-        yield Use(read.tensor, read.indices, count(used) * repeats, vectors, False, around, near, False, wave)
+        yield Use(
+            tensor=read.tensor,
+            indices=read.indices,
+            count=count(used) * repeats,
+            vectors=vectors,
+            follows=False,
+            loops=around,
+            near=near,
+            writes=False,
+            wave=wave,
+        )
 
 
 def _reads(expr: Expr) -> list[tuple[Read, tuple[Var, ...]]]:
