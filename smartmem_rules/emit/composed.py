@@ -68,6 +68,11 @@ class _Turn:
         """The counter of the work-items that are done; of those that follow each other all that were taken are."""
         return self.taken if self.in_turn else self.taken + 1
 
+    @property
+    def owned(self) -> int:  # codegen/ordered.cl reads it
+        """The counter that says whether a work-group computes them."""
+        return self.taken + 1
+
 
 @dataclass(frozen=True)
 class _KeptRows:
