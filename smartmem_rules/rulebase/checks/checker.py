@@ -42,6 +42,7 @@ from smartmem_rules.rulebase.checks.rule_checks import (
     check_rewrite,
 )
 from smartmem_rules.rulebase.checks.slip_checks import (
+    check_bare_dtypes,
     check_division,
     check_dtype_guards,
     check_dtype_words,
@@ -130,6 +131,7 @@ class _Checker:
 
     def _item(self, item: s.Item) -> Iterator[Diagnostic]:
         yield from check_division(item)
+        yield from check_bare_dtypes(item)
         functions, operators, names = self.functions, self.operators, self.names
         match item:
             case s.Function() | s.Predicate():
