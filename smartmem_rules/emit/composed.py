@@ -68,6 +68,11 @@ class _Turn:
         """The counter of the work-items that are done; of those that follow each other all that were taken are."""
         return self.taken if self.in_turn else self.taken + 1
 
+    @property
+    def owned(self) -> int:  # codegen/ordered.cl reads it
+        """The counter that says whether a work-group computes them."""
+        return self.taken + 1
+
 
 @dataclass(frozen=True)
 class _KeptRows:
@@ -160,9 +165,25 @@ class _Parts:
         names = tuple(dimension.name for dimension in self.dimensions)
         options = (*options, *dict.fromkeys(o for source in self.sources for o in source.options))
         if target.inside:
-            return Source("smr_part", text, self.arguments, grid.global_size, (1,), options, names)
+            return Source(
+                entry="smr_part",
+                text=text,
+                arguments=self.arguments,
+                global_size=grid.global_size,
+                local_size=(1,),
+                options=options,
+                dimensions=names,
+            )
         text = program(text, target, self.accesses.values())
-        return Source("smr_kernel", text, self.arguments, grid.global_size, grid.local_size, options, names)
+        return Source(
+            entry="smr_kernel",
+            text=text,
+            arguments=self.arguments,
+            global_size=grid.global_size,
+            local_size=grid.local_size,
+            options=options,
+            dimensions=names,
+        )
 
 
 def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
