@@ -137,6 +137,11 @@ def _part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(length != round(length) for length in lengths)
 
 
+def _batches_outside(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, batches = operands[0], operands[2]
+    return x is not None and batches is not None and bool(np.any((batches < 0) | (batches >= x.shape[0])))
+
+
 _SUMS = "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp"
 _ORDERING = "MaxPool GlobalMaxPool ReduceMax ReduceMin ArgMax ArgMin TopK Hardmax"
 _SAMPLING = "Resize GridSample RoiAlign Upsample"
@@ -193,6 +198,7 @@ FAULTS = (
         _far_from_zero,
         "ONNX Runtime adds the bias to the mean times the scale, beside which it vanishes",
     ),
+    Fault("RoiAlign", _batches_outside, "batches outside of the data are not defined"),
     Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),
     Fault("QuantizeLinear", _not_a_number, "no integer stands for NaN"),
     Fault("DynamicQuantizeLinear", _range_overflows, "the scale is infinite or NaN, and the zero point a cast of it"),

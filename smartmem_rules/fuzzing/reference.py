@@ -102,8 +102,9 @@ class Reference:
         if precise:
             try:
                 wider = runner.precise(operands)
-                overflowing = node.op_type in SUMMING and _overflow(results, wider)
-                precise = runner.own is not None or _agree(results, wider, overflowing)
+                excused = self._overflowing(runner, operands, results, wider)
+                overflowing = any(bool(mask.any()) for mask in excused)
+                precise = runner.own is not None or _agree(results, wider, excused)
             except NoReference:
                 precise = False
         self.runners.append(runner)
@@ -114,6 +115,22 @@ class Reference:
             self.single.update(node.output)
         if node.op_type == "Constant":
             self.constants[node.output[0]] = results[0]
+
+    def _overflowing(
+        self, runner: NodeRunner, operands: Sequence[Array | None], results: Sequence[Array], wider: Sequence[Array]
+    ) -> list[Array]:
+        """Which elements of each result overflow on the way of a sum at the node's own type, not in double precision."""
+        if runner.node.op_type not in SUMMING:
+            return [np.zeros(one.shape, bool) for one in results]
+        masks = [
+            ~np.isfinite(_double(one)) & np.isfinite(other)
+            if is_float(one) and one.shape == other.shape
+            else np.zeros(one.shape, bool)
+            for one, other in zip(results, wider, strict=True)
+        ]
+        if runner.node.op_type in LINEAR and masks[0].shape == wider[0].shape and is_float(results[0]):
+            masks[0] |= _exceeding(runner, [wide(o) for o in operands], PRECISIONS[results[0].dtype.name].most)
+        return masks
 
     def native_outputs(self) -> dict[str, Array]:
         """The outputs with every node at its own element types."""
@@ -144,7 +161,8 @@ class Reference:
             values[name] = self._held(name, wide(start), noise if rounds else None, overflow and rounds)
         ways = zip(self.precise_ways, self.overflowing, strict=True)
         for node, runner, (precise, overflowing) in zip(self.model.graph.node, self.runners, ways, strict=True):
-            self._step(node, runner, precise and not (overflow and overflowing), values, noise, overflow)
+            natively = overflow and overflowing and node.op_type not in LINEAR
+            self._step(node, runner, precise and not natively, values, noise, overflow)
         return {name: _array(values[name]) for name in self.outputs}
 
     def _step(
@@ -181,14 +199,13 @@ class Reference:
     def _in_any_order(
         self, names: Sequence[str], results: Sequence[Array], runner: NodeRunner, operands: Sequence[Array | None]
     ) -> list[Array]:
-        """Sums, infinite where the addends in some order exceed the element type on their way."""
-        sizes = runner.precise([np.abs(o) if is_float(o) and o is not None else o for o in operands])
-        made: list[Array] = []
-        for name, result, size in zip(names, results, sizes, strict=True):
-            precision = self.precision(name)
-            most = np.inf if precision is None else precision.most
-            made.append(np.where(np.isfinite(result) & (size > most), np.copysign(np.inf, result), result))
-        return made
+        """Sums, infinite or NaN where finite addends in some order exceed the element type on their way."""
+        precision = self.precision(names[0])
+        if precision is None:
+            return list(results)
+        opposed = np.where(np.isinf(results[0]), np.nan, np.copysign(np.inf, results[0]))
+        exceeding = _exceeding(runner, operands, precision.most) & ~np.isnan(results[0])
+        return [np.where(exceeding, opposed, results[0]), *results[1:]]
 
     def _cancelled(
         self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator
@@ -279,21 +296,23 @@ def _narrowed(value: Array | None, like: Array | None) -> Array | None:
     return value.astype(like.dtype)
 
 
-def _overflow(natives: Sequence[Array], precise: Sequence[Array]) -> bool:
-    """Whether elements are finite in double precision alone."""
-    return any(
-        is_float(one) and one.shape == other.shape and bool(np.any(~np.isfinite(_double(one)) & np.isfinite(other)))
-        for one, other in zip(natives, precise, strict=True)
-    )
+def _exceeding(runner: NodeRunner, operands: Sequence[Array | None], most: float) -> Array:
+    """Where the finite addends of a linear node's sums, all of one sign, exceed the greatest number.
+
+    A scale of the whole sum (`alpha`) may come before the sum or after it.
+    """
+    addends = [np.where(np.isfinite(o), np.abs(o), 0) if is_float(o) and o is not None else o for o in operands]
+    scale = next((abs(a.f) for a in runner.node.attribute if a.name == "alpha"), 1.0) or 1.0
+    return np.abs(runner.precise(addends)[0]) / min(1.0, scale) > most
 
 
-def _agree(natives: Sequence[Array], precise: Sequence[Array], overflowing: bool) -> bool:
+def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence[Array]) -> bool:
     """Whether two computations of one node are the same but for roundings: evaluators have faults of their own.
 
     Args:
-        overflowing: elements that are finite in double precision alone may differ.
+        excused: elements of each result that overflow on their way; where they are not finite, they may differ.
     """
-    for one, other in zip(natives, precise, strict=True):
+    for one, other, mask in zip(natives, precise, excused, strict=True):
         if one.shape != other.shape or is_float(one) != is_float(other):
             return False
         if not is_float(one):
@@ -302,9 +321,8 @@ def _agree(natives: Sequence[Array], precise: Sequence[Array], overflowing: bool
             continue
         precision = PRECISIONS[one.dtype.name]
         first, second = _double(one), _double(other)
-        excused = overflowing & ~np.isfinite(first) & np.isfinite(second)
         second = np.where(np.abs(second) > precision.most, np.copysign(np.inf, second), second)
-        first = np.where(excused, second, first)
+        first = np.where(mask & ~np.isfinite(first), second, first)
         if not np.array_equal(np.isnan(first), np.isnan(second)):
             return False
         finite = np.isfinite(first) & np.isfinite(second)
