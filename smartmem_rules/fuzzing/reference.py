@@ -119,7 +119,7 @@ class Reference:
     def _overflowing(
         self, runner: NodeRunner, operands: Sequence[Array | None], results: Sequence[Array], wider: Sequence[Array]
     ) -> list[Array]:
-        """Which elements of each result overflow on the way of a sum at the node's own type, not in double precision."""
+        """Elements of each result that overflow on the way of a sum at the node's own type, and not in doubles."""
         if runner.node.op_type not in SUMMING:
             return [np.zeros(one.shape, bool) for one in results]
         masks = [
@@ -364,7 +364,8 @@ def _worst_element(got: Array, wanted: Expected) -> str:
     off = np.abs(a - b)
     finite = np.isfinite(a) & np.isfinite(b)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
-    edge = np.isfinite(wanted.bound) & (np.abs(wanted.value.astype(np.float64)) + wanted.bound >= most)
+    at_edge = np.isfinite(wanted.bound) & (np.abs(b) + wanted.bound >= most)
+    edge = at_edge & (np.abs(a) + wanted.bound >= most) & (np.sign(a) == np.sign(b))
     bad = wanted.known & ~same & ~(finite & (off <= wanted.bound)) & ~edge
     if not bad.any():
         return ""
