@@ -123,6 +123,10 @@ def _doubles_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64 and _not_a_number(node, operands)
 
 
+def _halves_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
+    return operands[0] is not None and operands[0].dtype == np.float16 and _not_a_number(node, operands)
+
+
 def _doubles(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64
 
@@ -160,6 +164,7 @@ FAULTS = (
         Fault(o, _doubles_with_nan, "ONNX Runtime's largest element of doubles leaves NaN out")
         for o in ("Softmax", "LogSoftmax")
     ),
+    Fault("Sign", _halves_with_nan, "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
     Fault("Shrink", _doubles, "ONNX Runtime shrinks doubles in single precision"),
     *(Fault(o, _not_finite, "ONNX Runtime's gates are numbers where a sum is NaN") for o in ("GRU", "LSTM", "RNN")),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
