@@ -141,6 +141,14 @@ def _part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(length != round(length) for length in lengths)
 
 
+def _classes_outside(node: onnx.NodeProto, operands: Operands) -> bool:
+    scores, classes = operands[0], operands[1]
+    if scores is None or classes is None:
+        return False
+    outside = (classes < 0) | (classes >= scores.shape[1])
+    return bool(np.any(outside & (classes != attribute(node, "ignore_index", None))))
+
+
 def _batches_outside(node: onnx.NodeProto, operands: Operands) -> bool:
     x, batches = operands[0], operands[2]
     return x is not None and batches is not None and bool(np.any((batches < 0) | (batches >= x.shape[0])))
@@ -202,6 +210,10 @@ FAULTS = (
         "InstanceNormalization",
         _far_from_zero,
         "ONNX Runtime adds the bias to the mean times the scale, beside which it vanishes",
+    ),
+    *(
+        Fault(o, _classes_outside, "classes that the scores do not have are not defined")
+        for o in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
     ),
     Fault("RoiAlign", _batches_outside, "batches outside of the data are not defined"),
     Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),

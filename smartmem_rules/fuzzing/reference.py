@@ -299,11 +299,25 @@ def _narrowed(value: Array | None, like: Array | None) -> Array | None:
 def _exceeding(runner: NodeRunner, operands: Sequence[Array | None], most: float) -> Array:
     """Where the finite addends of a linear node's sums, all of one sign, exceed the greatest number.
 
-    A scale of the whole sum (`alpha`) may come before the sum or after it.
+    A factor of the whole sum (`alpha`, one over the number of addends) may come before the sum or after it.
     """
     addends = [np.where(np.isfinite(o), np.abs(o), 0) if is_float(o) and o is not None else o for o in operands]
-    scale = next((abs(a.f) for a in runner.node.attribute if a.name == "alpha"), 1.0) or 1.0
-    return np.abs(runner.precise(addends)[0]) / min(1.0, scale) > most
+    size = np.abs(runner.precise(addends)[0])
+    return size / min(1.0, _factor_of_sum(runner.node, operands, size)) > most
+
+
+def _factor_of_sum(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> float:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    first = operands[0]
+    assert first is not None
+    match node.op_type:
+        case "Mean":
+            return 1 / len(operands)
+        case "ReduceMean" | "GlobalAveragePool":
+            return max(1, result.size) / max(1, first.size)
+        case "AveragePool":
+            return 1.0 / float(np.prod(attributes["kernel_shape"]))
+    return abs(attributes.get("alpha", 1.0)) or 1.0
 
 
 def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence[Array]) -> bool:
