@@ -37,8 +37,8 @@ LINEAR = frozenset(
 """Those of them that are linear in each operand: of the operands' sizes they make the size of all addends together."""
 CANCELLING = frozenset(
     {
-        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "FastGelu", "FusedConv", "FusedGemm",
-        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize",
+        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "FusedConv", "FusedGemm",
+        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize", "STFT",
         "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
     }
 )  # fmt: skip
