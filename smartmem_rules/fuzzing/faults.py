@@ -204,7 +204,7 @@ FAULTS = (
     Fault("LRN", _not_finite, "ONNX Runtime's running sum carries NaN to all channels behind its window"),
     *(
         Fault(o, _variance_overflows, "where the variance overflows ONNX's functions, evaluator and Runtime differ")
-        for o in ("LayerNormalization", "GroupNormalization")
+        for o in ("LayerNormalization", "GroupNormalization", "InstanceNormalization")
     ),
     Fault(
         "InstanceNormalization",

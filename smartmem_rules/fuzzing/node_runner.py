@@ -193,6 +193,9 @@ class NodeRunner:
         shapes = [value.type.tensor_type for value in onnx.shape_inference.infer_shapes(model).graph.output]
         for value, inferred in zip(made, shapes, strict=True):
             wanted = [d.dim_value if d.HasField("dim_value") else None for d in inferred.shape.dim]
+            wider = inferred.elem_type and value.dtype.kind in "iu"
+            if wider and value.dtype != helper.tensor_dtype_to_np_dtype(inferred.elem_type):
+                raise ValueError(f"ONNX's evaluator gives {value.dtype}, which is another element type")
             if inferred.HasField("shape") and not _fits(value.shape, wanted):
                 raise ValueError(f"ONNX's evaluator gives shape {value.shape}, not {wanted}")
         return made

@@ -19,9 +19,9 @@ EXACT = frozenset(
 SUMMING = frozenset(
     {
         "AffineGrid", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT",
-        "DeformConv", "Einsum", "FusedMatMul", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
-        "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization", "LpNormalization", "LpPool",
-        "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "ReduceL1",
+        "DeformConv", "Einsum", "FusedMatMul", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
+        "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LpNormalization", "LpPool",
+        "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "RNN", "ReduceL1",
         "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
         "Resize", "STFT", "SimplifiedLayerNormalization", "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization", "Sum",
