@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 
+from rediscovery import rediscover
+
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.verification.discovery.discover import Discovery
-from smartmem_rules.verification.discovery.rediscover import rediscover
 
 
 def show(operators: tuple[str, ...], found: Discovery) -> None:
@@ -28,8 +29,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     found = rediscover(load_rules(), seconds=options.seconds, seed=options.seed, progress=show)
-    for text, source in found.printed.items():
-        print(f"{'found ' if source else 'missed'} {text}")
+    for name, source in found.printed.items():
+        print(f"{'found ' if source else 'missed'} {name}")
     again = [name for name, source in found.shipped.items() if source]
     printed, shipped = found.counts
     print(f"{printed} of {len(found.printed)} printed rules, {shipped} shipped rules: {', '.join(again)}")

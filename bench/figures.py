@@ -60,8 +60,8 @@ def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str
     plan, _ = make_plan(Request(model, (), device, level, "float32", memory, (), {}), watch)
     report = report_data(plan, None, None)
     return {
-        "kernels": len(plan.kernels),
-        "moves": [k.name for k in plan.kernels if k.moves_only],
+        "kernels": len(plan.launches),
+        "moves": [one.name for one in plan.launches if one.moves_only],
         "operators": report["operators"],
         "seconds": watch.seconds,
         "memory": report["intermediate_bytes"],
@@ -141,8 +141,7 @@ def memory_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
         if name in PAPER:
             means.append((apart, model, less))
     header = (
-        "model | MB | bound | proof | one each MB | times less | model's tensors MB | times less | dnnfusion MB | "
-        "less than it"
+        "model | MB | bound | proof | one each MB | times less | model's MB | times less | dnnfusion MB | less than it"
     )
     if not means:
         return markdown(header, rows)
@@ -174,8 +173,8 @@ def layouts_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
         costs = [f"{one[k] / 1000:.2f}" for k in ("local_cost", "cost", "bound")]
         rows.append([name, *counts, *costs, f"{ratios[-1]:.2f}", f"{one['gap']:.2%}", f"{one['seconds']:.2f}"])
     header = (
-        "model | tensors | images | buffers | second layouts | kernels for them | local ms | program ms | bound ms | "
-        "local over program | gap | seconds"
+        "model | tensors | images | buffers | copies | copy kernels | local ms | program ms | bound ms | "
+        "ratio | gap | s"
     )
     mean = math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
     return f"{markdown(header, rows)}\n\ngeometric mean of {len(ratios)}: {mean:.2f}\n\n{joint_table(names, found)}"
@@ -194,7 +193,7 @@ def joint_table(names: list[str], found: dict[tuple[str, str], Any]) -> str:
         costs = [f"{one[k] / 1000:.3f}" for k in ("local_cost", "two_step_cost", "cost", "bound")]
         rows.append([name, *counts, *costs, one["status"], f"{one['gap']:.2%}", f"{one['seconds']:.2f}"])
     header = (
-        "model | kernels by the rules | chosen | that compete with them | regions | changed | local ms | two steps ms "
+        "model | rules | chosen | competing | regions | changed | local ms | stepwise ms "
         "| joint ms | bound ms | status | gap | seconds"
     )
     mean = math.exp(sum(map(math.log, ones)) / max(1, len(ones)))

@@ -5,10 +5,10 @@
     python bench/fuzz.py --replay build/fuzz/drawn-29.onnx  a kept failure again
     python bench/fuzz.py --count 10000 --scheduler tcp://HOST:8786
 
-Every model runs in a worker process (`smartmem_rules.fuzzing.worker`) and is compared, element by element, with its
-value in double precision and the spread of runs in which every rounding is a random one
-(`smartmem_rules.fuzzing.reference`).  A failure is made small and kept in a folder as .onnx, .npz (its inputs) and
-.json (level, memory, element type, device, seed, and what is wrong).  The exit status is 1 if anything failed.
+Every model runs in a worker process (`smartmem_rules.fuzzing.campaigns.worker`) and is compared, element by element,
+with its value in double precision and the spread of runs in which every rounding is a random one
+(`smartmem_rules.fuzzing.expected.outputs`).  A failure is made small and kept in a folder as .onnx, .npz (its inputs)
+and .json (level, memory, element type, device, seed, and what is wrong).  The exit status is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import time
 from pathlib import Path
 
-from smartmem_rules.fuzzing.campaign import (
+from smartmem_rules.fuzzing.campaigns.campaign import (
     Summary,
     answers_by_dask,
     answers_here,
@@ -31,7 +31,7 @@ from smartmem_rules.fuzzing.campaign import (
 )
 from smartmem_rules.fuzzing.case import load_case
 from smartmem_rules.fuzzing.judge import judge
-from smartmem_rules.fuzzing.sources import SOURCES
+from smartmem_rules.fuzzing.sources.by_name import SOURCES
 
 BEGIN, END = "<!-- fuzz {} -->\n", "<!-- end -->"
 

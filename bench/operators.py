@@ -54,9 +54,9 @@ DNNFUSION = {
 }
 """DNNFusion's table 2."""
 WHY = {
-    "Transpose": "a permutation that keeps the order of the elements moves nothing",
-    "Resize": "interpolation weighs several elements; the nearest alone is one-to-many, and fewer elements are a view",
-    "Einsum": "an equation without a sum only moves elements",
+    "Transpose": "a permutation may keep the order of the elements",
+    "Resize": "interpolation sums elements",
+    "Einsum": "an equation may have no sum",
     "MaxPool": "a window of one element",
     "ReduceSum": "no axes may mean that nothing is reduced",
 }
@@ -275,13 +275,12 @@ def differences(listed: Sequence[Row]) -> list[str]:
     return lines
 
 
-BROADCAST = "broadcast operands are read several times: one-to-many, as the paper has it"
+BROADCAST = "one-to-many where an operand broadcasts"
 OTHER = {
     (
         "BatchNormalization",
         "one_to_one",
-    ): "the statistics of a channel are read for all of its places: one-to-many, like "
-    "any broadcast operand; the paper counts the data alone",
+    ): "the paper counts the data alone",
 }
 """Why a class is another one than a paper's."""
 

@@ -149,19 +149,19 @@ def winograd(models: Sequence[str], runs: int, device: str) -> None:
         found = [planning_of(model, device, off) for off in (("winograd_2", "winograd_4"), ())]
         plans = [finish(planning) for planning, _ in found]
         spent, (one, other) = in_turns(plans, found[0][1].device, runs)
-        leaves = [leaf for kernel in plans[1].kernels for leaf in kernel.leaves]
-        count = sum(leaf.template == "winograd" for leaf in leaves)
+        kernels = [kernel for launch in plans[1].launches for kernel in launch.kernels]
+        count = sum(kernel.template == "winograd" for kernel in kernels)
         error = max(float(np.abs(one[n] - other[n]).max() / (np.abs(one[n]).max() or 1.0)) for n in one)
         times = " | ".join(f"{np.median(column):.1f} ({column.min():.1f})" for column in spent.T)
         ratio = np.median(spent[:, 1] / spent[:, 0])
-        kernels = f"{len(plans[0].kernels)} / {len(plans[1].kernels)}"
-        print(f"| {model} | {count} | {kernels} | {times} | {ratio:.2f} | {error:.1e} |", flush=True)
+        launches = f"{len(plans[0].launches)} / {len(plans[1].launches)}"
+        print(f"| {model} | {count} | {launches} | {times} | {ratio:.2f} | {error:.1e} |", flush=True)
 
 
 def tuned(models: Sequence[str], runs: int, device: str) -> None:
     """The cost model's sizes over the tuned ones of the database and the package, kernel by kernel and for all."""
     from smartmem_rules.emit.plan import finish, variant
-    from smartmem_rules.plan.kernel.key import kernel_key
+    from smartmem_rules.plan.kernel.key import launch_key
     from smartmem_rules.tuning.database import Place, Tunings, shipped
     from smartmem_rules.tuning.measure import Job, measure
     from smartmem_rules.tuning.tuner import shape
@@ -175,14 +175,14 @@ def tuned(models: Sequence[str], runs: int, device: str) -> None:
         choices = database.choices(place)
         searched = {one.kernel for one in (*database.tuned(place), *shipped(place.profile))}
         scheduler = planning.scheduler(dict(planning.tensors), None)
-        spaces = {kernel_key(k, planning.tensors): (k, scheduler.space(k, 2)) for k in planning.kernels}
-        spaces = {key: (kernel, space) for key, (kernel, space) in spaces.items() if len(space) > 1}
+        spaces = {launch_key(k, planning.tensors): (k, scheduler.space(k, 2)) for k in planning.launches}
+        spaces = {key: (launch, space) for key, (launch, space) in spaces.items() if len(space) > 1}
         ratios = {}
         for key in (key for key in spaces if key in choices and choices[key] != spaces[key][1][0]):
-            kernel, space = spaces[key]
-            model_choice, tuned = (variant(planning, kernel, key, choice) for choice in (space[0], choices[key]))
+            launch, space = spaces[key]
+            model_choice, tuned = (variant(planning, launch, key, choice) for choice in (space[0], choices[key]))
             found = measure(Job(model_choice, tuned, target.device.name, 0))
-            ratios[shape(kernel)] = 1 / found.ratio
+            ratios[shape(launch)] = 1 / found.ratio
         worst = max(ratios, key=lambda name: ratios[name], default="")
         plans = [finish(planning, known) for known in (None, choices)]
         spent, _ = in_turns(plans, target.device, runs)
@@ -200,6 +200,7 @@ def contractions(models: Sequence[str], runs: int) -> None:
     from smartmem_rules.emit.plan import variant
     from smartmem_rules.pipeline import Request, make_planning
     from smartmem_rules.plan.kernel.key import kernel_key
+    from smartmem_rules.plan.kernel.launch import Single
     from smartmem_rules.runtime.devices import choose
     from smartmem_rules.tuning.database import Place, Tunings
     from smartmem_rules.tuning.measure import runnable
@@ -215,7 +216,7 @@ def contractions(models: Sequence[str], runs: int) -> None:
         planning, target = make_planning(request)
         choices = Tunings.of_user().choices(Place(device.name, device.driver, target.profile.name))
         found: dict[str, list[Any]] = {}
-        for kernel in (leaf for one in planning.kernels for leaf in one.leaves):
+        for kernel in (kernel for launch in planning.launches for kernel in launch.kernels):
             c = kernel.contraction
             if c is not None and not (c.stages or c.scores or kernel.parts or kernel.stages) and not c.batch:
                 found.setdefault(kernel_key(kernel, planning.tensors), [kernel, 0])[1] += 1
@@ -225,8 +226,8 @@ def contractions(models: Sequence[str], runs: int) -> None:
             m, k, n = math.prod(v.extent for v in c.m), math.prod(v.extent for v in c.k), c.n.extent
             if m < 4:
                 continue
-            kernel.block_rows = None
-            product = runnable(variant(planning, kernel, key, choices.get(key)), device, 0)
+            alone = Single(kernel=kernel)
+            product = runnable(variant(planning, alone, key, choices.get(key)), device, 0)
             a, b = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
             mine = blas = math.inf
             for _ in range(runs):
@@ -238,7 +239,7 @@ def contractions(models: Sequence[str], runs: int) -> None:
             shares.append(blas / mine)
             weights.append(count * blas)
             rates = f"{work / mine:.0f} | {work / blas:.0f}"
-            print(f"| {shape(kernel)} | {count} | {rates} | {shares[-1]:.0%} |", flush=True)
+            print(f"| {shape(alone)} | {count} | {rates} | {shares[-1]:.0%} |", flush=True)
         total = sum(weights) / sum(w / s for w, s in zip(weights, shares, strict=True))
         print(f"| all of them | {sum(c for _, c in found.values())} | | | {total:.0%} |\n")
 

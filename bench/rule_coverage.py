@@ -1,6 +1,7 @@
 """Which shipped rules fire on which models: `python bench/rule_coverage.py [--write FILE] MODEL ...`.
 
-A rule that never fires on a model is none that a model needs, or one that something keeps from firing unnoticed.
+A rule that fires on no model may be one that something keeps from firing unnoticed; it has to cite where it comes from.
+docs/rules_by_model.md is written with `examples/models/*.onnx`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill
+from textwrap import wrap
 
 from smartmem_rules.egraph.saturation import saturate
 from smartmem_rules.graph.importer import import_model
@@ -16,7 +17,8 @@ from smartmem_rules.pipeline import level_of
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 
 WIDTH = 118
-"""Columns of a line of the list."""
+"""Columns of a line."""
+NEVER = "## Rules that fire on none of them"
 
 Counts = dict[str, dict[str, int]]
 """How often each rule fired, by model."""
@@ -36,19 +38,32 @@ def counts_of(models: Sequence[Path], base: RuleBase, level: str = "smartmem") -
 
 
 def report(found: Counts, base: RuleBase) -> str:
-    """The table and the list of rules that never fired, as Markdown."""
+    """Where each rule fired, and what those that never did come from, as Markdown."""
+    cited = {rule.name: rule.cites for rule in base.rules()}
     unsound = {rule.name for rule in base.rewrites if rule.unsound is not None}
     models = sorted({model for counts in found.values() for model in counts})
-    lines = ["# Rules by model", "", "How often each rule of the level `smartmem` fires, by model.", ""]
-    lines += [f"| rule | {' | '.join(models)} |", f"|---|{'---:|' * len(models)}"]
+    lines = ["# Rules by model", "", "<!-- written by bench/rule_coverage.py -->", ""]
+    lines += _paragraph(
+        f"How often each rule of the level `smartmem` fires on the {len(models)} models of `examples/models`: in all, "
+        "and on each model on which it fires."
+    )
     for rule, counts in sorted(found.items(), key=lambda item: (-sum(item[1].values()), item[0])):
         if counts:
-            lines.append(f"| {rule} | {' | '.join(str(counts.get(model, '')) for model in models)} |")
-    never = sorted(rule for rule, counts in found.items() if not counts and rule not in unsound)
-    lines += ["", "## Rules that fire on none of them", ""]
-    names = fill(", ".join(f"`{rule}`" for rule in never), WIDTH)
-    lines += ["Each has a test of its own (`tests/egraph`).", "", names, ""]
-    return "\n".join(lines)
+            where = ", ".join(f"{model} {count}" for model, count in sorted(counts.items()))
+            lines += _item(f"`{rule}` {sum(counts.values())}: {where}")
+    lines += ["", NEVER, ""]
+    lines += _paragraph("Each cites what it comes from, and has a test of its own in `tests/egraph`.")
+    for rule in sorted(rule for rule, counts in found.items() if not counts and rule not in unsound):
+        lines += _item(f"`{rule}`: {cited[rule] or 'cites nothing'}")
+    return "\n".join([*lines, ""])
+
+
+def _paragraph(text: str) -> list[str]:
+    return [*wrap(text, WIDTH), ""]
+
+
+def _item(text: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ def explain_apart(plan: Plan, refusals: Refusals, base: RuleBase, first: str, se
         return {**data, "answer": f"they are one kernel, {shared[0].name}"}
     nodes = [[node for leaf in place.values() for node in leaf.origin] for place in places]
     about = refusals.nearest([first], [second]) or refusals.nearest(*nodes)
-    one_launch = launches and f"they are kernels of one launch, {plan.kernels[launches[0]].name}; one kernel: "
+    one_launch = launches and f"they are kernels of one launch, {plan.launches[launches[0]].name}; one kernel: "
     data["refusals"] = [_refusal_data(refusal, base) for refusal in about[:_SHOWN]]
     return {**data, "answer": (one_launch or "") + _answer(about, places)}
 
@@ -91,10 +91,10 @@ def _place(rule: str, base: RuleBase) -> Mapping[str, Any]:
 def _kernels_of(plan: Plan, node: str) -> dict[tuple[int, str], Kernel]:
     """The kernels that compute parts of a node, by launch and name."""
     return {
-        (number, leaf.name): leaf
-        for number, launch in enumerate(plan.kernels)
-        for leaf in launch.leaves
-        if node in leaf.origin
+        (number, kernel.name): kernel
+        for number, launch in enumerate(plan.launches)
+        for kernel in launch.kernels
+        if node in kernel.origin
     }
 
 

@@ -14,9 +14,10 @@ from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.optimized import PlanOptions, plan_only
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.plan.kernel.model import Kernel
-from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text
-from smartmem_rules.plan.printer import candidates_lines, grid_text, launches_text, sources_text
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.launch_printer import launch_text
+from smartmem_rules.plan.kernel.printer import schedule_text
+from smartmem_rules.plan.printer import candidates_lines, launches_text, sized_line, sources_text
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
 from smartmem_rules.stages import STAGES, Progress
 from smartmem_rules.whole_files import write_whole
@@ -45,7 +46,9 @@ def inspect_model(source: Any, progress: Progress | None = None, **options: Unpa
     """
     if not isinstance(source, Graph) and isinstance(source, (str, Path)) and is_plan_file(source):
         plan = load_plan(source)
-        return Inspected(plan, {"launch": launches_text(plan.kernels), "memory": str(plan), "emit": sources_text(plan)})
+        return Inspected(
+            plan, {"launch": launches_text(plan.launches), "memory": str(plan), "emit": sources_text(plan)}
+        )
     texts: dict[str, str] = {}
     plan = plan_only(source, progress, texts.__setitem__, **options)
     return Inspected(plan, {stage: texts[stage] for stage in STAGES if stage in texts})
@@ -59,18 +62,18 @@ def launches_data(plan: Plan) -> list[dict[str, Any]]:
     return [
         {
             "number": number,
-            "name": kernel.name,
-            "form": "moves only" if kernel.moves_only else kernel.form,
-            "kernels": [leaf.name for leaf in kernel.leaves],
-            "origin": list(kernel.origin),
-            "reads": list(kernel.reads),
-            "writes": list(kernel.writes),
-            "bytes_moved": kernel.bytes_moved,
-            "operations": kernel.operations,
+            "name": launch.name,
+            "form": "moves only" if launch.moves_only else launch.form,
+            "kernels": [kernel.name for kernel in launch.kernels],
+            "origin": list(launch.origin),
+            "reads": list(launch.reads),
+            "writes": list(launch.writes),
+            "bytes_moved": launch.bytes_moved,
+            "operations": launch.operations,
             "global_size": list(map(repr, source.global_size)),
             "local_size": None if source.local_size is None else list(map(repr, source.local_size)),
         }
-        for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True))
+        for number, (launch, source) in enumerate(zip(plan.launches, plan.sources, strict=True))
     ]
 
 
@@ -84,42 +87,41 @@ def kernel_data(inspected: Inspected, name: str) -> dict[str, Any]:
         InspectionError: there is none.
     """
     plan = inspected.plan
-    number, kernel = _found(plan, name)
-    launch, source = plan.kernels[number], plan.sources[number]
+    number, found = _found(plan, name)
+    enqueue = plan.enqueues[number]
     described = plan.statistics.planning.tensor_layouts
     return {
-        "name": kernel.name,
+        "name": found.name,
         "launch": number,
-        "text": kernel_text(kernel, plan.tensors),
+        "text": launch_text(found, plan.tensors),
         "schedule": {
-            leaf.name: {
-                "sizes": schedule_text(leaf.schedule),
-                "figures": _section(inspected.stages.get("schedule", ""), leaf.name),
+            kernel.name: {
+                "sizes": schedule_text(kernel.schedule),
+                "figures": _section(inspected.stages.get("schedule", ""), kernel.name),
             }
-            for leaf in kernel.leaves
+            for kernel in found.kernels
         },
         "layouts": {
             tensor: {"layout": plan.tensors[tensor].layout.places, "candidates": candidates_lines(described[tensor])}
-            for tensor in (*kernel.reads, *kernel.writes)
+            for tensor in (*found.reads, *found.writes)
             if tensor in described and tensor in plan.tensors
         },
-        "launched_as": launch_text(launch) + grid_text(launch),
-        "source": source.text,
+        "launched_as": sized_line(enqueue.launch),
+        "source": enqueue.source.text,
     }
 
 
-def _found(plan: Plan, name: str) -> tuple[int, Kernel]:
-    if name.isdecimal() and int(name) < len(plan.kernels):
-        return int(name), plan.kernels[int(name)]
-    for number, launch in enumerate(plan.kernels):
-        if launch.name == name:
-            return number, launch
-    for number, launch in enumerate(plan.kernels):
-        for leaf in launch.leaves:
-            if leaf.name == name:
-                return number, leaf
-    known = [leaf.name for launch in plan.kernels for leaf in launch.leaves]
-    hint = did_you_mean(name, known) or f"it has {len(plan.kernels)} launches, 0 to {len(plan.kernels) - 1}"
+def _found(plan: Plan, name: str) -> tuple[int, Launch]:
+    """The launch of a name or number, or the part of a launch that is one kernel; and the number of the launch."""
+    if name.isdecimal() and int(name) < len(plan.launches):
+        return int(name), plan.launches[int(name)]
+    launches = list(enumerate(plan.launches))
+    parts = [(number, single) for number, launch in launches for single in launch.singles]
+    for number, one in (*launches, *parts):
+        if one.name == name:
+            return number, one
+    hint = did_you_mean(name, [one.name for _, one in parts])
+    hint = hint or f"it has {len(launches)} launches, 0 to {len(launches) - 1}"
     raise InspectionError(f"the plan of {plan.model} has no kernel {name!r}; {hint}")
 
 
@@ -154,9 +156,9 @@ def write_stages(inspected: Inspected, folder: Path, only: Collection[str] = ())
         if not only or stage in only
     }
     if not only or "emit" in only:
-        for number, (kernel, source) in enumerate(zip(inspected.plan.kernels, inspected.plan.sources, strict=True)):
-            name = re.sub(r"[^\w.-]", "_", kernel.name)
-            texts[folder / "kernels" / f"{number:03}-{name}.cl"] = source.text
+        for number, enqueue in enumerate(inspected.plan.enqueues):
+            name = re.sub(r"[^\w.-]", "_", enqueue.launch.name)
+            texts[folder / "kernels" / f"{number:03}-{name}.cl"] = enqueue.source.text
     try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)

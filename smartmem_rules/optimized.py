@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
-    from smartmem_rules.plan.kernel.model import Kernel
+    from smartmem_rules.plan.kernel.launch import Launch
     from smartmem_rules.report import FileNode
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
@@ -92,9 +92,9 @@ class OptimizedPlan:
         return self._plan
 
     @property
-    def kernels(self) -> list[Kernel]:
-        """The kernels in the order of execution."""
-        return list(self.plan.kernels)
+    def kernels(self) -> list[Launch]:
+        """The launches in the order of execution, a kernel or several each: name, form, origin, bytes and more."""
+        return list(self.plan.launches)
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> Executor:
         """The plan with its kernels built and its constants on the device; built at the first call.

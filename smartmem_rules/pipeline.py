@@ -27,20 +27,22 @@ from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import (
     ModelStatistics,
     NearMiss,
+    PhaseStatistics,
     RewriteStatistics,
     RuleCounts,
     RuleSource,
     SaturationStatistics,
     SourceRange,
 )
+from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.expr import own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.index import Gathered, Index
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.primitives import device_dtype
 from smartmem_rules.tensor.ranges import largest, smallest
 
 if TYPE_CHECKING:
-    from smartmem_rules.egraph.model import Saturation
+    from smartmem_rules.egraph.model import PhaseRun, Saturation
     from smartmem_rules.plan.build import Planning
 
 
@@ -241,14 +243,14 @@ def _choose(
     graph: Graph, base: RuleBase, level: Level, request: Request, target: Target, clock: Stages, record: bool
 ) -> tuple[Graph, RewriteStatistics, Saturation | None]:
     """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
-    if not level.rulesets:
+    if not level.phases:
         return graph, RewriteStatistics(), None
     from smartmem_rules.egraph.saturation import saturate  # start-up time
     from smartmem_rules.extraction.extract import extract  # start-up time
     from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
 
     with clock.stage("saturate"):
-        saturation = saturate(graph, base, level.rulesets, request.disable, record=record)
+        saturation = saturate(graph, base, level.phases, request.disable, record=record)
     clock.show("saturate", lambda: saturation_text(saturation))
     with clock.stage("extract"):
         extracted, report = extract(saturation, graph, target.profile)
@@ -257,7 +259,10 @@ def _choose(
         extraction=report,
         rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
         saturation=SaturationStatistics(
-            stopped=saturation.stopped, iterations=saturation.iterations, enodes=saturation.enode_count
+            stopped=saturation.stopped,
+            iterations=saturation.iterations,
+            enodes=saturation.enode_count,
+            phases=tuple(_phase_statistics(one) for one in saturation.phases),
         ),
         rules_of_node=_rules_of_nodes(saturation, extracted),
         near_misses=_near_misses(saturation, graph),
@@ -265,6 +270,12 @@ def _choose(
         rule_places=_rule_places(saturation, base),
     )
     return extracted, statistics, saturation
+
+
+def _phase_statistics(ran: PhaseRun) -> PhaseStatistics:
+    return PhaseStatistics(
+        rulesets=ran.phase.rulesets, rounds=ran.rounds, enodes=ran.enodes, seconds=ran.seconds, stopped=ran.stopped
+    )
 
 
 def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, tuple[str, ...]]:
@@ -308,9 +319,12 @@ def _rule_sites(saturation: Saturation, graph: Graph) -> dict[str, tuple[str, ..
 
 
 def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, RuleSource]:
-    """Where the rules stand that fired or nearly did, and what they say."""
-    seen = {name for name, one in saturation.statistics.items() if one.fired or one.tried}
-    return {r.name: RuleSource(range=_range(r.span), equation=r.comment) for r in base.rules() if r.name in seen}
+    """Where the rules stand that took part, and what they say."""
+    return {
+        rule.name: RuleSource(range=_range(rule.span), equation=rule.comment, cites=rule.cites)
+        for rule in base.rules()
+        if rule.name in saturation.statistics
+    }
 
 
 def _range(span: s.Span) -> SourceRange:

@@ -10,7 +10,7 @@ from typing import Any
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.reference import Check
 from smartmem_rules.statistics import SKIPPED
@@ -40,14 +40,14 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "dimensions": {d.name: [d.low, d.high] for d in plan.dimensions},
         "operators": model.operators,
         "operator_types": dict(model.operator_types),
-        "kernels": len(plan.kernels),
-        "kernel_forms": dict(Counter(kernel_kind(kernel) for kernel in plan.kernels)),
+        "kernels": len(plan.launches),
+        "kernel_forms": dict(Counter(launch_kind(launch) for launch in plan.launches)),
         "layout_operators": {
             "before": model.layout_operators,
-            "after": sum(kernel.moves_only for kernel in plan.kernels),
+            "after": sum(launch.moves_only for launch in plan.launches),
         },
         "seconds": dict(statistics.seconds),
-        "bytes_moved": sum(kernel.bytes_moved for kernel in plan.kernels),
+        "bytes_moved": sum(launch.bytes_moved for launch in plan.launches),
         "bytes_moved_before": model.bytes_moved_before,
         "intermediate_bytes": {**({} if memory is None else memory.data()), "model": model.tensor_bytes},
         "check": None if check is None else check.data(),
@@ -57,9 +57,9 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
     }
 
 
-def kernel_kind(kernel: Kernel) -> str:
-    """The form of a kernel, `moves only` for one that computes nothing."""
-    return "moves only" if kernel.moves_only else kernel.form
+def launch_kind(launch: Launch) -> str:
+    """The form of a launch, `moves only` for one that computes nothing."""
+    return "moves only" if launch.moves_only else launch.form
 
 
 def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] = dict) -> dict[str, Any]:
@@ -73,11 +73,11 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] 
     """
     nodes = plan.statistics.model.nodes
     is_needed = True
-    kernels = [kernel for kernel in plan.kernels if node in kernel.origin]
-    if node not in nodes and not kernels:
+    launches = [launch for launch in plan.launches if node in launch.origin]
+    if node not in nodes and not launches:
         in_file = folded()
         if node not in in_file:
-            known = [*nodes, *in_file, *(origin for kernel in plan.kernels for origin in kernel.origin)]
+            known = [*nodes, *in_file, *(origin for launch in plan.launches for origin in launch.origin)]
             hint = did_you_mean(node, known) or "its nodes are named as in the file"
             raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
         nodes = {node: in_file[node].operator}
@@ -89,8 +89,8 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] 
     return {
         "node": node,
         "operator": nodes.get(node, ""),
-        "outcome": _outcome(kernels, node, plan.statistics.model.nodes) if is_needed else _UNNEEDED,
-        "kernels": [_kernel_data(kernel, node, plan) for kernel in kernels],
+        "outcome": _outcome(launches, node, plan.statistics.model.nodes) if is_needed else _UNNEEDED,
+        "kernels": [_launch_data(launch, node, plan) for launch in launches],
         "rules": list(rules),
         "rule_places": {rule: places[rule] for rule in rules if rule in places},
         "near_misses": [{**miss.data(), **places.get(miss.rule, {})} for miss in misses],
@@ -100,7 +100,7 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] 
 def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     """Where a rule fired on a model and where it nearly did.
 
-    Returns {rule, file, line, column, end_line, end_column, equation, tried, fired, nodes, near_misses}.
+    Returns {rule, file, line, column, end_line, end_column, equation, cites, tried, fired, nodes, near_misses}.
 
     Raises:
         GraphError: no rule of this name took part.
@@ -127,30 +127,30 @@ def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     }
 
 
-def _outcome(kernels: list[Kernel], node: str, known: Mapping[str, str]) -> str:
-    if not kernels and node not in known:
+def _outcome(launches: list[Launch], node: str, known: Mapping[str, str]) -> str:
+    if not launches and node not in known:
         return "its value depends on no element of an input: it was computed when the model was imported"
-    if not kernels:
+    if not launches:
         return "no kernel computes it: its elements are read in place through index arithmetic"
-    if len(kernels) == 1:
-        kernel = kernels[0]
-        others = len(set(kernel.origin) - {node})
-        return f"the kernel {kernel.name} computes it {f'with {_others(others)}' if others else 'alone'}"
-    return f"{len(kernels)} kernels compute parts of it"
+    if len(launches) == 1:
+        (launch,) = launches
+        others = len(set(launch.origin) - {node})
+        return f"the kernel {launch.name} computes it {f'with {_others(others)}' if others else 'alone'}"
+    return f"{len(launches)} kernels compute parts of it"
 
 
 def _others(count: int) -> str:
     return f"{count} other{'' if count == 1 else 's'}"
 
 
-def _kernel_data(kernel: Kernel, node: str, plan: Plan) -> dict[str, Any]:
+def _launch_data(launch: Launch, node: str, plan: Plan) -> dict[str, Any]:
     return {
-        "name": kernel.name,
-        "form": kernel.form,
-        "moves_only": kernel.moves_only,
-        "with": [origin for origin in kernel.origin if origin != node],
-        "bytes_moved": kernel.bytes_moved,
-        "writes": [{"tensor": tensor, **_layout_data(tensor, plan)} for tensor in kernel.writes],
+        "name": launch.name,
+        "form": launch.form,
+        "moves_only": launch.moves_only,
+        "with": [origin for origin in launch.origin if origin != node],
+        "bytes_moved": launch.bytes_moved,
+        "writes": [{"tensor": tensor, **_layout_data(tensor, plan)} for tensor in launch.writes],
     }
 
 

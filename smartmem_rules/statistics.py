@@ -57,20 +57,21 @@ class SourceRange:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSource:
-    """Where a rule stands, and the equation of the comment above it."""
+    """Where a rule stands, the equation of the comment beside its name, and where the rule comes from."""
 
     range: SourceRange
     equation: str
+    cites: str | None = None
 
     def data(self) -> dict[str, Any]:
-        """The content for JSON: {file, line, column, end_line, end_column, equation}."""
-        return {**asdict(self.range), "equation": self.equation}
+        """The content for JSON: {file, line, column, end_line, end_column, equation, cites}."""
+        return {**asdict(self.range), "equation": self.equation, "cites": self.cites}
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> RuleSource:
         """Read what `data` wrote."""
-        place = {name: value for name, value in data.items() if name != "equation"}
-        return RuleSource(range=SourceRange(**place), equation=data["equation"])
+        place = {name: value for name, value in data.items() if name not in ("equation", "cites")}
+        return RuleSource(range=SourceRange(**place), equation=data["equation"], cites=data.get("cites"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +124,30 @@ class Extraction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PhaseStatistics:
+    """How far a phase of the level's strategy came; `stopped` is the limit that ended it, `enodes` are at its end."""
+
+    rulesets: tuple[str, ...]
+    rounds: int
+    enodes: int
+    seconds: float
+    stopped: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class SaturationStatistics:
-    """How far a saturation came; `stopped` says which bound ended which ruleset early."""
+    """How far a saturation came; `stopped` says which bound ended which phase early."""
 
     stopped: str | None
     iterations: int
     enodes: int
+    phases: tuple[PhaseStatistics, ...] = ()
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> SaturationStatistics:
+        """The statistics from their JSON form."""
+        phases = (PhaseStatistics(**{**one, "rulesets": tuple(one["rulesets"])}) for one in data.get("phases", ()))
+        return SaturationStatistics(**{**data, "phases": tuple(phases)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +159,7 @@ class RewriteStatistics:
         rules_of_node: for each ONNX node the rules that made what was chosen in its place.
         near_misses: for each ONNX node the rules that nearly fired there, the nearest first.
         rule_sites: for each rule that fired the ONNX nodes whose results it rewrote.
-        rule_places: where the rules stand that fired or nearly did.
+        rule_places: where the rules stand that took part.
     """
 
     extraction: Extraction | None = None
@@ -341,7 +360,7 @@ def _rewriting(data: Mapping[str, Any]) -> RewriteStatistics:
     misses = data.get("near_misses", {})
     return RewriteStatistics(
         extraction=None if extraction == SKIPPED else Extraction(**extraction),
-        saturation=None if saturation is None else SaturationStatistics(**saturation),
+        saturation=None if saturation is None else SaturationStatistics.of(saturation),
         rules=tuple(RuleCounts(**one) for one in data.get("rules", ())),
         rules_of_node=_tuples(data.get("rules_of_node", {})),
         near_misses={node: tuple(NearMiss.of(one) for one in found) for node, found in misses.items()},

@@ -6,12 +6,15 @@ import os
 import zlib
 
 import pytest
+from hypothesis import settings
 
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
+settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
+settings.load_profile("untimed")
 os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themselves
 
 

@@ -19,6 +19,8 @@ LAYERS = (
 )  # fmt: skip
 """From the bottom to the top: a package imports those before it only."""
 MOST_MODULES = 20
+MOST_LINES = 420
+"""Of a module: one that grows beyond is split by what its parts do."""
 FAMILIES = {frozenset({"tensor.extents", "tensor.division", "tensor.ranges"})}
 """Circles that a class and the functions behind its operators make: an extent divides, and a quotient is an extent."""
 
@@ -133,6 +135,11 @@ def test_folders_of_one_package_import_each_other_in_no_circle() -> None:
 def test_folders_are_small() -> None:
     sizes = {folder: len(list(folder.glob("*.py"))) - 1 for folder in {path.parent for path in MODULES.values()}}
     assert {str(folder): size for folder, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_modules_are_short() -> None:
+    lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
 
 
 def test_functions_import_for_the_sake_of_start_up_time_only() -> None:

@@ -19,12 +19,8 @@ FILES = sorted(
 WRITTEN_TABLES = {
     "README.md": "bench/tables.py",
     "docs/fuzzing.md": "bench/fuzz.py",
-    "docs/layouts.md": "bench/figures.py",
-    "docs/memory.md": "bench/figures.py",
     "docs/models.md": "bench/models.py",
     "docs/numerics.md": "bench/numerics.py",
-    "docs/operators.md": "bench/operators.py",
-    "docs/rules_by_model.md": "bench/rule_coverage.py",
 }
 # A cell of DNNFusion's table names an action and a mapping type: its five columns need 122.
 WIDE_ROWS = {"rules/tables.smr"}

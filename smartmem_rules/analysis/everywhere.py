@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Div, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, condition_indices
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Div, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.views import IndexMap
 
 MOST_POINTS = 1 << 23

@@ -15,12 +15,13 @@ from typing import Any
 
 from smartmem_rules.analysis.probes import Drawing, Operand, nodes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
 from smartmem_rules.tensor.expr import Compare, Condition, Logic
 from smartmem_rules.tensor.extents import Dimension, Quotient, SymbolicExtentError, at, dimensions, is_symbolic, symbol
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import Definitions, Instantiation
 from smartmem_rules.tensor.types import TensorType
 

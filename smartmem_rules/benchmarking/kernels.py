@@ -18,20 +18,18 @@ def kernel_profile(plan: OptimizedPlan, roof: Roof, feeds: Mapping[str, Any], ru
     rows = [plan.profile(feeds) for _ in range(runs)]
     times = [statistics.median(row[place][1] for row in rows) for place in range(len(rows[0]))]
     total = sum(times) or 1.0
-    launched = [
-        kernel for kernel, source in zip(plan.kernels, plan.plan.sources, strict=True) if all(source.global_size)
-    ]
+    launched = [one.launch for one in plan.plan.enqueues if all(one.source.global_size)]
     return [
         {
-            "kernel": kernel.name,
-            "form": kernel.form,
-            "origin": list(kernel.origin),
-            "schedule": {} if kernel.schedule is None else {"name": kernel.schedule.name, **kernel.schedule.sizes()},
+            "kernel": launch.name,
+            "form": launch.form,
+            "origin": list(launch.origin),
+            "schedule": {} if launch.schedule is None else {"name": launch.schedule.name, **launch.schedule.sizes()},
             "ms": time,
             "share": time / total,
-            "gflops": kernel.operations / max(time, 1e-9) * 1e-6,
-            "gbytes_per_s": kernel.bytes_moved / max(time, 1e-9) * 1e-6,
-            "roof_share": roof.share(kernel.operations, kernel.bytes_moved, time),
+            "gflops": launch.operations / max(time, 1e-9) * 1e-6,
+            "gbytes_per_s": launch.bytes_moved / max(time, 1e-9) * 1e-6,
+            "roof_share": roof.share(launch.operations, launch.bytes_moved, time),
         }
-        for kernel, time in zip(launched, times, strict=True)
+        for launch, time in zip(launched, times, strict=True)
     ]

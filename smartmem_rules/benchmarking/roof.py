@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from smartmem_rules.emit.c.kernel import render
+from smartmem_rules.emit.c.program import render
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.whole_files import write_whole

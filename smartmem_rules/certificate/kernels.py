@@ -14,8 +14,9 @@ from smartmem_rules.certificate.graphs import MadeGraph
 from smartmem_rules.certificate.terms import Refused
 from smartmem_rules.exchange.kernels import OWN_LOOPS, KernelClaim, Stage, Store, store_text
 from smartmem_rules.tensor import expr as e
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Const, Equation, Expr, FreshNames, FromIndex, Read, Reduce, Select
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, compose, identity, keeps_order, map_of_equation

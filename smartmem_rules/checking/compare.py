@@ -14,8 +14,8 @@ from smartmem_rules.checking.walk import NOISE, Sampled, Walk, Walker
 from smartmem_rules.checking.whole import run_whole
 from smartmem_rules.graph.loading import ModelSource
 from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.runtime.reference import Check, NoReferenceError
-from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.tensor.primitives import Array
 
 _WALKS = ((4, 1.0), (8, 1.0), (16, 2.0))
@@ -53,14 +53,14 @@ class Verdict:
 
 
 @lru_cache(maxsize=1)
-def _shipped() -> Definitions:
+def _shipped() -> KeepRules:
     return load_rules([])
 
 
 class Comparer:
     """A model that outputs are compared with; each comparison walks through the model at least once."""
 
-    def __init__(self, model: ModelSource, base: Definitions | None = None) -> None:
+    def __init__(self, model: ModelSource, base: KeepRules | None = None) -> None:
         """Args:
         model: a path, the bytes of a file or a ModelProto.
         base: the operators' definitions, for nodes that ONNX Runtime does not compute in double precision; by default
@@ -69,7 +69,7 @@ class Comparer:
         Raises:
             GraphError: the model is damaged or its data are missing.
         """
-        definitions: Callable[[], Definitions] = _shipped if base is None else lambda: base
+        definitions: Callable[[], KeepRules] = _shipped if base is None else lambda: base
         self._walker = Walker(model, definitions)
 
     def compare(
@@ -155,7 +155,7 @@ def compare(
     outputs: Mapping[str, Array],
     dtype: str = "float32",
     seed: int = 0,
-    base: Definitions | None = None,
+    base: KeepRules | None = None,
 ) -> Verdict:
     """Judge outputs of a model; see `Comparer`."""
     return Comparer(model, base).compare(feeds, outputs, dtype, seed)

@@ -20,7 +20,7 @@ from onnx import helper, numpy_helper
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import UnknownValuesError, import_model
 from smartmem_rules.graph.model import Graph
-from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
@@ -53,7 +53,7 @@ class Computed:
 class Kernels:
     """Implementations of single nodes; sessions and interpreted graphs are kept for nodes that are alike."""
 
-    def __init__(self, model: onnx.ModelProto, base: Callable[[], Definitions]) -> None:
+    def __init__(self, model: onnx.ModelProto, base: Callable[[], KeepRules]) -> None:
         """Args:
         model: whose operator sets the nodes use.
         base: gives the operators' definitions, when they are first needed.

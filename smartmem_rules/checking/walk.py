@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from smartmem_rules.checking.kernels import DOUBLE, SINGLE, Kernels, NoKernelError, as_working
+from smartmem_rules.checking.kernels import DOUBLE, SINGLE, Kernels, NoKernelError
 from smartmem_rules.checking.opinions import Opinion, opinion
+from smartmem_rules.checking.rounding import as_stored, noisy, relative_noise, rounding, to_half
 from smartmem_rules.graph.constants import constant_node_value, dense
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.loading import (
@@ -34,7 +35,7 @@ from smartmem_rules.graph.loading import (
     sorted_nodes,
 )
 from smartmem_rules.graph.weights import tensor_value
-from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.primitives import Array
 
 NOISE = 2.0
@@ -44,8 +45,6 @@ PARAMETERS = 16
 LARGE = 256 << 20
 """Bytes of tensors that are alive at once, from which on a walk goes on with `FEW` draws."""
 FEW = 2
-_HALF_BITS = 13
-_HALF_STEP = 2.0**-24
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Walk:
 class Walker:
     """A model that can be walked through for one set of inputs after the other."""
 
-    def __init__(self, model: ModelSource, base: Callable[[], Definitions]) -> None:
+    def __init__(self, model: ModelSource, base: Callable[[], KeepRules]) -> None:
         """Raises GraphError: the model is damaged or its data are missing."""
         proto, self._folder = load_model(model)
         self.model = inline_functions(proto)
@@ -299,67 +298,6 @@ class _Run:
             a if a is None or a.dtype.kind != "f" or a.size < largest else relative_noise(a, generator)
             for a in operands
         ]
-
-
-def as_stored(array: Array) -> Array:
-    """A value of the model in the type in which draws keep it: halves in single precision."""
-    return as_working(array, SINGLE)
-
-
-def relative_noise(array: Array, generator: np.random.Generator) -> Array:
-    """The array with every element changed by up to an ulp of single precision, or of its own if that is wider."""
-    ulp = float(np.finfo(array.dtype).eps)
-    noise = generator.random(array.shape, np.float32) - np.float32(0.5)
-    with np.errstate(all="ignore"):
-        return np.asarray(array + array * (noise * np.float32(2 * ulp)))
-
-
-def to_half(array: Array) -> Array:
-    """Single-precision numbers rounded to those of half precision, of any size: plans keep large ones wide."""
-    with np.errstate(all="ignore"):
-        shifted = array * np.float32((1 << _HALF_BITS) + 1)
-        rounded = shifted - (shifted - array)
-        small = np.abs(array) < 2.0**-14
-        if small.any():
-            rounded = np.where(small, np.rint(array / np.float32(_HALF_STEP)) * np.float32(_HALF_STEP), rounded)
-        return np.where(np.isfinite(rounded), rounded, array).astype(SINGLE, copy=False)
-
-
-def rounding(stored: Array, reference: Array, doubles_err: bool | None) -> Array:
-    """How far stored numbers are from the reference's: at each element the rounding error of one node.
-
-    Where only one of them is finite the error is zero here; the draws show it.
-
-    Args:
-        doubles_err: whether a node of doubles, for which there is nothing more precise to measure by, has such errors.
-    """
-    if stored.dtype.kind != "f":
-        return np.asarray(stored != reference) if stored.shape == reference.shape else np.ones(1, bool)
-    if stored.shape != reference.shape:
-        return np.ones(1, SINGLE)
-    with np.errstate(all="ignore"):
-        error = np.abs(reference - stored).astype(SINGLE)
-        if stored.dtype == DOUBLE and doubles_err is not False:
-            error = np.maximum(error, np.abs(reference) * np.finfo(DOUBLE).eps).astype(SINGLE)
-    same = np.isfinite(error)
-    return error if same.all() else np.where(same, error, SINGLE.type(0))
-
-
-def noisy(
-    array: Array | None, error: Array | None, noise: float, half: bool, generator: np.random.Generator
-) -> Array | None:
-    """A draw's result with noise of the size of the node's rounding error, and at least half an ulp if it has any."""
-    if array is None or error is None or array.dtype.kind != "f" or not error.any():
-        return array
-    if error.shape != array.shape:
-        error = np.asarray(error.mean(dtype=DOUBLE), SINGLE)
-    with np.errstate(all="ignore"):
-        step = 2.0**-11 if half and array.dtype == SINGLE else float(np.finfo(array.dtype).eps / 2)
-        ulp = np.abs(array) * array.dtype.type(step)
-        size = np.where(error > 0, error * np.float32(noise) + ulp, array.dtype.type(0))
-        change = generator.random(array.shape, np.float32) * np.float32(2) - np.float32(1)
-        made = array + size * change
-    return np.where(np.isfinite(made), made, array).astype(array.dtype, copy=False)
 
 
 def settled(reference: Array, samples: Sequence[Array | None]) -> Sampled:

@@ -13,7 +13,8 @@ import onnx
 from onnx import numpy_helper
 
 from smartmem_rules.checking.kernels import ONNXRUNTIME, SINGLE, NoKernelError, as_working
-from smartmem_rules.checking.walk import PARAMETERS, Walk, settled, to_half
+from smartmem_rules.checking.rounding import to_half
+from smartmem_rules.checking.walk import PARAMETERS, Walk, settled
 from smartmem_rules.graph.weights import is_external
 from smartmem_rules.tensor.primitives import Array
 

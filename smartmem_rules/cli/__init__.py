@@ -7,28 +7,29 @@ import importlib
 import click
 
 _COMMANDS = {
-    "optimize": "Make a plan of a model and say what became of its operators.",
-    "run": "Run a model or a plan.",
-    "bench": "Measure models, beside each other and beside other systems.",
-    "simulate": "Follow a model's memory accesses through a model of a device that need not be here.",
-    "tune": "Find the fastest sizes of a model's kernels by measuring them.",
-    "show": "List the launches of a plan, or print one kernel with its schedule and OpenCL C.",
-    "diff": "Show what differs between two plans, stage by stage.",
-    "explain": "Say which kernel an ONNX node ended in, and through which rules.",
-    "certify": "Replay the certificate of a plan, without the optimizer.",
-    "check": "Check rule files.",
-    "verify": "Test and prove rules, or show where they are wrong.",
-    "fuzz": "Find what engines compute wrongly, with models that rules make equal.",
-    "discover": "Find rewrites over given operators and print them as rules.",
-    "fmt": "Lay out rule files.",
-    "docs": "Write the reference of all rules, operators, tables and devices as HTML.",
-    "lsp": "Serve an editor: messages, hover, definitions, completion.",
-    "zoo": "List the models that come with the project, or write them.",
-    "devices": "List the OpenCL devices with their limits.",
+    "optimize": ("models.optimize", "Make a plan of a model and say what became of its operators."),
+    "run": ("models.run", "Run a model or a plan."),
+    "bench": ("models.bench", "Measure models, beside each other and beside other systems."),
+    "simulate": (
+        "models.simulate",
+        "Follow a model's memory accesses through a model of a device that need not be here.",
+    ),
+    "tune": ("models.tune", "Find the fastest sizes of a model's kernels by measuring them."),
+    "show": ("models.show", "List the launches of a plan, or print one kernel with its schedule and OpenCL C."),
+    "diff": ("models.diff", "Show what differs between two plans, stage by stage."),
+    "explain": ("models.explain", "Say which kernel an ONNX node ended in, and through which rules."),
+    "certify": ("models.certify", "Replay the certificate of a plan, without the optimizer."),
+    "check": ("rules.check", "Check rule files."),
+    "verify": ("rules.verify", "Test and prove rules, or show where they are wrong."),
+    "fuzz": ("rules.fuzz", "Find what engines compute wrongly, with models that rules make equal."),
+    "discover": ("rules.discover", "Find rewrites over given operators and print them as rules."),
+    "fmt": ("rules.fmt", "Lay out rule files."),
+    "docs": ("rules.docs", "Write the reference of all rules, operators, tables and devices as HTML."),
+    "lsp": ("rules.lsp", "Serve an editor: messages, hover, definitions, completion."),
+    "zoo": ("models.zoo", "List the models that come with the project, or write them."),
+    "devices": ("devices", "List the OpenCL devices with their limits."),
 }
-
-_FOLDERS = {"certify": "certificates"}
-"""The commands that stand in a folder."""
+"""The module of each command, and what it does."""
 
 
 class _Lazy(click.Group):
@@ -40,13 +41,13 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        place = f"{_FOLDERS[name]}.{name}" if name in _FOLDERS else name
-        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{place}").command
+        module, _ = _COMMANDS[name]
+        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{module}").command
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -22,6 +22,7 @@ from smartmem_rules.egraph.patterns import (
     symmetric,
 )
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.rulebase.patterns import operators_of, right_outputs, run_time_arguments
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -37,6 +38,9 @@ class Rules(Definitions, Protocol):
 
     @property
     def eliminates(self) -> Sequence[ast.Eliminate]: ...
+
+    @property
+    def keeps(self) -> Sequence[ast.Keep]: ...
 
     @property
     def index_rules(self) -> Sequence[ast.IndexRule]: ...
@@ -57,7 +61,7 @@ class Program:
 
     shapes: dict[str, set[Counts]]
     rules: list[str] = field(default_factory=list)
-    rulesets: dict[str, None] = field(default_factory=dict)
+    steps: dict[tuple[str, ...], str] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
 
     def declarations(self, commutative: Collection[str]) -> str:
@@ -87,9 +91,15 @@ class Program:
             if operator in commutative and (2, 1) in shapes:
                 lines.append(f"(relation {symmetric(operator)} (T T String T))")
         lines += [table.declaration for table in self.tables]
-        for name in self.rulesets:
-            lines += [f"(ruleset {name})", f"(unstable-combined-ruleset {name}_step {name} {ENGINE})"]
+        lines += [f"(ruleset {name})" for name in dict.fromkeys(name for names in self.steps for name in names)]
+        for names, step in self.steps.items():
+            lines.append(f"(unstable-combined-ruleset {step} {' '.join(dict.fromkeys(names))} {ENGINE})")
         return "\n".join(lines)
+
+
+def step_of(phase: Phase) -> str:
+    """The egglog ruleset of a phase: its rule sets and what the engine does itself."""
+    return f"{'_and_'.join(phase.rulesets)}_step"
 
 
 def question(session: str, subject: str, texts: Sequence[str]) -> str:
@@ -102,20 +112,21 @@ def compile_rules(
     base: Rules,
     host: Host,
     shapes: Mapping[str, set[Counts]],
-    rulesets: Sequence[str],
+    phases: Sequence[Phase],
     disable: Collection[str] = (),
     record: bool = False,
 ) -> Program:
-    """The rules of the rulesets that can match at all, given which operators the model has.
+    """The rules of the phases that can match at all, given which operators the model has.
 
     The host learns how to answer each of them.  Rules marked unsound and disabled ones are left out.  With `record`,
     each rule notes the matches that it rewrites.
     """
+    rulesets = {name for phase in phases for name in phase.rulesets}
     directions = [d for d in _directions(base) if d.rule.ruleset in rulesets and d.rule.name not in disable]
     eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
     program = Program({operator: set(counts) for operator, counts in shapes.items()})
     _close(program.shapes, directions, base)
-    program.rulesets = dict.fromkeys(rulesets)
+    program.steps = {tuple(phase.rulesets): step_of(phase) for phase in phases}
     commutative = commutative_operators(base)
     host.answers["pick"] = pick
     for operator in sorted(commutative & program.shapes.keys()):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, TensorType
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
@@ -13,8 +14,6 @@ from smartmem_rules.tensor.primitives import Array, storage_dtype
 
 LOOKED_AT = 1 << 16
 """The largest computed constant, in elements, that a guard may ask the value of."""
-LOOPED_OVER = 1 << 24
-"""The largest constant of the model, in elements, over which a guard may loop."""
 SMALL = 64
 """Constants of at most so many elements are computed at once; equal ones are one constant."""
 
@@ -115,15 +114,9 @@ class Constants:
         return self._uniform[number]
 
     def _find_uniform(self, number: int) -> float | None:
-        type_ = self._types[number]
-        if type_.elements == 0 or (number not in self._arrays and type_.elements > LOOKED_AT):
+        if number not in self._arrays and self._types[number].elements > LOOKED_AT:
             return None
-        flat = self.array(number).reshape(-1)
-        first = flat[0]
-        # a look at a few elements spares the whole scan of nearly every weight
-        if flat[-1] != first or flat[len(flat) // 2] != first or flat[len(flat) // 3] != first:
-            return None
-        return float(first) if bool((flat == first).all()) else None
+        return uniform_value(self.array(number))
 
 
 def _value_key(array: Array, type_: TensorType) -> tuple[object, ...]:

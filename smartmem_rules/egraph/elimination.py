@@ -36,7 +36,7 @@ class Elimination:
         began = time.perf_counter()
         root, attributes, *operands = texts
         metas = [host.meta(text) for text in operands]
-        key = (attributes, *((m.type, m.constant, m.uses) for m in metas))
+        key = (attributes, *(m.seen for m in metas))
         answer = self._known.get(key)
         if answer is None:
             try:

@@ -60,7 +60,7 @@ def encode(graph: Graph, host: Host) -> Encoding:
         _encode_node(node, graph, encoding, host)
     for name, number in encoding.numbers.items():
         uses = sum(node.operands.count(name) for node in readers.get(name, ())) + (name in kept)
-        meta = Meta(graph.types[name], constants.get(name), uses, name)
+        meta = Meta(graph.types[name], constants.get(name), uses, name, name in graph.kept)
         encoding.tables["meta"].append(f"{number}\t{host.meta_name(meta)}")
     return encoding
 

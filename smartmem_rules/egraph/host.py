@@ -18,8 +18,10 @@ from smartmem_rules.egraph.model import Meta, NearMiss, RuleStatistics
 from smartmem_rules.graph.shapes import is_open
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.rulebase.instances import Instances, attribute_key
+from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
+from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import Value
-from smartmem_rules.tensor.expr import Equation, TensorType
+from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.views import IndexMap, compose
 
 NEAR_MISSES_PER_RULE = 64
@@ -55,6 +57,7 @@ class Refusal(Protocol):
 class Host:
     """The live state of one saturation."""
 
+    base: KeepRules
     instances: Instances
     constants: Constants = field(default_factory=Constants)
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -116,22 +119,26 @@ class Host:
     def map(self, name: str) -> IndexMap:
         return self.maps[int(name[1:])]
 
-    def derived_meta(
-        self,
-        operator: str,
-        attributes: str,
-        type_: TensorType,
-        operands: Sequence[Meta | None],
-        equations: Sequence[Equation],
-        result: str,
-    ) -> Meta:
-        """The meta of an application that a rule builds; of constants it is a constant."""
+    def derived_meta(self, instance: Instance, attributes: str, place: int, operands: Sequence[Meta | None]) -> Meta:
+        """The meta of a result of an application that a rule builds; of constants it is one, unless a rule keeps it."""
+        type_ = instance.outputs[place]
         present = [o for o in operands if o is not None]
-        if not present or any(o.constant is None for o in present) or is_open(equations):
+        if not present or any(o.constant is None for o in present) or is_open(instance.equations):
             return Meta(type_)
+        if keeping_rule(self.base, instance, [None if o is None else self._constant(o) for o in operands]) is not None:
+            return Meta(type_, kept=True)
         numbers = tuple(None if o is None else o.constant for o in operands)
-        recipe = Recipe(tuple(equations), numbers, result)
-        return Meta(type_, self.constants.computed(f"{operator} {attributes}", recipe, type_))
+        recipe = Recipe(instance.equations, numbers, output_name(place))
+        return Meta(type_, self.constants.computed(f"{instance.operator.name} {attributes}", recipe, type_))
+
+    def _constant(self, meta: Meta) -> Constant:
+        number = meta.constant
+        assert number is not None
+        return Constant(
+            type=meta.type,
+            uniform=lambda: self.constants.uniform(number),
+            elements=lambda: self.constants.looked_at(number),
+        )
 
     def miss(self, rule: str, root: Meta, refusal: Refusal, size: int = 1) -> None:
         """Note a match that was turned down; the first ones of each rule are kept."""

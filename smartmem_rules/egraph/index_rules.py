@@ -14,7 +14,8 @@ from egglog import bindings
 
 from smartmem_rules.egraph.index_compile import DECLARATIONS, compile_index_rules
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.index import Atom, Div, Index, Lookup, Mod, Var, add, div, mod, scale
+from smartmem_rules.tensor.atoms import Atom, Div, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index, add, div, mod, scale
 from smartmem_rules.tensor.views import IndexMap
 
 ITERATIONS = 8

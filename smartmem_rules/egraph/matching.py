@@ -15,7 +15,6 @@ from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.patterns import is_absent, rest_of, right_outputs, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
-from smartmem_rules.tensor.binding import output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
@@ -53,7 +52,7 @@ class Application:
         statistics.tried += 1
         began = time.perf_counter()
         metas = {slot: host.meta(text) for slot, text in enumerate(texts) if text[0] in "mC"}
-        key = tuple((m.type, m.constant, m.uses) if (m := metas.get(s)) else text for s, text in enumerate(texts))
+        key = tuple(m.seen if (m := metas.get(s)) else text for s, text in enumerate(texts))
         answer = self._known.get(key)
         if answer is None:
             try:
@@ -88,6 +87,10 @@ class Application:
         if meta is None or meta.type != expected:
             types = {"left": str(expected), "right": str(meta and meta.type)}
             raise Refused("the right side has another type", types, self.right.span, len(self.guards))
+        if meta.constant is not None and metas[self.left.root_slot].kept:
+            # equal to a constant, it would be computed now
+            place = self.left.operators[-1].pattern.span
+            raise Refused("a `keep` rule leaves the left side to the run", {}, place, len(self.guards))
         return builder.pieces
 
     def _bind(
@@ -209,8 +212,7 @@ class _Builder:
         types = [None if o is None else o.type for o in operands]
         instance = self.host.instances.get(pattern.operator, types, self.host.attribute(name), outputs)
         place = pattern.output or 0
-        type_ = instance.outputs[place]
-        meta = self.host.derived_meta(pattern.operator, name, type_, operands, instance.equations, output_name(place))
+        meta = self.host.derived_meta(instance, name, place, operands)
         if not root:
             self.pieces.append(self.host.meta_name(meta))
         return meta

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smartmem_rules.egraph.constants import Constants
+from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.syntax import Span
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.builtins import Value
@@ -33,6 +34,13 @@ class Meta:
     constant: int | None = None
     uses: int = 1
     tensor: str | None = None
+    kept: bool = False
+    """Whether a `keep` rule leaves it to the run, though all its operands are constants."""
+
+    @property
+    def seen(self) -> tuple[object, ...]:
+        """What rules see of it: all but the name of the tensor."""
+        return self.type, self.constant, self.uses, self.kept
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,22 @@ class NearMiss:
     place: Span | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class PhaseRun:
+    """How a phase went.
+
+    Attributes:
+        enodes: rows of the e-graph at its end.
+        stopped: the limit that ended it, None where nothing new came.
+    """
+
+    phase: Phase
+    rounds: int
+    enodes: int
+    seconds: float
+    stopped: str | None
+
+
 @dataclass
 class Saturation:
     """A saturated e-graph and the report of how it came about.
@@ -95,7 +119,7 @@ class Saturation:
     Attributes:
         classes: by number; children of an e-node are keys of it or `ABSENT`.
         tensor_class: the class of every tensor of the model.
-        stopped: which bound ended which ruleset early, None where all rules ran dry.
+        stopped: which bound ended which phase early, None where all rules ran dry.
         firings: every match that was rewritten, where these were recorded.
     """
 
@@ -109,6 +133,7 @@ class Saturation:
     seconds: float
     iterations: int
     firings: Sequence[Firing] = ()
+    phases: Sequence[PhaseRun] = ()
 
     @property
     def enode_count(self) -> int:

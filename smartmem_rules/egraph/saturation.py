@@ -13,13 +13,14 @@ from tempfile import TemporaryDirectory
 
 from egglog import bindings
 
-from smartmem_rules.egraph.compiler import Rules, commutative_operators, compile_rules
+from smartmem_rules.egraph.compiler import Rules, commutative_operators, compile_rules, step_of
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
-from smartmem_rules.egraph.model import Saturation
+from smartmem_rules.egraph.model import PhaseRun, Saturation
 from smartmem_rules.egraph.serialize import serialize
 from smartmem_rules.graph.model import Graph
+from smartmem_rules.language.blocks.strategy import Phase, one_by_one
 from smartmem_rules.rulebase.instances import Instances
 
 ITERATION_ENODES_FACTOR = 8
@@ -35,7 +36,13 @@ class EngineError(Exception):
 
 @dataclass
 class Bounds:
-    """What ends a ruleset early, looked at after every iteration."""
+    """What ends a phase early, looked at after every round; limits of the phase itself take their place.
+
+    Attributes:
+        enodes: rows of the e-graph.
+        seconds: of one round.
+        iterations: rounds.
+    """
 
     enodes: int
     seconds: float = ITERATION_SECONDS
@@ -45,7 +52,7 @@ class Bounds:
 def saturate(
     graph: Graph,
     base: Rules,
-    rulesets: Sequence[str],
+    rulesets: Sequence[str | Phase],
     disable: Collection[str] = (),
     bounds: Bounds | None = None,
     record: bool = False,
@@ -55,7 +62,8 @@ def saturate(
     Args:
         graph: an imported model.
         base: the rule base.
-        rulesets: run in this order, each until it gives nothing new or reaches a bound; one may stand twice.
+        rulesets: run in this order, each until it gives nothing new or reaches a bound; one may stand twice, and
+            several may be one phase.
         disable: names of rules that are left out.
         bounds: by default, linear in the size of the graph.
         record: keep every match that was rewritten, for a certificate.
@@ -65,7 +73,8 @@ def saturate(
         IndexRuleError: an index rule uses what interval arithmetic cannot decide.
     """
     started = time.perf_counter()
-    host = Host(Instances(base))
+    phases = one_by_one(rulesets)
+    host = Host(base, Instances(base))
     with (
         host,
         TemporaryDirectory(prefix="smartmem-") as folder,
@@ -74,7 +83,7 @@ def saturate(
     ):
         encoding = encode(graph, host)
         host.improve = improver.improve
-        program = compile_rules(base, host, encoding.shapes, rulesets, disable, record)
+        program = compile_rules(base, host, encoding.shapes, phases, disable, record)
         engine.run(program.declarations(commutative_operators(base)))
         engine.run(f'(set (host) (py-object "{_pickled()}"))')
         engine.run(write_tables(encoding, Path(folder)))
@@ -83,7 +92,7 @@ def saturate(
             engine.run(rule)
         if bounds is None:
             bounds = Bounds(max(MINIMUM_ENODES, ITERATION_ENODES_FACTOR * encoding.count))
-        stops = [stop for ruleset in rulesets if (stop := engine.run_ruleset(ruleset, bounds))]
+        ran = [engine.run_phase(phase, bounds) for phase in phases]
         classes, tensor_class, firings = serialize(engine.egraph, host, encoding, program)
     return Saturation(
         classes,
@@ -92,11 +101,22 @@ def saturate(
         host.near_misses,
         host.constants,
         host.instances,
-        "; ".join(stops) or None,
+        "; ".join(f"{one.phase}: {one.stopped}" for one in ran if one.stopped) or None,
         time.perf_counter() - started,
         engine.iterations,
         firings,
+        ran,
     )
+
+
+def _stop(phase: Phase, bounds: Bounds, enodes: int, of_round: float, of_phase: float) -> str | None:
+    """The limit that was reached, in words."""
+    most = phase.enodes or bounds.enodes
+    if enodes > most:
+        return f"{enodes} rows, more than {most}"
+    if phase.seconds is not None:
+        return f"{of_phase:.1f} s, more than {phase.seconds:g}" if of_phase > phase.seconds else None
+    return f"an iteration of {of_round:.1f} s" if of_round > bounds.seconds else None
 
 
 def _pickled() -> str:
@@ -131,27 +151,35 @@ class _Engine:
             failure, self.host.failure = self.host.failure, None
             raise EngineError(f"a rule could not be judged: {failure!r}") from failure
 
-    def run_ruleset(self, ruleset: str, bounds: Bounds) -> str | None:
-        """Run a ruleset until it gives nothing new; gives the bound that ended it early."""
-        for _ in range(bounds.iterations):
-            began = time.perf_counter()
-            outputs = self.run(f"(run-schedule (run {ruleset}_step))\n(print-size)")
-            self.iterations += 1
-            enodes, updated = 0, False
-            for output in outputs:
-                if isinstance(output, bindings.RunScheduleOutput):
-                    updated = output.report.updated
-                    self._count(output.report)
-                elif isinstance(output, bindings.PrintAllFunctionsSize):
-                    enodes = sum(size for name, size in output.sizes if not name.startswith(("load_", "by_")))
+    def run_phase(self, phase: Phase, bounds: Bounds) -> PhaseRun:
+        """Run the rule sets of a phase together until they give nothing new, or a limit is reached."""
+        began, rounds, most, stopped = time.perf_counter(), 0, phase.rounds or bounds.iterations, None
+        while True:
+            rounds += 1
+            started = time.perf_counter()
+            enodes, updated = self._round(phase)
             if not updated:
-                return None
-            if enodes > bounds.enodes:
-                return f"{ruleset}: {enodes} rows, more than {bounds.enodes}"
-            seconds = time.perf_counter() - began
-            if seconds > bounds.seconds:
-                return f"{ruleset}: an iteration of {seconds:.1f} s"
-        return f"{ruleset}: {bounds.iterations} iterations"
+                break
+            ended = time.perf_counter()
+            stopped = _stop(phase, bounds, enodes, ended - started, ended - began)
+            if stopped is None and rounds == most:
+                stopped = f"{rounds} {'rounds' if phase.rounds else 'iterations'}"
+            if stopped is not None:
+                break
+        return PhaseRun(phase=phase, rounds=rounds, enodes=enodes, seconds=time.perf_counter() - began, stopped=stopped)
+
+    def _round(self, phase: Phase) -> tuple[int, bool]:
+        """Apply the rules once; gives the rows of the e-graph, and whether something is new."""
+        outputs = self.run(f"(run-schedule (run {step_of(phase)}))\n(print-size)")
+        self.iterations += 1
+        enodes, updated = 0, False
+        for output in outputs:
+            if isinstance(output, bindings.RunScheduleOutput):
+                updated = output.report.updated
+                self._count(output.report)
+            elif isinstance(output, bindings.PrintAllFunctionsSize):
+                enodes = sum(size for name, size in output.sizes if not name.startswith(("load_", "by_")))
+        return enodes, updated
 
     def _count(self, report: bindings.RunReport) -> None:
         for name, matches in report.num_matches_per_rule.items():

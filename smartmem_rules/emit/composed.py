@@ -7,21 +7,23 @@ one array of local memory: a work-group runs only one of them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from smartmem_rules.emit.c.access import Access
-from smartmem_rules.emit.c.kernel import Target, checked_grid, declarations, extent_parameters, program, render
+from smartmem_rules.emit.c.program import Target, checked_grid, declarations, extent_parameters, program, render
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.model import BlockRows, Grid, Kernel, PlanError, Stored, TaskGraph
+from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered
+from smartmem_rules.plan.kernel.model import PlanError, Stored
+from smartmem_rules.plan.kernel.work_items import BlockRows, Grid
 from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE_COUNTERS, places
 from smartmem_rules.tensor.extents import Dimension
 
 LOCAL_GAP_FLOATS = 4
 """Floats between the places in local memory at which two kernels of a launch begin."""
 
-Emitter = Callable[[Kernel, Target, Mapping[str, Stored]], Source]
+Emitter = Callable[[Launch, Target, Mapping[str, Stored]], Source]
 
 ATOMICS = ("-cl-std=CL3.0",)
 """Options of kernels with atomic operations that order memory."""
@@ -67,7 +69,7 @@ class _Turn:
         return self.taken if self.in_turn else self.taken + 1
 
     @property
-    def owned(self) -> int:
+    def owned(self) -> int:  # codegen/ordered.cl reads it
         """The counter that says whether a work-group computes them."""
         return self.taken + 1
 
@@ -110,14 +112,13 @@ class _Parts:
     group: int
 
     @staticmethod
-    def of(
-        kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter, own: Sequence[str] = ()
-    ) -> _Parts:
-        """`own`: tensors that the launch itself writes, besides its steps."""
-        group = kernel.group_items
+    def of(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> _Parts:
+        group = launch.group_items if isinstance(launch, Beside) else 0
         inside = replace(target, inside=True, group_items=group)
-        sources = [emit(step, inside, tensors) for step in kernel.steps]
-        kept = kernel.kept
+        sources = [emit(step, inside, tensors) for step in launch.steps]
+        kept = {} if not isinstance(launch, Chain) or launch.rows is None else launch.rows.kept
+        # what the launch itself writes, besides its steps
+        own = () if launch.counters is None else (launch.counters,)
         every = dict.fromkeys([*(argument.tensor for source in sources for argument in source.arguments), *own])
         names = [name for name in every if name not in kept]
         written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*own}
@@ -136,17 +137,16 @@ class _Parts:
             called.append(name)
             handed.append(", ".join([*(passed[a.tensor] for a in source.arguments), *extents]))
         used = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
-        parameters = declarations(kernel, accesses, written) + extent_parameters(used)
+        parameters = declarations(launch, accesses, written) + extent_parameters(used)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
         return _Parts(sources, list(functions), called, handed, accesses, parameters, arguments, used, group)
 
-    def calls(self, kernel: Kernel) -> list[Call]:
+    def calls(self, launch: Joined) -> list[Call]:
         """The calls, the work-items of one behind those of the others."""
         found: list[Call] = []
         first = 0
-        for step, source, name, handed in zip(kernel.steps, self.sources, self.names, self.handed, strict=True):
-            # a launch may be for one of a step's work-items only
-            only = step.share
+        steps = zip(launch.steps, launch.only, self.sources, self.names, self.handed, strict=True)
+        for step, only, source, name, handed in steps:
             last = first + (source.global_size[0] if only is None else 1)
             if self.group and source.local_size != (self.group,):
                 raise PlanError(f"{step.name} has work-groups of {source.local_size} in a launch of {self.group}")
@@ -169,8 +169,8 @@ class _Parts:
         return Source("smr_kernel", text, self.arguments, grid.global_size, grid.local_size, options, names)
 
 
-def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
-    """The steps of a kernel in one launch.
+def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+    """The steps of a launch in one kernel.
 
     Args:
         emit: gives the text of one step.
@@ -178,17 +178,16 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     Raises:
         PlanError: the launch's grid does not belong to its steps.
     """
-    if kernel.tasks is not None:
-        return _ordered(kernel, kernel.tasks, target, tensors, emit)
-    parts = _Parts.of(kernel, target, tensors, emit)
-    calls = parts.calls(kernel)
-    grid = checked_grid(kernel, parts.sources[0].global_size[0] if kernel.form == "chain" else calls[-1].last)
-    rows = _KeptRows.of(kernel.rows) if kernel.rows is not None and kernel.kept else None
+    if isinstance(launch, Ordered):
+        return _ordered(launch, target, tensors, emit)
+    parts = _Parts.of(launch, target, tensors, emit)
+    calls, rows = parts.calls(launch), launch.rows if isinstance(launch, Chain) else None
+    grid = checked_grid(launch, parts.sources[0].global_size[0] if isinstance(launch, Chain) else calls[-1].last)
     text = render(
         "composed.cl",
-        form=kernel.form,
+        form=launch.form,
         calls=calls,
-        rows=rows,
+        rows=_KeptRows.of(rows) if rows is not None and rows.kept else None,
         in_group=parts.group > 0,
         threads=parts.group,
         local_floats=parts.local_floats,
@@ -197,9 +196,10 @@ def emit_composed(kernel: Kernel, target: Target, tensors: Mapping[str, Stored],
     return parts.source(target, text, grid)
 
 
-def _ordered(kernel: Kernel, order: TaskGraph, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+def _ordered(launch: Ordered, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
     """Steps whose work-items wait for those of others."""
-    parts = _Parts.of(kernel, target, tensors, emit, (order.state,))
+    order = launch.tasks
+    parts = _Parts.of(launch, target, tensors, emit)
     turns: list[_Turn] = []
     for number, source in enumerate(parts.sources):
         items = source.global_size[0]
@@ -219,8 +219,8 @@ def _ordered(kernel: Kernel, order: TaskGraph, target: Target, tensors: Mapping[
         line=LINE_COUNTERS,
         **_shell(parts, target),
     )
-    assert kernel.grid is not None
-    return parts.source(target, text, kernel.grid, ATOMICS)
+    assert launch.grid is not None
+    return parts.source(target, text, launch.grid, ATOMICS)
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:

@@ -6,15 +6,16 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.artefact import Launch, Plan, Source
+from smartmem_rules.plan.artefact import Enqueue, Plan, Source
 from smartmem_rules.plan.build import Planning, prepare
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.printer import sources_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
@@ -53,7 +54,7 @@ def finish(
     """Schedule fused kernels and emit them; see `plan.scheduling.schedule` for the arguments."""
     clock = clock or Unmeasured()
     with clock.stage("verify"):
-        verify_kernels(planning.kernels, planning.tensors, planning.program.outputs, in_full())
+        verify_kernels(planning.launches, planning.tensors, planning.program.outputs, in_full())
     scheduled = schedule(planning, choices, observed=observed, keep_launches=keep_launches, clock=clock)
     with clock.stage("emit"):
         plan = emit_plan(scheduled)
@@ -80,7 +81,9 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         inputs=list(graph.inputs),
         outputs=list(graph.outputs),
         tensors=scheduled.stored,
-        launches=[Launch(kernel, _emitted(kernel, target, scheduled.tensors)) for kernel in scheduled.kernels],
+        enqueues=[
+            Enqueue(launch=launch, source=_emitted(launch, target, scheduled.tensors)) for launch in scheduled.launches
+        ],
         slots=memory.slots,
         placement=memory.placement,
         sizes=graph.sizes,
@@ -101,7 +104,7 @@ def _statistics(scheduled: Scheduled) -> PlanStatistics:
 
 @dataclass(frozen=True)
 class Variant:
-    """One kernel with certain sizes.
+    """One launch with certain sizes.
 
     Attributes:
         tensors: all that it takes.
@@ -113,26 +116,26 @@ class Variant:
     results: tuple[str, ...]
 
 
-def variant(planning: Planning, kernel: Kernel, key: str, choice: Choice | None) -> Variant:
-    """A kernel of the planning with the sizes of a choice, or with the cost model's."""
-    own, tensors = schedule_alone(planning, kernel, key, choice)
+def variant(planning: Planning, launch: Launch, key: str, choice: Choice | None) -> Variant:
+    """A launch of the planning with the sizes of a choice, or with the cost model's."""
+    own, tensors = schedule_alone(planning, launch, key, choice)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
-    return Variant(emit(own, _target(planning), tensors), used, own.writes if own.steps else kernel.writes)
+    return Variant(emit(own, _target(planning), tensors), used, own.writes if own.steps else launch.writes)
 
 
 def _target(planning: Planning) -> Target:
     return Target(planning.profile, planning.width, dimensions=planning.graph.dimensions)
 
 
-def _emitted(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    with _for_ranges(kernel):
-        return emit(kernel, target, tensors)
+def _emitted(launch: Launch, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    with _for_ranges(launch):
+        return emit(launch, target, tensors)
 
 
 @contextmanager
-def _for_ranges(kernel: Kernel) -> Iterator[None]:
+def _for_ranges(launch: Launch) -> Iterator[None]:
     """Name the operators whose kernel needs an open extent as a number."""
     try:
         yield
     except SymbolicExtentError as error:
-        raise PlanError(f"the kernel of {', '.join(kernel.origin)} cannot take a range of extents: {error}") from error
+        raise PlanError(f"the kernel of {', '.join(launch.origin)} cannot take a range of extents: {error}") from error

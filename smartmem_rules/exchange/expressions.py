@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.builtins import ConstantTensor, Value
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -24,7 +25,7 @@ from smartmem_rules.tensor.expr import (
     select,
     walk,
 )
-from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.substitution import gathered, lookup
 from smartmem_rules.tensor.views import IndexMap, axis_variables
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.exchange.expressions import ExchangeError, Loops, read_expression, read_index
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, walk
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.printer import element_text, expression_text
 
 OWN_LOOPS = "@@"

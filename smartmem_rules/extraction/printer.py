@@ -12,6 +12,10 @@ def saturation_text(saturation: Saturation) -> str:
         f"{len(saturation.classes)} classes, {saturation.enode_count} e-nodes, {saturation.iterations} iterations, "
         f"{f'stopped by {saturation.stopped}' if saturation.stopped else 'saturated'}"
     ]
+    for ran in saturation.phases:
+        ended = f"stopped by {ran.stopped}" if ran.stopped else "saturated"
+        rounds = f"{ran.rounds} round{'' if ran.rounds == 1 else 's'}"
+        lines.append(f"phase {ran.phase}: {rounds}, {ran.enodes} rows, {ended}")
     tried = (one for one in saturation.statistics.values() if one.tried)
     for one in sorted(tried, key=lambda one: one.rule):
         lines.append(f"{one.rule}: matched {one.tried}, fired {one.fired}, {one.enodes} e-nodes")

@@ -47,7 +47,9 @@ class _Rebuild:
             self._add(number, results[number])
         self._copy_outputs()
         nodes = with_origins(self.nodes, self.graph, self._classes_of_names(), self.saturation.tensor_class)
-        return replace(self.graph, nodes=nodes, types=self.types, constants=self.constants)
+        # constants are folded, unless a rule keeps what is made of them
+        kept = frozenset(o for n in nodes if n.operands and self.constants.keys() >= set(n.operands) for o in n.outputs)
+        return replace(self.graph, nodes=nodes, types=self.types, constants=self.constants, kept=kept)
 
     def _node(self, number: int) -> ENode | None:
         """The chosen e-node of a class, None for a constant."""

@@ -16,8 +16,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array, Case, Mode
-from smartmem_rules.fuzzing.node_runner import NoReference
-from smartmem_rules.fuzzing.reference import Reference
+from smartmem_rules.fuzzing.expected.node_runner import NoReference
+from smartmem_rules.fuzzing.expected.outputs import Reference
 
 Fails = Callable[[Case], bool]
 MOST_TRIES = 150

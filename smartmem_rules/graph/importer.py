@@ -38,12 +38,15 @@ from smartmem_rules.graph.shapes import evaluate_shapes, extents_equation, holds
 from smartmem_rules.graph.sizes import sizes_through, unknown_size
 from smartmem_rules.graph.weights import Values, check_data_files
 from smartmem_rules.graph.wellformed import check_model
+from smartmem_rules.guards.constant_elements import LOOPED_OVER, uniform_value
+from smartmem_rules.language.syntax import Keep
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.rulebase.kept import Constant, KeepRules, keeping_rule
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
-from smartmem_rules.tensor.instantiate import Definitions, Instance
+from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
 
 _THREADS = 2
@@ -60,7 +63,7 @@ class UnknownValuesError(GraphError):
 
 def import_model(
     model: ModelSource,
-    base: Definitions,
+    base: KeepRules,
     dims: Dims | None = None,
     fold_outputs: bool = True,
     limits: Limits = DEFAULT_LIMITS,
@@ -143,12 +146,13 @@ class _Import:
     def __init__(
         self,
         model: onnx.ModelProto,
-        base: Definitions,
+        base: KeepRules,
         values: Values,
         fold_outputs: bool,
         limits: Limits,
     ) -> None:
         self.model = model
+        self.base = base
         self.guard = Guard(limits)
         self.computed = set() if fold_outputs else {value.name for value in model.graph.output}
         self.values = values
@@ -163,6 +167,7 @@ class _Import:
         self.lists = Lists(values, self.missing)
         self.drawing = Drawing(self.types, values)
         self.nodes: list[Node] = []
+        self.kept: dict[str, str] = {}
         self.layout_nodes: set[str] = set()
         self.node_names = _Names()
         self.used = _Names()
@@ -214,7 +219,8 @@ class _Import:
             types.update((e.tensor, e.type) for e in node.equations)
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
-        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout)
+        kept = frozenset(name for name in self.kept if name in types)
+        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, kept=kept)
 
     def _extents(self, name: str) -> Node:
         """What computes a known tensor of open extents when the model runs."""
@@ -245,8 +251,18 @@ class _Import:
             try:
                 self._node(node, name, operands, outputs, read)
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
-                self.failures.add(node, name, reason)
+                self.failures.add(node, name, self._explained(reason))
                 self.missing.update(outputs)
+
+    def _explained(self, reason: Exception) -> Exception:
+        """A value that is missing because a rule leaves it to the run: no value of an input would help."""
+        kept = sorted(reason.tensors & self.kept.keys()) if isinstance(reason, NeedsConstant) else []
+        if not kept:
+            return reason
+        rules = ", ".join(dict.fromkeys(f"`{self.kept[name]}`" for name in kept))
+        return Unsupported(
+            f"{reason}; {', '.join(kept)} is left to the run by the `keep` rule {rules}: give it a guard"
+        )
 
     def _node(
         self, node: onnx.NodeProto, name: str, operands: list[str | None], outputs: list[str], read: Collection[str]
@@ -311,7 +327,9 @@ class _Import:
         known = all(names[tensor] in self.values for tensor in match.reads if tensor.startswith("$"))
         if known and sizes:
             raise unknown_size(next(iter(sizes)))  # what it gives follows from the extents alone
-        if known and self.computed.isdisjoint(outputs) and self._known(instance, match.operands, outputs):
+        keep = self._keeping_rule(instance, match.operands) if known else None
+        folds = known and keep is None and self.computed.isdisjoint(outputs)
+        if folds and self._known(instance, match.operands, outputs):
             return
         for equation in instance.equations:
             if equation.tensor not in names:
@@ -324,12 +342,28 @@ class _Import:
         for size in instance.sizes:
             self.sizes.setdefault(outputs[size.output], {})[size.axis] = outputs[size.count]
         self.types.update(zip(outputs, instance.outputs, strict=True))
+        if keep is not None:
+            self.kept.update(dict.fromkeys(outputs, keep.name))
         origin = (node.name or name,)
         self.nodes.append(
             Node(name, instance.operator.name, match.operands, match.attributes, tuple(outputs), origin, equations)
         )
         if match.moves_only:
             self.layout_nodes.add(name)
+
+    def _keeping_rule(self, instance: Instance, operands: Sequence[str | None]) -> Keep | None:
+        if any(operand is not None and self.values.is_open(operand) for operand in operands):
+            return None  # extents are computed with, they are no weights
+        return keeping_rule(self.base, instance, [None if o is None else self._constant(o) for o in operands])
+
+    def _constant(self, name: str) -> Constant:
+        type_, values = self.types[name], self.values
+        few = type_.elements <= LOOPED_OVER
+        return Constant(
+            type=type_,
+            uniform=lambda: uniform_value(values[name]),
+            elements=lambda: values[name] if few else None,
+        )
 
     def _known(self, instance: Instance, operands: Sequence[str | None], outputs: list[str]) -> bool:
         """Compute a node that reads no run-time tensor; False where that has to wait for the open extents."""

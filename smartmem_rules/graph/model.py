@@ -59,11 +59,18 @@ class Graph:
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     """Of outputs with an extent that depends on data: the axis, and the scalar tensor that holds the extent.
     These scalars stand at the end of `outputs`."""
+    kept: frozenset[str] = frozenset()
+    """Results of operators of constants that `keep` rules leave to the run."""
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands."""
 
     def __str__(self) -> str:
         return graph_text(self)
+
+    def stays_packed(self) -> set[str]:
+        """The constants that only the run may compute with: operands of what rules keep."""
+        kept = (node for node in self.nodes if not self.kept.isdisjoint(node.outputs))
+        return {operand for node in kept for operand in node.operands if operand is not None}
 
     def producers(self) -> dict[str, Node]:
         return {output: node for node in self.nodes for output in node.outputs}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -30,7 +31,7 @@ from smartmem_rules.tensor.expr import (
     is_open_expression,
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.tensor.ranges import maximum, minimum, same
 from smartmem_rules.tensor.substitution import lookup, ravel

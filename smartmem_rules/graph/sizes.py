@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Equation, Expr, Read, own_indices, tensors_read, walk
-from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 
 Sizes = Mapping[str, Mapping[int, str]]
 """By tensor and axis: the scalar tensor that holds the extent."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Elements
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.expr import Equation, FreshNames, Reduce, TensorType, tensors_read
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.primitives import Array
 
+LOOPED_OVER = 1 << 24
+"""The largest constant of the model, in elements, over which a guard may loop."""
 _RESULT = "%result"
 
 
@@ -43,6 +45,18 @@ def over_elements(array_of: Callable[[str], Array | None]) -> Callable[[ast.Redu
         return made
 
     return value
+
+
+def uniform_value(array: Array) -> float | None:
+    """The number that all elements equal, None where they differ or there are none."""
+    if array.size == 0:
+        return None
+    flat = array.reshape(-1)
+    first = flat[0]
+    # a look at a few elements spares the whole scan of nearly every weight
+    if flat[-1] != first or flat[len(flat) // 2] != first or flat[len(flat) // 3] != first:
+        return None
+    return float(first) if bool((flat == first).all()) else None
 
 
 def at_each_place(expr: ast.Reduction, scope: Scope, arrays: Mapping[str, Array]) -> Array | None:

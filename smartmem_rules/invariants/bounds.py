@@ -28,13 +28,12 @@ def check_bounds(kernels: Iterable[Kernel], tensors: Mapping[str, Stored], thoro
         InvariantError: an index leaves its axis.
     """
     for kernel in kernels:
-        for leaf in kernel.leaves:
-            for store in (s for s in leaf.stores if s.tensor in tensors):
-                _check(leaf, store.tensor, store.indices, (), tensors, thorough)
-            for expr in expressions(leaf):
-                for read, conditions in _reads(expr, ()):
-                    if read.tensor in tensors:
-                        _check(leaf, read.tensor, read.indices, conditions, tensors, thorough)
+        for store in (s for s in kernel.stores if s.tensor in tensors):
+            _check(kernel, store.tensor, store.indices, (), tensors, thorough)
+        for expr in expressions(kernel):
+            for read, conditions in _reads(expr, ()):
+                if read.tensor in tensors:
+                    _check(kernel, read.tensor, read.indices, conditions, tensors, thorough)
 
 
 def _check(

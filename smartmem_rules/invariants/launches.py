@@ -13,10 +13,11 @@ import numpy as np
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.artefact import Plan, Source
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import item_bytes, stored_bytes
 from smartmem_rules.simulate.accesses import Access, Items, Parameter
-from smartmem_rules.simulate.launch import Launch
+from smartmem_rules.simulate.launch import TracedLaunch
 from smartmem_rules.simulate.source import SimulationError
 from smartmem_rules.simulate.trace import Tracer
 from smartmem_rules.tensor.ranges import largest
@@ -51,43 +52,43 @@ def check_launches(plan: Plan) -> int:
     if plan.dimensions:
         return 0
     written: dict[str, list[_Touch]] = {}
-    whole = {name for kernel in plan.kernels for name in kernel.writes}
+    whole = {name for launch in plan.launches for name in launch.writes}
     followed = 0
-    for kernel, source in zip(plan.kernels, plan.sources, strict=True):
-        touched = _followed(kernel, source, plan)
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
+        touched = _followed(launch, source, plan)
         if touched is None:
-            whole -= set(kernel.writes)
+            whole -= set(launch.writes)
             continue
         followed += 1
         for (tensor, write), touch in touched.items():
             if write:
                 written.setdefault(tensor, []).append(touch)
-                _check_owners(kernel, tensor, touch)
-        for new, old in kernel.in_place.items():
+                _check_owners(launch, tensor, touch)
+        for new, old in launch.in_place.items():
             if (new, True) in touched and (old, False) in touched:
-                _check_in_place(kernel, new, old, touched[new, True], touched[old, False])
+                _check_in_place(launch, new, old, touched[new, True], touched[old, False])
     for tensor in sorted(whole):
         _check_covered(plan.tensors[tensor], written.get(tensor, []))
     return followed
 
 
-def _followed(kernel: Kernel, source: Source, plan: Plan) -> dict[tuple[str, bool], _Touch] | None:
+def _followed(launch: Launch, source: Source, plan: Plan) -> dict[tuple[str, bool], _Touch] | None:
     """What the work-items of a launch touch, None where it is not followed."""
     used = [plan.tensors[a.tensor] for a in source.arguments]
-    if kernel.form == "ordered" or kernel.operations > MOST_OPERATIONS:
+    if isinstance(launch, Ordered) or launch.operations > MOST_OPERATIONS:
         return None
-    if any(leaf.form == "scan" for leaf in kernel.leaves) or sum(map(stored_bytes, used)) > MOST_BYTES:
+    if any(kernel.form == "scan" for kernel in launch.kernels) or sum(map(stored_bytes, used)) > MOST_BYTES:
         return None
     found: dict[tuple[str, bool], list[_Touch]] = {}
     try:
         before = 0
-        for launch in Launch.all_of(source, plan.tensors, 1):
-            items = launch.items(np.arange(launch.groups), 1)
-            for access in Tracer(launch.text, launch.parameters, items, merge=False).run():
+        for one in TracedLaunch.all_of(source, plan.tensors, 1):
+            items = one.items(np.arange(one.groups), 1)
+            for access in Tracer(one.text, one.parameters, items, merge=False).run():
                 if access.space.kind in ("global", "image"):
-                    name = launch.parameters[access.space.name].name
-                    touch = _touch(access, items, launch.parameters[access.space.name], before)
-                    _check_inside(kernel, plan.tensors[name], access.write, access.width, touch)
+                    name = one.parameters[access.space.name].name
+                    touch = _touch(access, items, one.parameters[access.space.name], before)
+                    _check_inside(launch, plan.tensors[name], access.write, access.width, touch)
                     found.setdefault((name, access.write), []).append(_lanes(touch, access))
             before += len(items.active)
     except SimulationError:
@@ -134,7 +135,7 @@ def _elements(stored: Stored) -> int:
     return stored_bytes(stored) // item_bytes(stored.storage)
 
 
-def _check_inside(kernel: Kernel, stored: Stored, write: bool, width: int, touch: _Touch) -> None:
+def _check_inside(launch: Launch, stored: Stored, write: bool, width: int, touch: _Touch) -> None:
     if not touch.elements.size:
         return
     behind = width if write else 1
@@ -142,11 +143,11 @@ def _check_inside(kernel: Kernel, stored: Stored, write: bool, width: int, touch
     if low < 0 or high > _elements(stored):
         way = "writes" if write else "reads"
         raise InvariantError(
-            STAGE, kernel.name, stored.name, f"it {way} elements {low} to {high - 1} of {_elements(stored)}"
+            STAGE, launch.name, stored.name, f"it {way} elements {low} to {high - 1} of {_elements(stored)}"
         )
 
 
-def _check_owners(kernel: Kernel, tensor: str, touch: _Touch) -> None:
+def _check_owners(launch: Launch, tensor: str, touch: _Touch) -> None:
     """No two work-items write one element, unless they do all the same: launches are filled up with copies of the last.
 
     A copy is known by how many elements it writes, and by the sums of their places and of the squares of these.
@@ -161,7 +162,7 @@ def _check_owners(kernel: Kernel, tensor: str, touch: _Touch) -> None:
     twice = np.any([mark[first] != mark[second] for mark in marks], axis=0)
     if twice.any():
         at = int(elements[1:][same][twice][0])
-        raise InvariantError(STAGE, kernel.name, tensor, f"several work-items write the element {at}")
+        raise InvariantError(STAGE, launch.name, tensor, f"several work-items write the element {at}")
 
 
 def _check_covered(stored: Stored, touches: list[_Touch]) -> None:
@@ -177,7 +178,7 @@ def _check_covered(stored: Stored, touches: list[_Touch]) -> None:
         raise InvariantError(STAGE, "", stored.name, f"{int(writers[at])} launches write the element {at} of {count}")
 
 
-def _check_in_place(kernel: Kernel, new: str, old: str, writes: _Touch, reads: _Touch) -> None:
+def _check_in_place(launch: Launch, new: str, old: str, writes: _Touch, reads: _Touch) -> None:
     """A tensor that another one replaces is read where, and before, the same work-item writes."""
     count = 1 + max(int(writes.elements.max(initial=0)), int(reads.elements.max(initial=0)))
     owner, first = np.full(count, -1), np.full(count, np.iinfo(np.int64).max)
@@ -187,4 +188,4 @@ def _check_in_place(kernel: Kernel, new: str, old: str, writes: _Touch, reads: _
     wrong = written & ((owner[reads.elements] != reads.items) | (reads.times > first[reads.elements]))
     if wrong.any():
         at = int(reads.elements[wrong][0])
-        raise InvariantError(STAGE, kernel.name, new, f"it replaces element {at} of {old!r}, which is read still")
+        raise InvariantError(STAGE, launch.name, new, f"it replaces element {at} of {old!r}, which is read still")

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.tensor.extents import is_symbolic
 
@@ -40,28 +41,28 @@ def check_layouts(tensors: Iterable[Stored]) -> None:
             )
 
 
-def check_sources(kernels: Sequence[Kernel], sources: Sequence[Source], tensors: Mapping[str, Stored]) -> None:
-    """Check that each text takes what its kernel reads and writes, in the layouts that all other kernels use too.
+def check_sources(launches: Sequence[Launch], sources: Sequence[Source], tensors: Mapping[str, Stored]) -> None:
+    """Check that each text takes what its launch reads and writes, in the layouts that all other launches use too.
 
     Raises:
         InvariantError: a parameter is missing, or it is written for another layout than its tensor has now.
     """
-    for kernel, source in zip(kernels, sources, strict=True):
+    for launch, source in zip(launches, sources, strict=True):
         for argument in source.arguments:
-            if (argument.access == "write") != (argument.tensor in kernel.writes):
-                raise InvariantError("emission", kernel.name, argument.tensor, "it is written as a tensor that is read")
+            if (argument.access == "write") != (argument.tensor in launch.writes):
+                raise InvariantError("emission", launch.name, argument.tensor, "it is written as a tensor that is read")
         given = {argument.tensor for argument in source.arguments}
-        for name in (*kernel.reads, *kernel.writes):
+        for name in (*launch.reads, *launch.writes):
             if name not in given and tensors[name].layout.memory != "scratch":
-                raise InvariantError("emission", kernel.name, name, "the kernel's text does not take it")
-        _check_text(kernel, source, tensors)
-        _check_sizes(kernel, source)
+                raise InvariantError("emission", launch.name, name, "the kernel's text does not take it")
+        _check_text(launch, source, tensors)
+        _check_sizes(launch, source)
 
 
-def _check_text(kernel: Kernel, source: Source, tensors: Mapping[str, Stored]) -> None:
+def _check_text(launch: Launch, source: Source, tensors: Mapping[str, Stored]) -> None:
     head = next((h for h in _HEAD.finditer(source.text) if h["name"] == source.entry), None)
     if head is None:
-        raise InvariantError("emission", kernel.name, "", f"its text holds no kernel {source.entry}")
+        raise InvariantError("emission", launch.name, "", f"its text holds no kernel {source.entry}")
     places = _PLACE.findall(head["parameters"])
     if len(places) < len(source.arguments):
         return  # a template of its own says nothing of layouts
@@ -70,21 +71,21 @@ def _check_text(kernel: Kernel, source: Source, tensors: Mapping[str, Stored]) -
         wanted = f"{stored.layout} of [{', '.join(map(str, stored.type.shape))}]"
         if place != wanted:
             raise InvariantError(
-                "emission", kernel.name, argument.tensor, f"the text accesses it as {place}, others as {wanted}"
+                "emission", launch.name, argument.tensor, f"the text accesses it as {place}, others as {wanted}"
             )
 
 
-def _check_sizes(kernel: Kernel, source: Source) -> None:
+def _check_sizes(launch: Launch, source: Source) -> None:
     """Work-groups part the work-items of a launch, and there is one work-item at least where something is written."""
     sizes = [size for size in source.global_size if not is_symbolic(size)]
     if any(size < 0 for size in sizes):
-        raise InvariantError("emission", kernel.name, "", f"a launch of {source.global_size} work-items")
+        raise InvariantError("emission", launch.name, "", f"a launch of {source.global_size} work-items")
     if source.local_size is None:
         return
     if len(source.local_size) != len(source.global_size) or math.prod(source.local_size) < 1:
         raise InvariantError(
-            "emission", kernel.name, "", f"work-groups of {source.local_size} in a launch of {source.global_size}"
+            "emission", launch.name, "", f"work-groups of {source.local_size} in a launch of {source.global_size}"
         )
     for whole, part in zip(source.global_size, source.local_size, strict=True):
         if not is_symbolic(whole) and whole % part:
-            raise InvariantError("emission", kernel.name, "", f"{part} work-items a group do not part {whole}")
+            raise InvariantError("emission", launch.name, "", f"{part} work-items a group do not part {whole}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smartmem_rules.invariants.order import awaited
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.artefact import Place, Slot
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 
 STAGE = "memory"
@@ -26,35 +26,34 @@ class _Life:
 
 
 def check_memory(
-    kernels: Sequence[Kernel], tensors: Mapping[str, Stored], slots: Sequence[Slot], placement: Mapping[str, Place]
+    launches: Sequence[Launch], tensors: Mapping[str, Stored], slots: Sequence[Slot], placement: Mapping[str, Place]
 ) -> None:
     """Check the places of intermediates against the order of the launches.
 
     A tensor may lie where another one ends only if the launch that makes the one is known to write it in place of the
-    other (`Kernel.in_place`), or, in an ordered launch, if the step that writes waits for all that use the other.
+    other (`Launch.in_place`), or, in an ordered launch, if the step that writes waits for all that use the other.
 
     Raises:
         InvariantError: an intermediate has no place, does not fit, or shares memory with one that is needed too.
     """
-    lives = _lives(kernels, tensors, placement)
+    lives = _lives(launches, tensors, placement)
     for name, stored in tensors.items():
         if stored.role == "intermediate" and stored.layout.memory != "scratch" and name in lives:
             _check_fits(stored, slots, placement)
-    replaced = {(new, old) for kernel in kernels for new, old in kernel.in_place.items()}
+    replaced = {(new, old) for launch in launches for new, old in launch.in_place.items()}
     by_slot: dict[int, list[_Life]] = {}
     for life in lives.values():
         by_slot.setdefault(placement[life.tensor].slot, []).append(life)
-    ordered = {n for n, kernel in enumerate(kernels) if kernel.form == "ordered"}
     for slot in by_slot.values():
-        _check_slot(slot, kernels, ordered, replaced)
+        _check_slot(slot, launches, replaced)
 
 
 def _lives(
-    kernels: Sequence[Kernel], tensors: Mapping[str, Stored], placement: Mapping[str, Place]
+    launches: Sequence[Launch], tensors: Mapping[str, Stored], placement: Mapping[str, Place]
 ) -> dict[str, _Life]:
     found: dict[str, _Life] = {}
-    for number, kernel in enumerate(kernels):
-        for name in dict.fromkeys((*kernel.reads, *kernel.writes)):
+    for number, launch in enumerate(launches):
+        for name in dict.fromkeys((*launch.reads, *launch.writes)):
             if name not in placement:
                 continue
             if name not in found:
@@ -77,9 +76,7 @@ def _check_fits(stored: Stored, slots: Sequence[Slot], placement: Mapping[str, P
         )
 
 
-def _check_slot(
-    slot: Sequence[_Life], kernels: Sequence[Kernel], ordered: set[int], replaced: set[tuple[str, str]]
-) -> None:
+def _check_slot(slot: Sequence[_Life], launches: Sequence[Launch], replaced: set[tuple[str, str]]) -> None:
     """Of tensors in the order of their first writes each is compared with those that are still needed."""
     live: list[_Life] = []
     for life in sorted(slot, key=lambda one: (one.first, one.last)):
@@ -90,20 +87,23 @@ def _check_slot(
             if life.first == other.last:
                 if (life.tensor, other.tensor) in replaced:
                     continue
-                if life.first in ordered and _waits(kernels[life.first], life.tensor, other.tensor):
+                if _waits(launches[life.first], life.tensor, other.tensor):
                     continue
-            name = kernels[life.first].name
+            name = launches[life.first].name
             raise InvariantError(
                 STAGE, name, life.tensor, f"it is written over {other.tensor!r}, which is needed still"
             )
         live.append(life)
 
 
-def _waits(kernel: Kernel, new: str, old: str) -> bool:
+def _waits(launch: Launch, new: str, old: str) -> bool:
     """Whether the steps of an ordered launch that touch one tensor wait for all that touch the one that lay there."""
-    uses = [{name for leaf in step.leaves for name in (*leaf.reads, *leaf.writes)} for step in kernel.steps]
+    if not isinstance(launch, Ordered):
+        return False
+    awaited = launch.tasks.awaited
+    uses = [{name for kernel in step.kernels for name in (*kernel.reads, *kernel.writes)} for step in launch.steps]
     users = {n for n, names in enumerate(uses) if old in names}
     makers = [n for n, names in enumerate(uses) if new in names]
-    return all(users - {n} <= awaited(kernel, n) and n not in users for n in makers) or (
-        all(users <= awaited(kernel, n) | {n} for n in makers)
+    return all(users - {n} <= awaited(n) and n not in users for n in makers) or (
+        all(users <= awaited(n) | {n} for n in makers)
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from smartmem_rules.invariants.violation import InvariantError
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Ordered, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 
 STAGE = "fusion"
 
 
-def check_order(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], outputs: Collection[str]) -> None:
+def check_order(launches: Sequence[Launch], tensors: Mapping[str, Stored], outputs: Collection[str]) -> None:
     """Check that launches find what they read, and that all outputs are written.
 
     A tensor is there when all launches that write it, in pieces or in shares of its steps, have run. Within a launch,
@@ -20,29 +21,29 @@ def check_order(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], output
     Raises:
         InvariantError: a kernel reads what no kernel before it writes, or rows that its own work-items make.
     """
-    _Order(kernels, tensors).check(kernels, outputs)
+    _Order(launches, tensors).check(launches, outputs)
 
 
 class _Order:
-    def __init__(self, kernels: Sequence[Kernel], tensors: Mapping[str, Stored]) -> None:
+    def __init__(self, launches: Sequence[Launch], tensors: Mapping[str, Stored]) -> None:
         self.tensors = tensors
         self.missing: dict[str, int] = {}
-        for _, leaf, share in _leaves(kernels):
+        for leaf, share in _shared(launches):
             for name in dict.fromkeys(leaf.writes):
                 self.missing[name] = self.missing.get(name, 0) + (1 if share is None else 0)
                 if share is not None:
                     self.missing.setdefault(name, 0)
         self.shares: dict[str, set[int]] = {}
         self.cut: dict[str, set[int]] = {}
-        for _, leaf, share in _leaves(kernels):
+        for leaf, share in _shared(launches):
             if share is not None:
                 for name in leaf.writes:
                     self.cut.setdefault(name, set()).add(share)
 
-    def check(self, kernels: Sequence[Kernel], outputs: Collection[str]) -> None:
-        for kernel in kernels:
-            self._visit(kernel, frozenset(), None)
-            for _, leaf, share in _leaves([kernel]):
+    def check(self, launches: Sequence[Launch], outputs: Collection[str]) -> None:
+        for launch in launches:
+            self._visit(launch, frozenset(), None)
+            for leaf, share in _shared([launch]):
                 self._written(leaf, share)
         for name in outputs:
             if not self._is_there(name, None):
@@ -65,21 +66,26 @@ class _Order:
             wanted = {s for s in wanted if s <= share}
         return self.missing[name] <= 0 and wanted <= self.shares.get(name, set())
 
-    def _visit(self, kernel: Kernel, within: frozenset[str], share: int | None) -> None:
-        """Check a kernel; `within` is what it finds of its own launch."""
-        share = share if kernel.share is None else kernel.share
-        if not kernel.steps:
-            self._leaf(kernel, within, share)
+    def _visit(self, launch: Launch, within: frozenset[str], share: int | None) -> None:
+        """Check a launch.
+
+        Args:
+            within: what it finds of the launch that holds it.
+            share: which of its shares it runs, None where it runs all of them.
+        """
+        if isinstance(launch, Single):
+            self._leaf(launch.kernel, within, share)
             return
         before: list[frozenset[str]] = []
-        for number, step in enumerate(kernel.steps):
+        for number, (step, only) in enumerate(zip(launch.steps, launch.only, strict=True)):
             known = within
-            if kernel.form == "chain":
-                known = within.union(*before) if before else within
-            elif kernel.form == "ordered" and kernel.tasks is not None:
-                known = within.union(*(before[n] for n in awaited(kernel, number)))
-            self._visit(step, known, share)
-            before.append(frozenset(name for leaf in step.leaves for name in leaf.writes))
+            match launch:
+                case Chain():
+                    known = within.union(*before)
+                case Ordered():
+                    known = within.union(*(before[n] for n in launch.tasks.awaited(number)))
+            self._visit(step, known, share if only is None else only)
+            before.append(frozenset(name for kernel in step.kernels for name in kernel.writes))
 
     def _leaf(self, leaf: Kernel, within: frozenset[str], share: int | None) -> None:
         for name in leaf.reads:
@@ -90,25 +96,11 @@ class _Order:
                 raise InvariantError(STAGE, leaf.name, name, "a kernel reads it before it is written")
 
 
-def awaited(kernel: Kernel, number: int) -> set[int]:
-    """The steps of an ordered launch that are done when a step begins, or far enough for it."""
-    assert kernel.tasks is not None
-    found: set[int] = set()
-    stack = [number]
-    while stack:
-        for wait in kernel.tasks.waits[stack.pop()]:
-            if wait.step not in found:
-                found.add(wait.step)
-                stack.append(wait.step)
-    return found
-
-
-def _leaves(kernels: Iterable[Kernel], share: int | None = None) -> Iterable[tuple[Kernel, Kernel, int | None]]:
-    """(launch, kernel of one group of equations, the share of its steps that it computes)."""
-    for kernel in kernels:
-        own = share if kernel.share is None else kernel.share
-        if not kernel.steps:
-            yield kernel, kernel, own
-        for step in kernel.steps:
-            for _, leaf, found in _leaves([step], own):
-                yield kernel, leaf, found
+def _shared(launches: Iterable[Launch], share: int | None = None) -> Iterator[tuple[Kernel, int | None]]:
+    """The kernels of launches, each with the share of its steps that it computes."""
+    for launch in launches:
+        if isinstance(launch, Single):
+            yield launch.kernel, share
+            continue
+        for step, only in zip(launch.steps, launch.only, strict=True):
+            yield from _shared([step], share if only is None else only)

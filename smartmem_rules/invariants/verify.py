@@ -11,7 +11,8 @@ from smartmem_rules.invariants.memory import check_memory
 from smartmem_rules.invariants.order import check_order
 from smartmem_rules.invariants.writes import check_writes
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import Stored
 
 VARIABLE = "SMARTMEM_VERIFY"
 """The variable of the environment that asks for thorough checks: `full`."""
@@ -23,16 +24,17 @@ def in_full() -> bool:
 
 
 def verify_kernels(
-    kernels: Sequence[Kernel], tensors: Mapping[str, Stored], outputs: Collection[str], thorough: bool = False
+    launches: Sequence[Launch], tensors: Mapping[str, Stored], outputs: Collection[str], thorough: bool = False
 ) -> None:
-    """Check the kernels that fusion and the joining of launches give, before they are sized.
+    """Check the kernels that fusion gives, and the launches into which they are joined, before they are sized.
 
     Raises:
         InvariantError: a read is not behind the writes of what it reads, an element is not written exactly once, or an
             index leaves its tensor.
     """
-    made = {name for kernel in kernels for leaf in kernel.leaves for name in leaf.writes}
-    check_order(kernels, tensors, [name for name in outputs if name in made])
+    kernels = [kernel for launch in launches for kernel in launch.kernels]
+    made = {name for kernel in kernels for name in kernel.writes}
+    check_order(launches, tensors, [name for name in outputs if name in made])
     check_writes(kernels, tensors, thorough)
     check_bounds(kernels, tensors, thorough)
 
@@ -48,18 +50,19 @@ def verify_plan(plan: Plan, thorough: bool = False) -> None:
         InvariantError: a layout holds other elements than its tensor, a kernel's text knows another one, launches run
             before what they read is written, or tensors that are needed at the same time share memory.
     """
-    used = {name for kernel in plan.kernels for name in (*kernel.reads, *kernel.writes)}
+    used = {name for launch in plan.launches for name in (*launch.reads, *launch.writes)}
     check_layouts(stored for name, stored in plan.tensors.items() if name in used)
-    check_sources(plan.kernels, plan.sources, plan.tensors)
-    check_memory(plan.kernels, plan.tensors, plan.slots, plan.placement)
-    made = {name for kernel in plan.kernels for leaf in kernel.leaves for name in leaf.writes}
-    check_order(plan.kernels, plan.tensors, [name for name in plan.outputs if name in made])
+    check_sources(plan.launches, plan.sources, plan.tensors)
+    check_memory(plan.launches, plan.tensors, plan.slots, plan.placement)
+    kernels = [kernel for launch in plan.launches for kernel in launch.kernels]
+    made = {name for kernel in kernels for name in kernel.writes}
+    check_order(plan.launches, plan.tensors, [name for name in plan.outputs if name in made])
     if thorough:
         # the parser of kernels' texts takes a while to load
         from smartmem_rules.invariants.launches import check_launches  # start-up time
 
         check_launches(plan)
         # recurrences that keep their last steps only go round in them
-        plain = [leaf for kernel in plan.kernels for leaf in kernel.leaves if leaf.form != "scan"]
+        plain = [kernel for kernel in kernels if kernel.form != "scan"]
         check_writes(plain, plan.tensors, thorough)
         check_bounds(plain, plan.tensors, thorough)

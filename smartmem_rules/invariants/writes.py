@@ -11,9 +11,10 @@ import numpy as np
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.definitions.inside import values_at
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map
@@ -34,10 +35,9 @@ def check_writes(kernels: Iterable[Kernel], tensors: Mapping[str, Stored], thoro
     """
     stores: dict[str, dict[int, tuple[Kernel, Store]]] = {}
     for kernel in kernels:
-        for leaf in kernel.leaves:
-            for store in leaf.stores:
-                # the shares of a recurrence are copies of one kernel
-                stores.setdefault(store.tensor, {})[id(store)] = leaf, store
+        for store in kernel.stores:
+            # the shares of a recurrence are one kernel
+            stores.setdefault(store.tensor, {})[id(store)] = kernel, store
     for tensor, found in stores.items():
         if tensor not in tensors:  # what a sized launch keeps to itself
             continue

@@ -34,7 +34,7 @@ def chosen(rule: s.Rule, families: Families) -> Iterator[s.Rule]:
 
     A named family is one operator wherever its name stands; `(Relu | Abs)(x)` is one at its place only.
     """
-    if isinstance(rule, s.Eliminate):
+    if isinstance(rule, s.Eliminate | s.Keep):
         members = operators_of(rule.operator, families)
         for member in members if len(members) > 1 or members[0] != rule.operator else ():
             yield replace(rule, name=f"{rule.name}{MEMBER_SEPARATOR}{member}", operator=member)

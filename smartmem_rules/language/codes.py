@@ -67,6 +67,7 @@ class Code(StrEnum):
     NO_VIEW_TO_ELIMINATE = "SMR0318"
     UNUSED_LET = "SMR0319"
     COMPUTED_ON_LEFT = "SMR0320"
+    KEPT_ALREADY = "SMR0321"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -79,6 +80,7 @@ class Code(StrEnum):
     BAD_VALUE = "SMR0503"
     REPEATED_KEY = "SMR0504"
     UNKNOWN_REFERENCE = "SMR0505"
+    STRATEGY_AND_RULESETS = "SMR0506"
 
 
 EXPLANATIONS: dict[Code, str] = {
@@ -138,6 +140,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.NO_VIEW_TO_ELIMINATE: "An elimination names an operator that computes, so that it is no index map.",
     Code.UNUSED_LET: "A `let` of a rule names something that the rule does not use.",
     Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
+    Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",
@@ -148,4 +151,5 @@ EXPLANATIONS: dict[Code, str] = {
     Code.BAD_VALUE: "A key of a block has too few, too many or the wrong kind of values.",
     Code.REPEATED_KEY: "A key that may be given once is given twice.",
     Code.UNKNOWN_REFERENCE: "A block names a rule set, table or fuse block that no file defines.",
+    Code.STRATEGY_AND_RULESETS: "A level names a strategy and rule sets of its own; one of them says what runs.",
 }

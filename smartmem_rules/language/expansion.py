@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
 from smartmem_rules.language.lets import with_lets
 from smartmem_rules.language.patterns import application_of, as_operator, number_of, pattern_of
@@ -227,19 +228,20 @@ def _shape_names(type_: s.TensorType) -> Iterator[str]:
 # --- the order of rule sets --------------------------------------------------------------------------
 
 
-def with_rulesets(order: Sequence[str], rulesets: Sequence[s.Ruleset], named: frozenset[str]) -> tuple[str, ...]:
-    """A level's rule sets with each that no level names put behind the last of those that it runs after.
+def with_rulesets(phases: Iterable[Phase], rulesets: Sequence[s.Ruleset], named: frozenset[str]) -> tuple[Phase, ...]:
+    """A level's phases with each set that no level names put behind the last of those that it runs after.
 
     A set joins only where the level runs all that it is after.
     """
-    order = list(order)
+    order = list(phases)
     waiting = [one for one in rulesets if one.after and one.name not in named]
     joined = True
     while joined:
         joined = False
         for one in waiting:
-            if one.name not in order and set(one.after) <= set(order):
-                last = max(place for place, name in enumerate(order) if name in one.after)
-                order.insert(last + 1, one.name)
+            there = {name for phase in order for name in phase.rulesets}
+            if one.name not in there and set(one.after) <= there:
+                last = max(place for place, phase in enumerate(order) if set(phase.rulesets) & set(one.after))
+                order.insert(last + 1, Phase(rulesets=(one.name,)))
                 joined = True
     return tuple(order)

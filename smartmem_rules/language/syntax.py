@@ -56,6 +56,7 @@ __all__ = [
     "IndexRule",
     "Input",
     "Item",
+    "Keep",
     "Let",
     "ListOf",
     "Module",
@@ -307,6 +308,7 @@ class Rewrite(Declaration):
     explores: bool = False  # the right side need not be better: other rules decide
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None  # where the rule comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +322,7 @@ class Eliminate(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +336,20 @@ class IndexRule(Declaration):
     comment: str
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep(Declaration):
+    """The operator is computed when the model runs, even where all its operands are constants."""
+
+    name: str
+    operator: str
+    guards: tuple[Expression, ...]
+    comment: str
+    tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +398,7 @@ class Family(Declaration):
     items: tuple[Item, ...]
 
 
-Rule = Rewrite | Eliminate | IndexRule
+Rule = Rewrite | Eliminate | IndexRule | Keep
 Item = Import | OperatorFamily | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
 
 

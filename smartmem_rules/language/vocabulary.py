@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BLOCK_WORDS = ("device", "schedule", "level", "layout", "fuse")
-ITEM_WORDS = tuple("import ruleset for family function predicate let operator rewrite eliminate index table".split())  # noqa: SIM905
+BLOCK_WORDS = ("device", "schedule", "level", "strategy", "layout", "fuse")
+ITEM_WORDS = (
+    *("import", "ruleset", "for", "family", "function", "predicate", "let"),
+    *("operator", "rewrite", "eliminate", "index", "keep", "table"),
+)
 """The words that begin an item, besides those of blocks."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.strategy import LIMITS
 from smartmem_rules.language.expansion import expanded
 from smartmem_rules.language.printing.builtin_docs import DOCS, ELEMENT_DOCS, GUARD_DOCS, KEYWORDS, LIST_DOCS
 from smartmem_rules.language.printing.printer import print_attribute, print_input, print_signature
@@ -17,9 +18,9 @@ from smartmem_rules.lsp.library import Library
 from smartmem_rules.lsp.signatures import operators_named
 
 _HEAD = re.compile(r"^\s*(\w+)")
-_RULE = re.compile(r"^\s*(rewrite|eliminate|index)\b")
+_RULE = re.compile(r"^\s*(rewrite|eliminate|index|keep)\b")
 _RULE_LET = re.compile(r"^\s+let\s+([a-z_]\w*)\s*=(.*)")
-_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "unsound")
+_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "cites", "unsound")
 _OPERATOR_CLAUSES = (
     *("onnx", "internal", "commutative", "override", "require"),
     *("let", "class", "mapping", "view", "scan"),
@@ -42,7 +43,7 @@ def complete(library: Library, text: str, line: int, column: int) -> list[Offer]
     head = _item_head(lines, line, before)
     call = open_call("\n".join([*lines[:line], before]))
     attributes = list(_of_call(library, call)) if call is not None else []
-    names = _names_of_rule(lines, line) if head in ("rewrite", "eliminate", "index", "for") else []
+    names = _names_of_rule(lines, line) if head in ("rewrite", "eliminate", "index", "keep", "for") else []
     offers = attributes or [*names, *_offers(library, head, before)]
     return list({offer.word: offer for offer in reversed(offers)}.values())[::-1]
 
@@ -95,7 +96,7 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
         yield from (Offer(word, "value") for word in sorted(CLASSES))
     elif re.search(r"\bmapping\s+\w*$", before):
         yield from (Offer(word, "value") for word in sorted(MAPPINGS))
-    elif head in ("rewrite", "eliminate", "for", "family", "predicate"):
+    elif head in ("rewrite", "eliminate", "keep", "for", "family", "predicate"):
         yield from _of_rule(items)
     else:
         yield from _of_definition(head, items)
@@ -124,11 +125,12 @@ def _of_block(kind: str, before: str, items: list[s.Item]) -> Iterator[Offer]:
     yield from (Offer(word, "value") for word in key.choices)
     if key.refers == "table":
         yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Table))
-    elif key.refers in ("fuse", "layout"):
+    elif key.refers in ("fuse", "layout", "strategy"):
         yield from (Offer(b.name, "value") for b in items if isinstance(b, s.Block) and b.kind == key.refers)
     elif key.refers == "ruleset":
         names = {item.ruleset for item in items if isinstance(item, s.Rewrite | s.Eliminate)}
         yield from (Offer(name, "value") for name in sorted(names))
+        yield from (Offer(word, "keyword") for word in (LIMITS if key.kind == "phase" else ()))
 
 
 def _of_rule(items: list[s.Item]) -> Iterator[Offer]:

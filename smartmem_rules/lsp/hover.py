@@ -31,7 +31,7 @@ def hover(library: Library, symbol: Symbol) -> str | None:
         return word_text(symbol.name)
     item = definitions[0]
     match item:
-        case s.Rewrite() | s.Eliminate() | s.IndexRule():
+        case s.Rewrite() | s.Eliminate() | s.IndexRule() | s.Keep():
             return f"{rule_text(item)}\n\n{status_text(library, item.name)}"
         case s.Function() | s.Predicate() | s.Constant():
             comment = getattr(item, "comment", "")
@@ -73,6 +73,7 @@ def rule_text(rule: s.Rule) -> str:
         lines += [f"    relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["    explores"] if rule.explores else []
         lines += [f"    unsound: {rule.unsound}"] if rule.unsound is not None else []
+    lines += [f"    cites {rule.cites}"] if rule.cites is not None else []
     return code("\n".join(lines))
 
 

@@ -114,7 +114,7 @@ class _Walk:
         yield Occurrence(self.outer.get(name) or Symbol(kind, name), item.place("name"), item)
         if isinstance(item, s.Rewrite | s.Eliminate):
             yield Occurrence(Symbol("ruleset", item.ruleset), item.place("ruleset"))
-        if isinstance(item, s.Eliminate):
+        if isinstance(item, s.Eliminate | s.Keep):
             for one in item.operator.split(OR):
                 yield self._word("operator", one, item.place("operator"))
         if isinstance(item, s.Function | s.Predicate):
@@ -194,6 +194,7 @@ _KINDS: dict[type, str] = {
     s.Rewrite: "rule",
     s.Eliminate: "rule",
     s.IndexRule: "rule",
+    s.Keep: "rule",
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from smartmem_rules.plan.kernel.printer import plan_text
+from smartmem_rules.plan.kernel.launch_printer import launch_line
+from smartmem_rules.plan.kernel.printer import tensor_text
 from smartmem_rules.statistics import Statistics
 
 if TYPE_CHECKING:
-    from smartmem_rules.plan.kernel.model import Kernel, Stored
+    from smartmem_rules.plan.kernel.launch import Launch
+    from smartmem_rules.plan.kernel.model import Stored
     from smartmem_rules.tensor.extents import Dimension
 
 
@@ -62,16 +64,16 @@ class Place:
     offset: int
 
 
-@dataclass(frozen=True)
-class Launch:
-    """One enqueue.
+@dataclass(frozen=True, kw_only=True)
+class Enqueue:
+    """A launch with its text.
 
     Attributes:
-        kernel: what it computes.
+        launch: what it runs.
         source: its OpenCL C, with the arguments and the grid of the enqueue.
     """
 
-    kernel: Kernel
+    launch: Launch
     source: Source
 
 
@@ -81,7 +83,7 @@ class Plan:
 
     Attributes:
         tensors: the stored tensors by name.
-        launches: in the order of execution.
+        enqueues: the launches with their texts, in the order of execution.
         sizes: of outputs with an extent that depends on data the axis and the scalar output that holds the extent;
             these scalars are no outputs of the model.
         slots, placement: the device memory of the intermediates and where each one lies in it.
@@ -96,7 +98,7 @@ class Plan:
     inputs: list[str]
     outputs: list[str]
     tensors: dict[str, Stored]
-    launches: list[Launch]
+    enqueues: list[Enqueue]
     slots: list[Slot]
     placement: dict[str, Place]
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
@@ -104,14 +106,23 @@ class Plan:
     statistics: Statistics = field(default_factory=Statistics)
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """What the launches compute."""
-        return tuple(launch.kernel for launch in self.launches)
+    def launches(self) -> tuple[Launch, ...]:
+        """What is enqueued, in the order of execution."""
+        return tuple(enqueue.launch for enqueue in self.enqueues)
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The texts of the launches, with their arguments and grids."""
-        return tuple(launch.source for launch in self.launches)
+        return tuple(enqueue.source for enqueue in self.enqueues)
 
     def __str__(self) -> str:
-        return plan_text(self)
+        """What it is for, its tensors with layouts and places, its launches in their order."""
+        lines = [f"plan of {self.model} for {self.device}, level {self.level}, {self.dtype}"]
+        lines += [f"  dimension {dimension}" for dimension in self.dimensions]
+        lines += [f"  {tensor_text(stored)}{self._place(name)}" for name, stored in self.tensors.items()]
+        lines += [f"  {number} {launch_line(launch)}" for number, launch in enumerate(self.launches)]
+        return "\n".join(lines) + "\n"
+
+    def _place(self, tensor: str) -> str:
+        place = self.placement.get(tensor)
+        return "" if place is None else f", in slot {place.slot} at byte {place.offset}"

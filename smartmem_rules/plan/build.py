@@ -15,6 +15,7 @@ from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
+from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds
 from smartmem_rules.plan.launch.launches import FusionInput, launches, same, settle
@@ -50,7 +51,7 @@ class Planning:
     level: str
     dtype: str
     program: Program
-    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
     tensors: Mapping[str, Stored]
     schedules: tuple[Schedule, ...]
     elementwise: Mapping[str, Elementwise]
@@ -70,7 +71,7 @@ class Planning:
         return Scheduler(
             device=profile,
             schedules=self.schedules,
-            constants=self.program.constants,
+            constants=self.program.packable,
             tensors=tensors,
             storage=self.dtype,
             limits=self.limits,
@@ -131,12 +132,12 @@ def prepare(
     with clock.stage("fuse"):
         joint = None
         if policy.chooses_kernels and exact:
-            kernels, joint = _joint_choice(fusion, own, where, storage)
+            fused, joint = _joint_choice(fusion, own, where, storage)
         else:
-            kernels = launches(own, fusion, profile)
-    clock.show("fuse", lambda: fused_text(kernels))
+            fused = launches(own, fusion, profile)
+    clock.show("fuse", lambda: fused_text(fused))
     with clock.stage("layout"):
-        kernels, tensors, layouts = _laid_out(kernels, joint, program, where, storage, policy.chooses_layouts, exact)
+        laid, tensors, layouts = _laid_out(fused, joint, program, where, storage, policy.chooses_layouts, exact)
     clock.show("layout", lambda: layouts_text(tensors, layouts))
     return Planning(
         graph=graph,
@@ -144,7 +145,7 @@ def prepare(
         level=level,
         dtype=dtype,
         program=program,
-        kernels=tuple(kernels),
+        launches=tuple(laid),
         tensors=tensors,
         schedules=schedules,
         elementwise=element_schedules(base.schedules, profile.kind, memory),
@@ -186,7 +187,7 @@ def _layout_options(
         device=profile,
         kinds=kinds,
         fixed=fixed,
-        constants=program.constants,
+        constants=program.packable.keys(),
         block=block,
         launched=(),
     )
@@ -194,12 +195,12 @@ def _layout_options(
 
 def _joint_choice(
     fusion: FusionInput, by_rules: Sequence[Kernel], where: LayoutOptions, storage: _Storage
-) -> tuple[list[Kernel], JointChoice]:
-    """Kernels chosen together with their layouts, joined to launches."""
+) -> tuple[list[Launch], JointChoice]:
+    """Kernels chosen together with their layouts, and their launches."""
     profile = where.device
     pool = fusion.pool(Limits(where.costs.configurations, where.costs.further_kernels))
     stored = _stored(pool.kernels, fusion.program, storage)
-    costs = _costs(stored, fusion.schedules, profile, storage)
+    costs = _costs(stored, fusion.program.packable, fusion.schedules, profile, storage)
     # without a choice of layouts kernels are compared as if all lay in the order of their axes
     there = where if fusion.policy.chooses_layouts else replace(where, fixed=stored.keys())
     joint = choose_kernels(pool, stored, there, {n: costs.of(k) for n, k in enumerate(pool.kernels)})
@@ -207,30 +208,34 @@ def _joint_choice(
 
 
 def _laid_out(
-    kernels: list[Kernel],
+    fused: list[Launch],
     joint: JointChoice | None,
     program: Program,
     where: LayoutOptions,
     storage: _Storage,
     chooses: bool,
     exact: bool,
-) -> tuple[list[Kernel], dict[str, Stored], LayoutChoice | None]:
-    """The kernels with those that copy layouts, the tensors with their layouts, and how well these were chosen."""
-    if joint is not None and chooses and same(kernels, list(joint.kernels)):
+) -> tuple[list[Launch], dict[str, Stored], LayoutChoice | None]:
+    """The launches with those that copy layouts, the tensors with their layouts, and how well these were chosen."""
+    if joint is not None and chooses and same(fused, joint.kernels):
         # the layouts were chosen for these very kernels
         answer = joint.answer
         tensors = dict(answer.problem.space.tensors)
     else:
-        leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
-        tensors = _stored(leaves, program, storage)
-        launched = {leaf.name for k in kernels for leaf in k.leaves if k.steps}
-        space = LayoutSpace(leaves, tensors, replace(where, launched=launched))
+        kernels = [kernel for launch in fused for kernel in launch.kernels]
+        tensors = _stored(kernels, program, storage)
+        launched = {kernel.name for launch in fused for kernel in launch.kernels if launch.steps}
+        space = LayoutSpace(kernels, tensors, replace(where, launched=launched))
         if not chooses:
-            lay_out_row_major(space, tensors, program.constants)
-            return kernels, tensors, None
+            return _over(fused, lay_out_row_major(space, tensors, program.constants)), tensors, None
         answer = solve_layouts(space, exact)
     layouts = choose_layouts(answer, tensors, program.constants, exact)
-    return _with_copiers(kernels, layouts), tensors, layouts
+    return _with_copiers(_over(fused, layouts.kernels), layouts), tensors, layouts
+
+
+def _over(fused: Sequence[Launch], kernels: Mapping[str, Kernel]) -> list[Launch]:
+    """The launches of kernels that read the layouts that suit them."""
+    return [launch.each(lambda one: replace(one, kernel=kernels[one.name])) for launch in fused]
 
 
 def _memory(memory: str, policy: Policy, profile: Device) -> tuple[str, tuple[str, ...]]:
@@ -256,24 +261,28 @@ def _register_block(schedules: tuple[Schedule, ...], wave: int) -> RegisterBlock
     return RegisterBlock(first.rows[0], first.columns[0], wave) if isinstance(first, Tile) else None
 
 
-def _with_copiers(kernels: list[Kernel], layouts: LayoutChoice) -> list[Kernel]:
-    """The kernels with those that copy a tensor to its second layout, each before the first that reads it there."""
+def _with_copiers(laid: Sequence[Launch], layouts: LayoutChoice) -> list[Launch]:
+    """The launches with those that copy a tensor to its second layout, each before the first that reads it there."""
     before: dict[str, list[Kernel]] = {}
     for kernel, reader in layouts.copiers:
         before.setdefault(reader, []).append(kernel)
-    found = []
-    for kernel in kernels:
-        for leaf in kernel.leaves:
-            found += before.get(leaf.name, [])
-        found.append(kernel)
+    found: list[Launch] = []
+    for launch in laid:
+        for one in launch.kernels:
+            found += [Single(kernel=copier) for copier in before.get(one.name, [])]
+        found.append(launch)
     return found
 
 
 def _costs(
-    tensors: Mapping[str, Stored], schedules: tuple[Schedule, ...], profile: Device, storage: _Storage
+    tensors: Mapping[str, Stored],
+    packable: Collection[str],
+    schedules: tuple[Schedule, ...],
+    profile: Device,
+    storage: _Storage,
 ) -> KernelCosts:
     """The model of how long kernels take."""
-    constants = {name for name, stored in tensors.items() if stored.role == "constant"}
+    constants = {name for name, stored in tensors.items() if stored.role == "constant" and name in packable}
     return KernelCosts(
         templates=Templates(
             device=profile,

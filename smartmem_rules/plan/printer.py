@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from smartmem_rules.plan.kernel.printer import kernel_text, launch_text, schedule_text, sizes_text, tensor_text
+from smartmem_rules.plan.kernel.launch_printer import grid_text, launch_line, launch_text
+from smartmem_rules.plan.kernel.printer import schedule_text, sizes_text, tensor_text
 from smartmem_rules.plan.schedule.figures import figures
 
 if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
-    from smartmem_rules.plan.kernel.model import Kernel, Stored
+    from smartmem_rules.plan.kernel.launch import Launch, Single
+    from smartmem_rules.plan.kernel.model import Stored
     from smartmem_rules.plan.layout.choose import LayoutChoice
     from smartmem_rules.plan.memory.planning import MemoryPlan
     from smartmem_rules.plan.schedule.scheduler import Scheduler
@@ -20,9 +22,9 @@ SHOWN = 4
 """Candidates of a tensor or a kernel that are listed, the cheapest first."""
 
 
-def fused_text(kernels: Iterable[Kernel]) -> str:
-    """The kernels that fusion made, with their equations."""
-    return "\n".join(kernel_text(kernel) for kernel in kernels)
+def fused_text(launches: Iterable[Launch]) -> str:
+    """What fusion made, with the equations of all kernels."""
+    return "\n".join(map(launch_text, launches))
 
 
 def layouts_text(tensors: Mapping[str, Stored], choice: LayoutChoice | None) -> str:
@@ -44,35 +46,32 @@ def candidates_lines(described: TensorLayout | None) -> list[str]:
     return [f"    {microseconds:.3f} us as {layout}" for microseconds, layout in cheapest]
 
 
-def schedules_text(kernels: Iterable[Kernel], scheduler: Scheduler) -> str:
+def schedules_text(launches: Iterable[Launch], scheduler: Scheduler) -> str:
     """The sizes of each kernel, and the modelled figures of the sizes that it could have."""
     lines = []
-    for kernel in (leaf for launch in kernels for leaf in launch.leaves):
-        lines.append(f"{kernel.name}: {schedule_text(kernel.schedule) or 'no sizes to choose'}")
-        lines += [f"    {line}" for line in figures_lines(kernel, scheduler)]
+    for single in (single for launch in launches for single in launch.singles):
+        lines.append(f"{single.name}: {schedule_text(single.schedule) or 'no sizes to choose'}")
+        lines += [f"    {line}" for line in figures_lines(single, scheduler)]
     return "\n".join(lines) + "\n"
 
 
-def figures_lines(kernel: Kernel, scheduler: Scheduler) -> list[str]:
+def figures_lines(single: Single, scheduler: Scheduler) -> list[str]:
     """The modelled figures of a kernel's cheapest sizes."""
-    found = figures(scheduler, kernel)
+    found = figures(scheduler, single)
     return [
         f"{cost:.6g} {found.unit} with {sizes_text(sizes)}{' (chosen)' if one else ''}"
-        for sizes, cost, one in found.shown({} if kernel.schedule is None else kernel.schedule.sizes(), SHOWN)
+        for sizes, cost, one in found.shown({} if single.schedule is None else single.schedule.sizes(), SHOWN)
     ]
 
 
-def launches_text(kernels: Sequence[Kernel]) -> str:
+def launches_text(launches: Sequence[Launch]) -> str:
     """The launches in the order of execution, with their grids."""
-    return "".join(f"{number} {launch_text(kernel)}{grid_text(kernel)}\n" for number, kernel in enumerate(kernels))
+    return "".join(f"{number} {sized_line(launch)}\n" for number, launch in enumerate(launches))
 
 
-def grid_text(kernel: Kernel) -> str:
-    """`; 64 work-items in groups of 8`."""
-    if kernel.grid is None:
-        return ""
-    group = "" if kernel.grid.local_size is None else f" in groups of {' x '.join(map(repr, kernel.grid.local_size))}"
-    return f"; {' x '.join(map(repr, kernel.grid.global_size))} work-items{group}"
+def sized_line(launch: Launch) -> str:
+    """A launch in one line, with its grid."""
+    return launch_line(launch) + ("" if launch.grid is None else f"; {grid_text(launch.grid)}")
 
 
 def memory_text(memory: MemoryPlan, tensors: Mapping[str, Stored]) -> str:
@@ -91,10 +90,10 @@ def memory_text(memory: MemoryPlan, tensors: Mapping[str, Stored]) -> str:
 def sources_text(plan: Plan) -> str:
     """The entry, arguments and size of each launch's OpenCL C."""
     lines = []
-    for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True)):
+    for number, (launch, source) in enumerate(zip(plan.launches, plan.sources, strict=True)):
         size = " x ".join(map(repr, source.global_size))
         lines.append(
-            f"{number} {kernel.name}: {source.entry}, {len(source.text.splitlines())} lines, {size} work-items"
+            f"{number} {launch.name}: {source.entry}, {len(source.text.splitlines())} lines, {size} work-items"
         )
         lines += [f"    {argument.access} {argument.tensor}" for argument in source.arguments]
     return "\n".join(lines) + "\n"

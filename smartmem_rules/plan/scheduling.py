@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.fusion.program import Program
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Launch, Wave
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.kernel.storage import item_bytes
 from smartmem_rules.plan.launch.configs import LaunchConfigs
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
-from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.launch.megakernel import counters, join_launches
 from smartmem_rules.plan.memory.chain_scratch import keep_rows
 from smartmem_rules.plan.memory.in_place import written_in_place
@@ -38,7 +38,7 @@ class Scheduled:
     """
 
     planning: Planning
-    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
     tensors: Mapping[str, Stored]
     memory: MemoryPlan
 
@@ -46,7 +46,7 @@ class Scheduled:
     def stored(self) -> dict[str, Stored]:
         """The tensors in device memory: those that launches read or write, and the model's inputs and outputs."""
         program = self.planning.program
-        used = {t for k in self.kernels for t in (*k.reads, *k.writes)} | {*program.inputs, *program.outputs}
+        used = {t for k in self.launches for t in (*k.reads, *k.writes)} | {*program.inputs, *program.outputs}
         return {name: stored for name, stored in self.tensors.items() if name in used}
 
 
@@ -63,56 +63,49 @@ def schedule(
     Args:
         choices: tuned sizes by kernel key.
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
-        keep_launches: launches are not joined: the tuner measures kernels one by one.
+        keep_launches: launches are not joined: the tuner measures launches one by one.
         clock: measures the stages `schedule`, `launch` and `memory`.
     """
     clock = clock or Unmeasured()
     tensors = dict(planning.tensors)
-    kernels = [copied(kernel) for kernel in planning.kernels]
     with clock.stage("schedule"):
         scheduler = planning.scheduler(tensors, choices)
-        for kernel in kernels:
-            scheduler.schedule_launch(kernel)
-    clock.show("schedule", lambda: schedules_text(kernels, scheduler))
+        scheduled = [scheduler.schedule_launch(launch) for launch in planning.launches]
+    clock.show("schedule", lambda: schedules_text(scheduled, scheduler))
     with clock.stage("launch"):
-        kernels = _horizontal_on_gpus(kernels, planning, scheduler, tensors)
+        joined = _horizontal_on_gpus(scheduled, planning, scheduler, tensors)
     with clock.stage("memory"):
-        memory = _placed(kernels, planning, tensors, observed)
-        kernels = memory.kernels
+        memory = _placed(joined, planning, tensors, observed)
     grids = _grids(planning, tensors)
     with clock.stage("launch"):
-        for kernel in kernels:
-            grids.set(kernel)
+        launches = [grids.sized(launch) for launch in memory.launches]
         if planning.megakernel is not None and not (observed or keep_launches):
-            kernels = join_launches(
-                kernels, (tensors, memory.placement), planning.megakernel, planning.profile, planning.refusals
-            )
-            tensors |= counters(kernels)
-            for kernel in kernels:
-                grids.set(kernel)
-    clock.show("launch", lambda: launches_text(kernels))
+            places = (tensors, memory.placement)
+            ordered = join_launches(launches, places, planning.megakernel, planning.profile, planning.refusals)
+            tensors |= counters(ordered)
+            launches = [grids.sized(launch) for launch in ordered]
+    clock.show("launch", lambda: launches_text(launches))
     clock.show("memory", lambda: memory_text(memory, tensors))
-    return Scheduled(planning=planning, kernels=tuple(kernels), tensors=tensors, memory=memory)
+    return Scheduled(planning=planning, launches=tuple(launches), tensors=tensors, memory=memory)
 
 
 def schedule_alone(
-    planning: Planning, kernel: Kernel, key: str, choice: Choice | None
-) -> tuple[Kernel, dict[str, Stored]]:
-    """A kernel of the planning by itself, and all tensors that it takes.
+    planning: Planning, launch: Launch, key: str, choice: Choice | None
+) -> tuple[Launch, dict[str, Stored]]:
+    """A launch of the planning by itself, and all tensors that it takes.
 
     Args:
-        key: of the kernel in `choices`.
+        key: of the launch in `choices`.
         choice: its sizes; those of the cost model where None.
     """
     tensors = dict(planning.tensors)
-    own = copied(kernel)
-    planning.scheduler(tensors, {key: choice} if choice is not None else None).schedule_launch(own)
+    scheduler = planning.scheduler(tensors, {key: choice} if choice is not None else None)
+    own = scheduler.schedule_launch(launch)
     if own.steps:
-        others = [copied(other) for other in planning.kernels if other is not kernel]
-        keep_rows([own, *others], tensors, planning.program.outputs)
-        own.refresh_io()
+        others = [other for other in planning.launches if other is not launch]
+        own, *_ = keep_rows([own, *others], tensors, planning.program.outputs)
         tensors |= counters([own])
-    _grids(planning, tensors).set(own)
+    own = _grids(planning, tensors).sized(own)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
     _pack_constants(used, planning.program.constants)
     return own, {**tensors, **used}
@@ -128,61 +121,56 @@ def _grids(planning: Planning, tensors: Mapping[str, Stored]) -> Grids:
     )
 
 
-def _placed(kernels: list[Kernel], planning: Planning, tensors: dict[str, Stored], observed: bool) -> MemoryPlan:
+def _placed(launches: list[Launch], planning: Planning, tensors: dict[str, Stored], observed: bool) -> MemoryPlan:
     """Places for all tensors; what need not be stored lies in scratch memory."""
     program, is_cpu = planning.program, planning.profile.kind == "cpu"
-    leaves = [leaf for kernel in kernels for leaf in kernel.leaves]
     if not observed:
-        keep_rows(kernels, tensors, program.outputs)
-    _drop_unused(tensors, leaves, program)
+        launches = keep_rows(launches, tensors, program.outputs)
+    _drop_unused(tensors, launches, program)
     if not observed and planning.in_place and is_cpu:
-        keep_steps(leaves, tensors, program.outputs, planning.profile.memory.step_bytes)
-    for kernel in kernels:
-        kernel.refresh_io()
-    tensors |= counters(kernels)
+        launches = keep_steps(launches, tensors, program.outputs, planning.profile.memory.step_bytes)
+    tensors |= counters(launches)
     _pack_constants(tensors, program.constants)
-    pairs = _in_place(kernels, tensors, is_cpu) if planning.in_place else None
-    memory = plan_memory(tensors, kernels, planning.profile.allocator, pairs)
-    for kernel in memory.kernels:
-        _note_in_place(kernel, memory.in_place)
-        moved = sum(_bytes(tensors[t]) for t in (*kernel.reads, *kernel.writes))
-        kernel.bytes_moved = moved // kernel.shares
-    return memory
+    pairs = _in_place(launches, tensors, is_cpu) if planning.in_place else None
+    memory = plan_memory(tensors, launches, planning.profile.allocator, pairs)
+    return replace(memory, launches=[_in_memory(launch, memory.in_place, tensors) for launch in memory.launches])
 
 
-def _in_place(kernels: Sequence[Kernel], tensors: Mapping[str, Stored], cpu: bool) -> dict[str, tuple[str, ...]]:
+def _in_place(launches: Sequence[Launch], tensors: Mapping[str, Stored], cpu: bool) -> dict[str, tuple[str, ...]]:
     """What may be written in place; a tensor that several launches write in pieces never is."""
-    writers = Counter(name for kernel in kernels for name in kernel.writes)
+    writers = Counter(name for launch in launches for name in launch.writes)
     return {
         new: places
-        for kernel in kernels
-        for new, places in written_in_place(kernel, tensors, cpu).items()
+        for launch in launches
+        for new, places in written_in_place(launch, tensors, cpu).items()
         if writers[new] == 1
     }
 
 
-def _note_in_place(kernel: Kernel, in_place: Mapping[str, str]) -> None:
-    """Note which tensors a launch writes into the memory of others, in each of its kernels."""
-    found = {new: old for new, old in in_place.items() if new in kernel.writes}
-    for one in (kernel, *kernel.steps, *kernel.leaves):
-        one.in_place = found
+def _in_memory(launch: Launch, in_place: Mapping[str, str], tensors: Mapping[str, Stored]) -> Launch:
+    """The launch with what it writes into the memory of other tensors, and the bytes that it moves."""
+    found = {new: old for new, old in in_place.items() if new in launch.writes}
+    moved = sum(_bytes(tensors[t]) for t in (*launch.reads, *launch.writes))
+    shares = launch.shares if isinstance(launch, Wave) else 1
+    return replace(launch.with_in_place(found), bytes_moved=moved // shares)
 
 
 def _horizontal_on_gpus(
-    kernels: list[Kernel], planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]
-) -> list[Kernel]:
+    launches: list[Launch], planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]
+) -> list[Launch]:
     """Kernels of GPUs side by side: only when they are sized it is known how many work-groups they have."""
     rule, device = planning.horizontal, planning.profile
     if rule is None or not device.models_occupancy or planning.profile.kind == "cpu":
-        return kernels
-    unsized = {kernel.name: kernel for kernel in planning.kernels}
-    shares = LaunchConfigs(scheduler, scheduler.costs, tensors, device, unsized, rule.rereads)
-    candidates = [Candidate(kernel, shares.of(kernel)) for kernel in kernels]
-    return side_by_side_in_groups(candidates, rule, device, shares.reschedule)
+        return launches
+    unsized = {launch.name: launch for launch in planning.launches}
+    configs = LaunchConfigs(scheduler, scheduler.costs, tensors, device, unsized, rule.rereads)
+    candidates = [Candidate(launch, configs.of(launch)) for launch in launches]
+    return side_by_side_in_groups(candidates, rule, device, configs.reschedule)
 
 
-def _drop_unused(tensors: dict[str, Stored], kernels: list[Kernel], program: Program) -> None:
-    used = {t for k in kernels for t in (*k.reads, *k.writes)} | set(program.inputs) | set(program.outputs)
+def _drop_unused(tensors: dict[str, Stored], launches: Sequence[Launch], program: Program) -> None:
+    used = {t for one in launches for kernel in one.kernels for t in (*kernel.reads, *kernel.writes)}
+    used |= {*program.inputs, *program.outputs}
     for name in [n for n in tensors if n not in used]:
         del tensors[name]
 

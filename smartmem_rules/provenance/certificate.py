@@ -92,7 +92,7 @@ def made_certificate(
             base=base,
             saturation=saturation,
             extracted=planning.graph,
-            kernels=[leaf for kernel in planning.kernels for leaf in kernel.leaves],
+            kernels=[kernel for launch in planning.launches for kernel in launch.kernels],
             copies={name: name.removesuffix(COPY) for name in planning.tensors if name.endswith(COPY)},
             shown=list(planning.program.shown),
             how=how,

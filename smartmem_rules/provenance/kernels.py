@@ -10,8 +10,8 @@ from smartmem_rules.exchange.kernels import Stage as ClaimedStage
 from smartmem_rules.exchange.kernels import Store as Claimed
 from smartmem_rules.exchange.kernels import stage_text, store_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, own_indices, rename_reads, walk
-from smartmem_rules.tensor.index import Var
 
 SCORES = "@scores"
 

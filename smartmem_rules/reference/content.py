@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_rules.analysis.derivation import derive
-from smartmem_rules.analysis.symbolic import prove_types
+from smartmem_rules.analysis.types.symbolic import prove_types
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.fuse import PASSES
 from smartmem_rules.language.blocks.keys import BlockRecord, keys_of
@@ -60,6 +60,7 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
     blocks: dict[str, Mapping[str, BlockRecord]] = {
         "Devices": base.devices,
         "Levels": base.levels,
+        "Strategies": base.strategies,
         "Schedules": base.schedules,
     }
     blocks |= {"Fusion": base.fuses, "Layouts": base.layouts}
@@ -68,6 +69,7 @@ def sections(base: RuleBase, verdicts: Verdicts) -> list[Section]:
         Section("Rewrites", "rewrites", tuple(_rule(rule, base, verdicts) for rule in base.rewrites)),
         Section("Eliminations", "eliminations", tuple(_rule(rule, base, verdicts) for rule in base.eliminates)),
         Section("Index rules", "index_rules", tuple(_rule(rule, base, verdicts) for rule in base.index_rules)),
+        Section("Kept operators", "keeps", tuple(_rule(rule, base, verdicts) for rule in base.keeps)),
         Section("Functions", "functions", tuple(_functions(base))),
         Section("Tables", "tables", tuple(_plain(table, "") for table in base.tables.values())),
         *(
@@ -132,6 +134,7 @@ def _rule(rule: s.Rule, base: RuleBase, verdicts: Verdicts) -> Entry:
         facts += [("explores", "the right side need not be smaller")] if rule.explores else []
         facts += [("unsound", rule.unsound)] if rule.unsound is not None else []
     facts += [("tags", ", ".join(rule.tags))] if rule.tags else []
+    facts += [("from", rule.cites)] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is None:
         facts.append(("types", _types(rule, base)))
     if not (isinstance(rule, s.Rewrite) and rule.unsound is not None):

@@ -13,6 +13,7 @@ from smartmem_rules.language.blocks.fuse import FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.schedule import Schedule
+from smartmem_rules.language.blocks.strategy import Strategy, one_by_one
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
@@ -40,9 +41,11 @@ class RuleBase:
     rewrites: list[s.Rewrite] = field(default_factory=list)
     eliminates: list[s.Eliminate] = field(default_factory=list)
     index_rules: list[s.IndexRule] = field(default_factory=list)
+    keeps: list[s.Keep] = field(default_factory=list)
     tables: dict[str, s.Table] = field(default_factory=dict)
     devices: dict[str, Device] = field(default_factory=dict)
     schedules: dict[str, Schedule] = field(default_factory=dict)
+    strategies: dict[str, Strategy] = field(default_factory=dict)
     levels: dict[str, Level] = field(default_factory=dict)
     layouts: dict[str, LayoutWeights] = field(default_factory=dict)
     fuses: dict[str, FuseBlock] = field(default_factory=dict)
@@ -53,7 +56,7 @@ class RuleBase:
 
     def rules(self) -> list[s.Rule]:
         """All rules."""
-        return [*self.rewrites, *self.eliminates, *self.index_rules]
+        return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
 
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
@@ -107,11 +110,20 @@ def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
             _add_operator(base, names.resolved(item))
     for item in (*other, *own):
         _add(base, names.resolved(item))
-    named = frozenset(name for level in base.levels.values() for name in level.rulesets)
-    rulesets = list(base.rulesets.values())
-    for name, level in base.levels.items():
-        base.levels[name] = replace(level, rulesets=with_rulesets(level.rulesets, rulesets, named))
+    _settle_phases(base)
     return base
+
+
+def _settle_phases(base: RuleBase) -> None:
+    """What each level runs, with the rule sets that no level names."""
+    for name, level in base.levels.items():
+        own = base.strategies[level.strategy].phase if level.strategy else one_by_one(level.rulesets)
+        base.levels[name] = replace(level, phases=own)
+    named = frozenset(name for level in base.levels.values() for phase in level.phases for name in phase.rulesets)
+    for name, level in base.levels.items():
+        phases = with_rulesets(level.phases, list(base.rulesets.values()), named)
+        rulesets = tuple(name for phase in phases for name in phase.rulesets)
+        base.levels[name] = replace(level, phases=phases, rulesets=rulesets)
 
 
 def _add_operator(base: RuleBase, operator: s.Item) -> None:
@@ -133,6 +145,8 @@ def _add(base: RuleBase, item: s.Item) -> None:
         base.eliminates.append(item)
     elif isinstance(item, s.IndexRule):
         base.index_rules.append(item)
+    elif isinstance(item, s.Keep):
+        base.keeps.append(item)
     elif isinstance(item, s.Table):
         base.tables[item.name] = item
     elif isinstance(item, s.Block):
@@ -145,6 +159,8 @@ def _add_block(base: RuleBase, record: BlockRecord) -> None:
             base.devices[record.name] = record
         case Schedule():
             base.schedules[record.name] = record
+        case Strategy():
+            base.strategies[record.name] = record
         case Level():
             base.levels[record.name] = record
         case LayoutWeights():
@@ -173,6 +189,7 @@ def _switch_off(base: RuleBase, names: Collection[str]) -> None:
     base.rewrites = [rule for rule in base.rewrites if not _is_off(rule, names)]
     base.eliminates = [rule for rule in base.eliminates if not _is_off(rule, names)]
     base.index_rules = [rule for rule in base.index_rules if not _is_off(rule, names)]
+    base.keeps = [rule for rule in base.keeps if not _is_off(rule, names)]
     base.schedules = {name: block for name, block in base.schedules.items() if name not in names}
     base.fuses = {name: block for name, block in base.fuses.items() if name not in names}
     for name, level in base.levels.items():

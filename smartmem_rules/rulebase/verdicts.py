@@ -75,6 +75,6 @@ class _Keys:
 
 
 def _operators_of(rule: s.Rule) -> set[str]:
-    if isinstance(rule, s.Eliminate):
+    if isinstance(rule, s.Eliminate | s.Keep):
         return {rule.operator}
     return operators_in(rule) if isinstance(rule, s.Rewrite) else set()

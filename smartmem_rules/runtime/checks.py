@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from smartmem_rules.emit.c.kernel import render
+from smartmem_rules.emit.c.program import render
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes

@@ -56,7 +56,7 @@ class Executor:
         import pyopencl as cl
 
         refuse_in_child(RunError)
-        if any(kernel.form == "ordered" for kernel in plan.kernels) and not device.runs_ordered:
+        if any(launch.form == "ordered" for launch in plan.launches) and not device.runs_ordered:
             raise RunError(
                 f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
                 "to run; optimize the model again on this device"
@@ -65,7 +65,7 @@ class Executor:
         self.device = device
         self.input_types = input_types(plan)
         context = cl.Context([device.handle])
-        names = [kernel.name for kernel in plan.kernels]
+        names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress)
         self.programs = programs.count
@@ -122,7 +122,7 @@ class Executor:
         for _ in range(warmup):
             self.run(given)
         times = [self.timed_run(given) for _ in range(max(1, runs))]
-        return summary(times, len(self.plan.kernels), self.device.name)
+        return summary(times, len(self.plan.launches), self.device.name)
 
     def timed_run(self, feeds: Mapping[str, Any]) -> float:
         """The milliseconds of one inference."""
@@ -160,14 +160,14 @@ class Executor:
     def magnitudes(self, feeds: Mapping[str, Any]) -> dict[str, float]:
         """The largest magnitude in each buffer of float32 that a kernel writes, looked at after every kernel."""
         arrays = check_feeds(self.input_types, feeds)
-        kernels = {kernel.name: kernel for kernel in self.plan.kernels}
+        writes = {launch.name: launch.writes for launch in self.plan.launches}
         found: dict[str, float] = {}
         with self._contexts.taken() as context:
             context.set_extents(extents_of(self.input_types, arrays))
             context.upload(arrays)
             for launch in context.launches:
                 context.enqueue(context.queue, (launch,))
-                for name in kernels[launch.name].writes:
+                for name in writes[launch.name]:
                     stored = self.plan.tensors.get(name)
                     if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
                         found[name] = float(np.abs(context.fetch(name)).max(initial=0.0))
@@ -187,11 +187,11 @@ def _checked(plan: Plan) -> list[Source]:
     from smartmem_rules.runtime.checks import UncheckedError, checked  # start-up time
 
     found = []
-    for kernel, source in zip(plan.kernels, plan.sources, strict=True):
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
         try:
             found.append(checked(source, plan.tensors))
         except UncheckedError as error:
-            raise RunError(f"there is no debug build of the kernel {kernel.name}: {error}") from error
+            raise RunError(f"there is no debug build of the kernel {launch.name}: {error}") from error
     return found
 
 

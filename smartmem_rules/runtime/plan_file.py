@@ -18,7 +18,8 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.artefact import Argument, Launch, Place, Plan, Slot, Source
+from smartmem_rules.plan.artefact import Argument, Enqueue, Place, Plan, Slot, Source
+from smartmem_rules.plan.kernel.launch import Launch, Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.statistics import Statistics
 from smartmem_rules.tensor.extents import Dimension, extent_data, extent_of, is_symbolic
@@ -115,7 +116,7 @@ def _document(plan: Plan, entries: Mapping[str, str]) -> dict[str, Any]:
         "inputs": plan.inputs,
         "outputs": plan.outputs,
         "tensors": [_tensor_data(t, entries.get(t.name)) for t in plan.tensors.values()],
-        "kernels": [_kernel_data(kernel) for kernel in plan.kernels],
+        "kernels": [_launch_data(launch) for launch in plan.launches],
         **_sources_data(plan.sources),
         "slots": [asdict(slot) for slot in plan.slots],
         "placement": {name: [place.slot, place.offset] for name, place in plan.placement.items()},
@@ -145,11 +146,11 @@ def _tensor_data(tensor: Stored, entry: str | None) -> dict[str, Any]:
     }
 
 
-def _kernel_data(kernel: Kernel) -> dict[str, Any]:
+def _launch_data(launch: Launch) -> dict[str, Any]:
     kept = ("name", "form", "origin", "moves_only", "reads", "writes", "bytes_moved", "operations", "in_place")
-    own = kernel.schedule
+    own = launch.schedule
     schedule = None if own is None else {"name": own.name, "template": own.template, "sizes": own.sizes()}
-    return {key: getattr(kernel, key) for key in kept} | {"schedule": schedule}
+    return {key: getattr(launch, key) for key in kept} | {"schedule": schedule}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +246,7 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
         list(data["outputs"]),
         {tensor.name: tensor for tensor in tensors},
         [
-            Launch(_kernel(kernel), _source(source, data["texts"], dimensions))
+            Enqueue(launch=_launch(kernel), source=_source(source, data["texts"], dimensions))
             for kernel, source in zip(data["kernels"], data["sources"], strict=True)
         ],
         [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
@@ -279,21 +280,18 @@ def _stored(data: Mapping[str, Any], constants: _Constants, dimensions: Mapping[
     )
 
 
-def _kernel(data: Mapping[str, Any]) -> Kernel:
-    return Kernel(
-        data["name"],
-        data["form"],
-        (),
-        (),
+def _launch(data: Mapping[str, Any]) -> Recorded:
+    kernel = Kernel(
+        name=data["name"],
+        form=data["form"],
         origin=tuple(data["origin"]),
         moves_only=data["moves_only"],
         reads=tuple(data["reads"]),
         writes=tuple(data["writes"]),
         schedule=_schedule(data["schedule"]),
-        bytes_moved=data["bytes_moved"],
         operations=data["operations"],
-        in_place=dict(data["in_place"]),
     )
+    return Recorded(kernel=kernel, in_place=dict(data["in_place"]), bytes_moved=data["bytes_moved"])
 
 
 def _source(data: Mapping[str, Any], texts: list[str], dimensions: Mapping[str, Dimension]) -> Source:

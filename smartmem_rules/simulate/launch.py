@@ -24,7 +24,7 @@ PRIVATE = "@private"
 
 
 @dataclass(frozen=True)
-class Launch:
+class TracedLaunch:
     """A kernel and how it is launched."""
 
     text: KernelText
@@ -33,7 +33,7 @@ class Launch:
     local_size: tuple[int, ...]
 
     @staticmethod
-    def of(source: Source, tensors: Mapping[str, Stored], wave: int) -> Launch:
+    def of(source: Source, tensors: Mapping[str, Stored], wave: int) -> TracedLaunch:
         """The launch of a source; where the driver chooses the work-group, it is one wave."""
         text = parse(source.text, source.entry)
         written = {a.tensor for a in source.arguments if a.access == "write"}
@@ -42,17 +42,17 @@ class Launch:
             for name, argument in zip(text.parameters, source.arguments, strict=True)
         }
         local = source.local_size or (wave, *(1 for _ in source.global_size[1:]))
-        return Launch(text, parameters, source.global_size, local)
+        return TracedLaunch(text, parameters, source.global_size, local)
 
     @staticmethod
-    def all_of(source: Source, tensors: Mapping[str, Stored], wave: int) -> list[Launch]:
+    def all_of(source: Source, tensors: Mapping[str, Stored], wave: int) -> list[TracedLaunch]:
         """The launch of a source; of several kernels side by side one for each, with the local memory of all."""
-        whole = Launch.of(source, tensors, wave)
+        whole = TracedLaunch.of(source, tensors, wave)
         found = []
         for part in whole.text.parts:
             own = {p: whole.parameters[a] for p, a in zip(part.text.parameters, part.arguments, strict=True)}
             size = (part.groups * whole.local_size[0],)
-            found.append(Launch(part.text, own, size, whole.local_size))
+            found.append(TracedLaunch(part.text, own, size, whole.local_size))
         return found or [whole]
 
     @property
@@ -145,19 +145,19 @@ class Counts:
     batches: int = 1
 
 
-def residents(launch: Launch, model: MemoryModel) -> int:
+def residents(launch: TracedLaunch, model: MemoryModel) -> int:
     """Work-groups that a texture unit holds at a time: as many as its waves and its share of local memory allow."""
     by_waves = model.device.compute.resident_waves // launch.waves_of_group(model.wave)
     by_memory = model.device.memory.unit_memory // max(1, launch.text.local_bytes)
     return max(1, min(by_waves, by_memory))
 
 
-def batches(launch: Launch, model: MemoryModel) -> int:
+def batches(launch: TracedLaunch, model: MemoryModel) -> int:
     """How many times the launch fills the device."""
     return -(-launch.groups // (model.texture_units * residents(launch, model)))
 
 
-def trace(launch: Launch, window: Window, model: MemoryModel, merge: bool = True) -> list[Access]:
+def trace(launch: TracedLaunch, window: Window, model: MemoryModel, merge: bool = True) -> list[Access]:
     """The accesses of a window."""
     items = launch.items(window.groups, model.wave)
     return Tracer(launch.text, launch.parameters, items, merge, window.slices).run()
@@ -175,7 +175,7 @@ class _Stream:
     tensor: Array
 
 
-def simulate_window(launch: Launch, window: Window, model: MemoryModel) -> Counts:
+def simulate_window(launch: TracedLaunch, window: Window, model: MemoryModel) -> Counts:
     """A window through caches that are empty before."""
     traced = trace(launch, window, model)
     accesses = [a for a in traced if _is_memory(a, model)]
@@ -227,7 +227,7 @@ def _is_memory(access: Access, model: MemoryModel) -> bool:
 
 
 def _requests(
-    access: Access, number: int, weight: float, launch: Launch, window: Window, model: MemoryModel
+    access: Access, number: int, weight: float, launch: TracedLaunch, window: Window, model: MemoryModel
 ) -> _Stream:
     """The lines that waves ask for: what the work-items of a wave access in one line is one request."""
     lines = _lines(access, launch, window, model)
@@ -256,7 +256,7 @@ def _requests(
     )
 
 
-def _lines(access: Access, launch: Launch, window: Window, model: MemoryModel) -> list[Array]:
+def _lines(access: Access, launch: TracedLaunch, window: Window, model: MemoryModel) -> list[Array]:
     """The line numbers of an access, in a range of their own for each tensor; two where elements may straddle."""
     space = access.space
     order = [*launch.parameters, PRIVATE]
@@ -279,19 +279,19 @@ def _lines(access: Access, launch: Launch, window: Window, model: MemoryModel) -
     return [base + start] if np.array_equal(start, last) else [base + start, base + last]
 
 
-def _unit_of_wave(launch: Launch, window: Window, model: MemoryModel) -> Array:
+def _unit_of_wave(launch: TracedLaunch, window: Window, model: MemoryModel) -> Array:
     """The texture unit of each wave: work-groups are dealt out in turns."""
     return np.repeat(window.groups % model.texture_units, launch.waves_of_group(model.wave))
 
 
-def _slot_of_wave(launch: Launch, window: Window, model: MemoryModel) -> Array:
+def _slot_of_wave(launch: TracedLaunch, window: Window, model: MemoryModel) -> Array:
     """The place of each wave on the device."""
     per_group = launch.waves_of_group(model.wave)
     places = model.texture_units * residents(launch, model)
     return np.repeat(window.groups % places, per_group) * per_group + np.tile(np.arange(per_group), len(window.groups))
 
 
-def _ordered(parts: list[_Stream], launch: Launch, window: Window, model: MemoryModel) -> _Stream:
+def _ordered(parts: list[_Stream], launch: TracedLaunch, window: Window, model: MemoryModel) -> _Stream:
     """All requests in the order in which the device sees them: resident waves take turns, an access each."""
     joined = [np.concatenate([getattr(p, name) for p in parts]) for name in _Stream.__dataclass_fields__]
     stream = _Stream(*joined)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.storage import stored_bytes
-from smartmem_rules.simulate.launch import Launch
+from smartmem_rules.simulate.launch import TracedLaunch
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.sampling import Effort, Estimate, estimate, together
 from smartmem_rules.simulate.source import SimulationError
@@ -163,18 +163,18 @@ def simulate(
     shared = _Shared(model.l2.lines)
     ranges = _ranges(plan)
     known: dict[tuple[Any, ...], Estimate] = {}
-    for number, (kernel, source) in enumerate(zip(plan.kernels, plan.sources, strict=True)):
+    for number, (launch, source) in enumerate(zip(plan.launches, plan.sources, strict=True)):
         places = [a.tensor for a in source.arguments]
         key = (source.text, source.global_size, source.local_size, tuple(plan.tensors[n].storage for n in places))
         if key not in known:
             try:
-                launches = Launch.all_of(source, plan.tensors, model.wave)
-                known[key] = _positional(together([estimate(one, model, effort) for one in launches]), places)
+                traced = TracedLaunch.all_of(source, plan.tensors, model.wave)
+                known[key] = _positional(together([estimate(one, model, effort) for one in traced]), places)
             except SimulationError as error:
-                raise SimulationError(f"kernel {kernel.name} of {plan.model}, level {plan.level}: {error}") from None
-        report.kernels.append(_kernel(kernel, ranges, places, known[key], shared, model))
+                raise SimulationError(f"kernel {launch.name} of {plan.model}, level {plan.level}: {error}") from None
+        report.kernels.append(_launch(launch, ranges, places, known[key], shared, model))
         if progress is not None:
-            progress(f"simulate {plan.level}", number + 1, len(plan.kernels))
+            progress(f"simulate {plan.level}", number + 1, len(plan.launches))
     return report
 
 
@@ -201,8 +201,8 @@ def _ranges(plan: Plan) -> dict[str, dict[str, float]]:
     return found
 
 
-def _kernel(
-    kernel: Kernel,
+def _launch(
+    launch: Launch,
     ranges: dict[str, dict[str, float]],
     places: list[str],
     found: Estimate,
@@ -211,7 +211,7 @@ def _kernel(
 ) -> KernelReport:
     where: dict[str, dict[str, float]] = {}
     for place in found.footprints:
-        name = places[int(place)] if place.isdecimal() else f"{place} {kernel.name}"
+        name = places[int(place)] if place.isdecimal() else f"{place} {launch.name}"
         # what lies in one place of memory lies in one place of the cache
         where[place] = ranges.get(name, {name: 1.0})
     together: dict[str, float] = {}
@@ -225,18 +225,18 @@ def _kernel(
     read = sum(missed[part] for part in {q for p, f in found.footprints.items() if not f.written for q in where[p]})
     moved = (found.repeated_misses + read + written) * model.line
     times = {
-        "arithmetic": kernel.operations / model.device.compute.peak_gflops,
+        "arithmetic": launch.operations / model.device.compute.peak_gflops,
         "texture units": found.texel_bytes / model.device.memory.texture_bandwidth,
         "local memory": found.local_bytes / model.device.memory.local_bandwidth,
         "shared cache": found.l2_requests * model.line / model.device.memory.l2_bandwidth,
         "memory": moved / model.device.memory.global_bandwidth,
     }
     bound = max(times, key=lambda name: times[name])
-    launch = model.device.compute.launch_us / 1e3
-    milliseconds = launch + times[bound] / 1e6
+    begins = model.device.compute.launch_us / 1e3
+    milliseconds = begins + times[bound] / 1e6
     return KernelReport(
-        kernel.name, kernel.origin, found.element_accesses, found.requests, found.l1_requests, found.l1_misses,
+        launch.name, launch.origin, found.element_accesses, found.requests, found.l1_requests, found.l1_misses,
         found.l2_requests, l2_misses, found.texel_bytes, found.local_bytes, moved, milliseconds,
-        "launch" if launch > times[bound] / 1e6 else bound, found.sampled,
+        "launch" if begins > times[bound] / 1e6 else bound, found.sampled,
         {"accesses": found.error["element_accesses"], "misses": found.error["misses"]},
     )  # fmt: skip

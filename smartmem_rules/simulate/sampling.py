@@ -12,7 +12,7 @@ import numpy as np
 from smartmem_rules.simulate.accesses import Access, Array, Slice
 from smartmem_rules.simulate.launch import (
     Counts,
-    Launch,
+    TracedLaunch,
     Window,
     batches,
     residents,
@@ -103,7 +103,7 @@ class _Beginning(Mapping[int, Slice]):
         return Slice(0, 2)
 
 
-def estimate(launch: Launch, model: MemoryModel, effort: Effort) -> Estimate:
+def estimate(launch: TracedLaunch, model: MemoryModel, effort: Effort) -> Estimate:
     """What a launch does to memory: followed whole if it is small, else by independent windows."""
     probe = trace(launch, Window(np.arange(1), _Beginning()), model)
     items = math.prod(launch.local_size)
@@ -145,7 +145,7 @@ def _accesses(probe: Sequence[Access], kept: Mapping[int, int]) -> int:
     return sum(math.prod(min(loop.steps, kept.get(loop.node, loop.steps)) for loop in a.loops) for a in probe) or 1
 
 
-def choose_windows(launch: Launch, model: MemoryModel, effort: Effort, probe: Sequence[Access]) -> list[Window]:
+def choose_windows(launch: TracedLaunch, model: MemoryModel, effort: Effort, probe: Sequence[Access]) -> list[Window]:
     """Windows spread over the launch: whole fillings of the model, and of long loops a part of the steps."""
     random = np.random.default_rng((effort.seed, zlib.crc32(str(launch.global_size).encode())))
     per_batch = model.texture_units * residents(launch, model)
@@ -184,7 +184,7 @@ def _strata(random: np.random.Generator, count: int, places: int, shuffled: bool
     return found
 
 
-def _caps(launch: Launch, model: MemoryModel) -> dict[str, float]:
+def _caps(launch: TracedLaunch, model: MemoryModel) -> dict[str, float]:
     """The lines of whole tensors."""
     return {
         p.name: float(-(-p.bytes // model.line) + 1 if p.size is None else model.image_lines(4 * p.item_bytes, *p.size))

@@ -11,8 +11,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from smartmem_rules.tensor.atoms import Atom, Gathered
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Atom, Gathered, Index, add, div, mod, scale
+from smartmem_rules.tensor.index import Index, add, div, mod, scale
 from smartmem_rules.tensor.ranges import maximum, minimum
 from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 

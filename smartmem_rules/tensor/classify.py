@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from smartmem_rules.tensor.atoms import Lookup
 from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Reduce, Select, TensorType, own_indices, walk
-from smartmem_rules.tensor.index import Index, Lookup
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.ranges import several, surely_at_most
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from smartmem_rules.tensor import printer
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import rename_tensors, substitute
 from smartmem_rules.tensor.types import (

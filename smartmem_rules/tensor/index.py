@@ -12,82 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.printer import variable_text, with_sign
+from smartmem_rules.tensor.printer import with_sign
 from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
-
-
-@dataclass(frozen=True)
-class Var:
-    """A loop variable that runs over [0, extent)."""
-
-    name: str
-    extent: int
-
-    @property
-    def interval(self) -> tuple[int, int]:
-        return 0, self.extent - 1
-
-
-@dataclass(frozen=True)
-class Div:
-    """floor(value / divisor), divisor > 1."""
-
-    value: Index
-    divisor: int
-
-    @cached_property
-    def interval(self) -> tuple[int, int]:
-        low, high = self.value.interval
-        return low // self.divisor, high // self.divisor
-
-
-@dataclass(frozen=True)
-class Mod:
-    """value mod divisor, never negative."""
-
-    value: Index
-    divisor: int
-
-    @property
-    def interval(self) -> tuple[int, int]:
-        return 0, self.divisor - 1
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """table[position]: a constant integer table."""
-
-    table: tuple[int, ...]
-    position: Index
-
-    @cached_property
-    def interval(self) -> tuple[int, int]:
-        return min(map(smallest, self.table)), max(map(largest, self.table))
-
-
-UNKNOWN_EXTENT = 1 << 40
-"""The extent of a gathered value of which nothing is known: it may be negative too."""
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """An element of an integer tensor used as an index; with `wrap`, negative values count from the end."""
-
-    tensor: str
-    indices: tuple[Index, ...]
-    extent: int
-    wrap: bool
-
-    @property
-    def interval(self) -> tuple[int, int]:
-        if self.extent == UNKNOWN_EXTENT and not self.wrap:
-            return -UNKNOWN_EXTENT, UNKNOWN_EXTENT
-        return 0, self.extent - 1 if is_symbolic(self.extent) else max(0, self.extent - 1)
-
-
-Atom = Var | Div | Mod | Lookup | Gathered
 
 
 @dataclass(frozen=True)
@@ -121,30 +50,24 @@ class Index:
     @cached_property
     def is_open(self) -> bool:
         """Whether an open extent occurs in the index."""
-        return is_symbolic(self.constant) or any(is_symbolic(c) or _is_open(atom) for atom, c in self.terms)
+        return is_symbolic(self.constant) or any(is_symbolic(c) or atom.is_open for atom, c in self.terms)
 
     @cached_property
     def variables(self) -> frozenset[Var]:
-        found: set[Var] = set()
-        for atom, _ in self.terms:
-            found |= atom_variables(atom)
-        return frozenset(found)
+        return frozenset().union(*(atom.variables for atom, _ in self.terms))
 
     @cached_property
     def gathered(self) -> frozenset[str]:
         """The integer tensors that this index reads."""
-        found: set[str] = set()
-        for atom, _ in self.terms:
-            match atom:
-                case Gathered(tensor=tensor, indices=indices):
-                    found.add(tensor)
-                    for index in indices:
-                        found |= index.gathered
-                case Div(value=value) | Mod(value=value) | Lookup(position=value):
-                    found |= value.gathered
-                case Var():
-                    pass
-        return frozenset(found)
+        return frozenset().union(*(atom.gathered for atom, _ in self.terms))
+
+    @property
+    def sort_text(self) -> str:
+        """What the order of terms goes by: stable, and not to be read."""
+        parts = [atom.sort_text if c == 1 else f"{c}*{atom.sort_text}" for atom, c in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts)
 
     def __add__(self, other: Index | int) -> Index:
         return add(self, as_index(other))
@@ -167,7 +90,7 @@ class Index:
     def __str__(self) -> str:
         text = ""
         for atom, coefficient in self.terms:
-            text = with_sign(text, coefficient, atom_text(atom), isinstance(atom, Div | Mod))
+            text = with_sign(text, coefficient, str(atom), isinstance(atom, Div | Mod))
         return with_sign(text, self.constant) if self.constant or not text else text
 
 
@@ -180,69 +103,6 @@ def _product_interval(factor: int, interval: tuple[int, int]) -> tuple[int, int]
         return factor * high, factor * low
     corners = [c * v for c in bounds(factor) for v in (smallest(low), largest(high))]
     return min(corners), max(corners)
-
-
-def _is_open(atom: Atom) -> bool:
-    match atom:
-        case Var(extent=extent):
-            return is_symbolic(extent)
-        case Div(value=value, divisor=divisor) | Mod(value=value, divisor=divisor):
-            return is_symbolic(divisor) or value.is_open
-        case Lookup(table=table, position=position):
-            return any(map(is_symbolic, table)) or position.is_open
-        case Gathered(indices=indices, extent=extent):
-            return is_symbolic(extent) or any(index.is_open for index in indices)
-
-
-def atom_text(atom: Atom) -> str:
-    """The atom as it is printed."""
-    match atom:
-        case Var():
-            return variable_text(atom)
-        case Div(value=value, divisor=divisor):
-            return f"{_operand_text(value)} // {divisor}"
-        case Mod(value=value, divisor=divisor):
-            return f"{_operand_text(value)} % {divisor}"
-        case Lookup(table=table, position=position):
-            return f"table{list(table)}[{position}]"
-        case Gathered(tensor=tensor, indices=indices):
-            return f"{tensor}[{', '.join(map(str, indices))}]"
-
-
-def _operand_text(index: Index) -> str:
-    """An index before a sign that binds like a product: a sole variable without brackets."""
-    sole = not index.constant and len(index.terms) == 1 and index.terms[0][1] == 1
-    return str(index) if sole and isinstance(index.terms[0][0], Var) else f"({index})"
-
-
-def _sort_text(value: Atom | Index) -> str:
-    """What the order of terms goes by: stable, and not to be read."""
-    match value:
-        case Index():
-            parts = [_sort_text(atom) if c == 1 else f"{c}*{_sort_text(atom)}" for atom, c in value.terms]
-            if value.constant or not parts:
-                parts.append(str(value.constant))
-            return " + ".join(parts)
-        case Var(name=name):
-            return name
-        case Div(value=inner, divisor=divisor):
-            return f"({_sort_text(inner)}) // {divisor}"
-        case Mod(value=inner, divisor=divisor):
-            return f"({_sort_text(inner)}) % {divisor}"
-        case Lookup(table=table, position=position):
-            return f"table{list(table)}[{_sort_text(position)}]"
-        case Gathered(tensor=tensor, indices=indices):
-            return f"{tensor}[{', '.join(map(_sort_text, indices))}]"
-
-
-def atom_variables(atom: Atom) -> frozenset[Var]:
-    match atom:
-        case Var():
-            return frozenset((atom,))
-        case Div(value=value) | Mod(value=value) | Lookup(position=value):
-            return value.variables
-        case Gathered(indices=indices):
-            return frozenset().union(*(index.variables for index in indices))
 
 
 def constant(value: int) -> Index:
@@ -260,7 +120,7 @@ def as_index(value: Index | int) -> Index:
 
 @lru_cache(maxsize=1 << 17)
 def _order(atom: Atom) -> tuple[int, str]:
-    return (0 if isinstance(atom, Var) else 1, _sort_text(atom))
+    return (0 if isinstance(atom, Var) else 1, atom.sort_text)
 
 
 def _build(constant_part: int, terms: dict[Atom, int]) -> Index:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
 from smartmem_rules.tensor.definitions.elements import Elements, Step, Watch
@@ -18,7 +19,7 @@ from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import smallest
 
 COUNT = TensorType("int64", ())

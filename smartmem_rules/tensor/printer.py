@@ -16,8 +16,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from smartmem_rules.tensor.atoms import Var
     from smartmem_rules.tensor.expr import Apply, Compare, Const, Equation, Expr, Logic, Reduce, Select
-    from smartmem_rules.tensor.index import Index, Var
+    from smartmem_rules.tensor.index import Index
 
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var, add, div, mod, scale
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index, add, div, mod, scale
 from smartmem_rules.tensor.ranges import several
 
 

@@ -13,9 +13,10 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.expr import Equation
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var, add, div, mod, scale, variable
+from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import ravel, substitute, unravel
 

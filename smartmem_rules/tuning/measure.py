@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.emit.plan import Variant
-from smartmem_rules.plan.artefact import Launch, Plan
+from smartmem_rules.plan.artefact import Enqueue, Plan
+from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.runtime.compiling import BuildError
@@ -109,8 +110,9 @@ def runnable(variant: Variant, device: Device, seed: int) -> Executor:
     for name in writes:
         if variant.tensors[name].packed is None:  # counters of work-groups that meet begin with zeros
             tensors[name] = replace(variant.tensors[name], role="intermediate")
-    kernel = Kernel("kernel", "contraction", (), ())
-    plan = Plan("kernel", device.name, "", "", [], [], tensors, [Launch(kernel, variant.source)], [], {})
+    launch = Recorded(kernel=Kernel(name="kernel", form="contraction"))
+    enqueue = Enqueue(launch=launch, source=variant.source)
+    plan = Plan("kernel", device.name, "", "", [], [], tensors, [enqueue], [], {})
     executor = Executor(plan, device)
     while len(_recent) > 1:
         _recent.pop(next(iter(_recent)))

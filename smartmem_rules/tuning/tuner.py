@@ -10,8 +10,8 @@ from typing import Any
 
 from smartmem_rules.emit.plan import finish, variant
 from smartmem_rules.plan.build import Planning
-from smartmem_rules.plan.kernel.key import kernel_key
-from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.kernel.key import launch_key
+from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.runtime.benchmarks import Contender, interleaved
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.executor import Executor, input_types
@@ -37,7 +37,7 @@ class Target:
         trials: how many choices were measured in this session.
     """
 
-    kernel: Kernel
+    launch: Launch
     key: str
     ranked: list[Choice]
     count: int
@@ -154,20 +154,20 @@ class Tuner:
         found: dict[str, Target] = {}
         scheduler = self.planning.scheduler(dict(self.planning.tensors), None)
         # the plan may run them in another order
-        prepared = {kernel.name: kernel for kernel in self.planning.kernels}
-        sources = zip(plan.kernels, plan.sources, strict=True)
-        launched = [prepared[kernel.name] for kernel, source in sources if all(source.global_size)]
-        for kernel, milliseconds in zip(launched, times, strict=True):
-            ranked = scheduler.space(kernel, self.device.compute_units)
+        prepared = {launch.name: launch for launch in self.planning.launches}
+        sources = zip(plan.launches, plan.sources, strict=True)
+        launched = [prepared[launch.name] for launch, source in sources if all(source.global_size)]
+        for launch, milliseconds in zip(launched, times, strict=True):
+            ranked = scheduler.space(launch, self.device.compute_units)
             if len(ranked) < 2:
                 continue
-            key = kernel_key(kernel, self.planning.tensors)
+            key = launch_key(launch, self.planning.tensors)
             share = milliseconds / sum(times)
             if key in found:
                 found[key].count += 1
                 found[key].share += share
             else:
-                found[key] = Target(kernel, key, ranked, 1, milliseconds, share, shape(kernel))
+                found[key] = Target(launch, key, ranked, 1, milliseconds, share, shape(launch))
         for one in self.database.tuned(self.place):
             if one.kernel in found:
                 found[one.kernel].tuned = one
@@ -194,7 +194,7 @@ class Tuner:
         if best not in target.ranked:
             best = target.default
         ratio = min((r for choice, r in known if choice == best), default=1.0)
-        incumbent = variant(self.planning, target.kernel, target.key, best)
+        incumbent = variant(self.planning, target.launch, target.key, best)
         found = False
         while time.perf_counter() < deadline:
             asked = [choice for _ in range(self.workers.width) if (choice := evolution.ask()) is not None]
@@ -218,7 +218,7 @@ class Tuner:
             self._confirm(target, best, incumbent)
 
     def _variant(self, target: Target, choice: Choice) -> Any:
-        return variant(self.planning, target.kernel, target.key, choice)
+        return variant(self.planning, target.launch, target.key, choice)
 
     def _confirm(self, target: Target, best: Choice, incumbent: Any) -> None:
         """Measure the best choice beside the cost model's once more, and keep it only if it is faster beyond noise:
@@ -269,10 +269,11 @@ class Tuner:
         return before["median_ms"], after["median_ms"]
 
 
-def shape(kernel: Kernel) -> str:
+def shape(launch: Launch) -> str:
     """A contraction's extents, for people: batch x rows x reduction x columns; of a chain those of its steps."""
-    if kernel.steps:
-        return f"{kernel.form}: " + ", ".join(map(shape, kernel.steps))
+    if not isinstance(launch, Single):
+        return f"{launch.form}: " + ", ".join(map(shape, launch.steps))
+    kernel = launch.kernel
     c = kernel.contraction
     if c is None:
         rows = " x ".join(str(v.extent) for v in kernel.axes if v.extent > 1)

@@ -15,10 +15,13 @@ from smartmem_rules.verification.instances.case import Case, Choices
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.instances.operands import draw_values
 from smartmem_rules.verification.results import Counterexample
-from smartmem_rules.verification.semantics.domains import Array, Bounded, Domain, PrimeField, Rationals, Undefined
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import Array, Domain, PrimeField, Rationals, Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge
 from smartmem_rules.verification.semantics.terms import leaves, term_text
-from smartmem_rules.verification.trials.rewrites import Difference, Outcome, Trial
+from smartmem_rules.verification.trials.outcome import Difference, Outcome
+from smartmem_rules.verification.trials.rewrites import Trial
+from smartmem_rules.verification.trials.special_values import at_special
 
 _STEPS = 400
 _DRAWS = 6
@@ -61,7 +64,7 @@ class _Shrinker:
     def fails(self, case: Case) -> Difference | None:
         """A difference at some draw of values."""
         for number in range(_DRAWS):
-            for domain in dict.fromkeys(self.trial.domains(case)):
+            for domain in dict.fromkeys(self.trial.comparison.domains(case)):
                 found = self._attempt(case, domain, None)
                 if found is not None:
                     return found
@@ -80,7 +83,7 @@ class _Shrinker:
                 tensors = draw_values(case, domain, self.random)
             else:
                 tensors = {n: self._in_domain(v, domain) for n, v in elements.items()}
-            return self.trial.compare(case, domain, tensors)
+            return self.trial.comparison.compare(case, domain, tensors)
         except (Undefined, ZeroDivisionError, TooLarge):
             return None
 
@@ -92,7 +95,7 @@ class _Shrinker:
 
     def simplest(self, case: Case) -> Difference | None:
         """The difference with the simplest elements: exact small numbers where the operations allow."""
-        domains = self.trial.domains(case)
+        domains = self.trial.comparison.domains(case)
         if any(isinstance(d, PrimeField) for d in domains):
             domains = [Rationals()]
         for domain in domains:
@@ -125,9 +128,9 @@ class _Shrinker:
         return difference
 
     def _at_special(self, case: Case, elements: Mapping[str, Array]) -> Difference | None:
-        exact = Bounded(self.trial.near) if "reassociation" in self.trial.relaxes else Domain()
+        exact = Bounded(self.trial.comparison.near) if "reassociation" in self.trial.comparison.relaxes else Domain()
         tensors = {name: self._in_domain(values, exact) for name, values in elements.items()}
-        return self.trial.at_special(case, tensors, Outcome())
+        return at_special(self.trial.comparison, case, tensors, Outcome())
 
     def _simplify(self, case: Case, domain: Domain, difference: Difference) -> Difference:
         fixed = {*case.uniform, *case.elements}

@@ -18,11 +18,13 @@ from smartmem_rules.verification.results import Counterexample, RuleReport
 from smartmem_rules.verification.semantics.terms import term_text
 from smartmem_rules.verification.trials.eliminations import test_eliminate
 from smartmem_rules.verification.trials.indices import test_index_rule
+from smartmem_rules.verification.trials.keeps import test_keep
 from smartmem_rules.verification.trials.layouts import test_layouts
-from smartmem_rules.verification.trials.rewrites import FLOOR, Budget, Outcome, directions, test_rewrite, try_numbers
+from smartmem_rules.verification.trials.outcome import FLOOR, Budget, Outcome
+from smartmem_rules.verification.trials.rewrites import directions, test_rewrite, try_numbers
 from smartmem_rules.verification.trials.tables import test_table
 
-Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Table | ast.Block
+Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Keep | ast.Table | ast.Block
 
 SMALLEST_SHARE = 0.01
 """Below this share of satisfied instances a rule counts as vacuous."""
@@ -51,6 +53,8 @@ def judge(
             report = _eliminate(rule, instances, seed, budget, prove, files)
         case ast.IndexRule():
             report = _index(rule, seed, prove, files)
+        case ast.Keep():
+            report = _keep(rule, instances, seed, budget)
         case ast.Table():
             report = _table(rule, instances, seed, budget, files)
         case ast.Block():
@@ -228,6 +232,20 @@ def _index_example(
     return Counterexample(
         summary, (f"{rule.span}: {rule.name} is wrong", f"  {summary}"), snippet, {"numbers": numbers}
     )
+
+
+def _keep(rule: ast.Keep, instances: Instances, seed: int, budget: Budget) -> RuleReport:
+    """A `keep` changes when an operator is computed, never what it gives: what can be wrong is that it never holds."""
+    outcome = test_keep(rule, instances, seed, budget)
+    share = outcome.trials / outcome.generated if outcome.generated else 0.0
+    report = RuleReport(
+        rule.name, "keep", rule.span, r.PROVED, "what it keeps stays the operator of the model", (_SMALL,),
+        outcome.trials, outcome.trials, share,
+    )  # fmt: skip
+    if not outcome.trials:
+        reason = f"none of {outcome.generated} instances of {rule.operator} satisfied the guards"
+        return replace(report, verdict=r.VACUOUS, reason=reason)
+    return report
 
 
 def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:

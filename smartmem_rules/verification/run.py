@@ -21,7 +21,7 @@ from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.verdicts import record
 from smartmem_rules.verification.judge import Rule, judge
 from smartmem_rules.verification.results import UNKNOWN, RuleReport, Verification, kind_of
-from smartmem_rules.verification.trials.rewrites import TRIALS, Budget
+from smartmem_rules.verification.trials.outcome import TRIALS, Budget
 
 SECONDS = 60.0
 """Of processor time for one rule, at most."""
@@ -89,6 +89,7 @@ def rules_of(base: RuleBase) -> list[Rule]:
         *base.rewrites,
         *base.eliminates,
         *base.index_rules,
+        *base.keeps,
         *base.tables.values(),
         *(layout.block for layout in base.layouts.values()),
     ]

@@ -8,7 +8,7 @@ from smartmem_rules.analysis.derivation import derive
 from smartmem_rules.analysis.ordering import decreases
 from smartmem_rules.analysis.relations import Relations
 from smartmem_rules.analysis.satisfiability import satisfiable, small_witness
-from smartmem_rules.analysis.typing import check_types
+from smartmem_rules.analysis.types.typing import check_types
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase, load_rules

@@ -17,7 +17,7 @@ from smartmem_rules.benchmarking.plots import PlotError, plot
 from smartmem_rules.benchmarking.roof import Roof, measure_roof
 from smartmem_rules.cli import main
 from smartmem_rules.runtime.devices import choose
-from tests.cli import models
+from tests.cli import onnx_files
 
 ROWS: list[dict[str, Any]] = [
     {"model": "a", "level": "smartmem", "peer": None, "median_ms": 2.0, "min_ms": 1.0, "max_ms": 3.0},
@@ -28,7 +28,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    return models.chain(tmp_path / "chain.onnx")
+    return onnx_files.chain(tmp_path / "chain.onnx")
 
 
 def bench(*arguments: object) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli import models
+from tests.cli import onnx_files
 from tests.cli.test_commands import smartmem
 
 
@@ -27,15 +27,15 @@ def refused(message: str, *arguments: object) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (models.truncated, "damaged"),
-        (models.no_onnx, "no ONNX model"),
-        (models.empty, "no ONNX model"),
-        (models.missing, "there is no such file; did you mean `there.onnx`?"),
-        (models.cyclic, "cycle"),
-        (models.without_data, "gone.data"),
-        (models.unsupported, "Mystery"),
-        (models.unsupported, "Riddle"),
-        (models.symbolic, "--dim batch=N"),
+        (onnx_files.truncated, "damaged"),
+        (onnx_files.no_onnx, "no ONNX model"),
+        (onnx_files.empty, "no ONNX model"),
+        (onnx_files.missing, "there is no such file; did you mean `there.onnx`?"),
+        (onnx_files.cyclic, "cycle"),
+        (onnx_files.without_data, "gone.data"),
+        (onnx_files.unsupported, "Mystery"),
+        (onnx_files.unsupported, "Riddle"),
+        (onnx_files.symbolic, "--dim batch=N"),
     ],
 )
 @pytest.mark.parametrize("command", ["optimize", "run"])
@@ -61,13 +61,13 @@ def test_broken_models(tmp_path: Path, command: str, make: Callable[[Path], Path
     ],
 )
 def test_wrong_options(tmp_path: Path, options: list[str], message: str) -> None:
-    refused(message, "optimize", models.chain(tmp_path / "chain.onnx"), "--json", *options)
+    refused(message, "optimize", onnx_files.chain(tmp_path / "chain.onnx"), "--json", *options)
 
 
 def test_a_broken_rule_file(tmp_path: Path) -> None:
     rules = tmp_path / "mine.smr"
     rules.write_text("rewrite broken in algebra\n    Add(x, => x\n")
-    refused("mine.smr:2:", "optimize", models.chain(tmp_path / "chain.onnx"), "--rules", rules)
+    refused("mine.smr:2:", "optimize", onnx_files.chain(tmp_path / "chain.onnx"), "--rules", rules)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_broken_rule_file(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_inputs(tmp_path: Path, name: str, array: np.ndarray, message: str) -> None:
-    model = models.chain(tmp_path / "chain.onnx")
+    model = onnx_files.chain(tmp_path / "chain.onnx")
     np.save(tmp_path / "given.npy", array)
     out = tmp_path / "out"
     refused(message, "run", model, "--input", f"{name}={tmp_path / 'given.npy'}", "--output", out, "--json")
@@ -88,7 +88,7 @@ def test_wrong_inputs(tmp_path: Path, name: str, array: np.ndarray, message: str
 
 @pytest.mark.parametrize(("content", "message"), [(None, "no such file"), (b"no array", "no array file of numpy")])
 def test_input_files_that_hold_nothing(tmp_path: Path, content: bytes | None, message: str) -> None:
-    model = models.chain(tmp_path / "chain.onnx")
+    model = onnx_files.chain(tmp_path / "chain.onnx")
     if content is not None:
         (tmp_path / "given.npy").write_bytes(content)
     refused(message, "run", model, "--input", f"x={tmp_path / 'given.npy'}")
@@ -96,13 +96,13 @@ def test_input_files_that_hold_nothing(tmp_path: Path, content: bytes | None, me
 
 def test_a_damaged_plan(tmp_path: Path) -> None:
     plan = tmp_path / "out.plan"
-    assert smartmem("optimize", models.chain(tmp_path / "chain.onnx"), "--no-check", "-o", plan).exit_code == 0
+    assert smartmem("optimize", onnx_files.chain(tmp_path / "chain.onnx"), "--no-check", "-o", plan).exit_code == 0
     plan.write_bytes(plan.read_bytes()[:-100])
     refused("damaged", "run", plan)
 
 
 def test_explaining_what_is_not_there(tmp_path: Path) -> None:
-    refused("did you mean `/softmax`?", "explain", models.chain(tmp_path / "chain.onnx"), "/softmux")
+    refused("did you mean `/softmax`?", "explain", onnx_files.chain(tmp_path / "chain.onnx"), "/softmux")
 
 
 def test_checking_what_is_not_there(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_checking_what_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["devices"], ["optimize", "MODEL"], ["run", "MODEL"]])
 def test_no_device(tmp_path: Path, command: list[str]) -> None:
-    model = str(models.chain(tmp_path / "chain.onnx"))
+    model = str(onnx_files.chain(tmp_path / "chain.onnx"))
     arguments = [model if word == "MODEL" else word for word in command]
     environment = {**os.environ, "OCL_ICD_VENDORS": str(tmp_path / "nowhere")}
     call = [sys.executable, "-m", "smartmem_rules.cli", *arguments]
@@ -131,7 +131,7 @@ def test_a_bug_is_one_line_with_the_place_of_its_traceback(tmp_path: Path, monke
     monkeypatch.setattr("smartmem_rules.api.optimize", broken)
     monkeypatch.setenv("SMARTMEM_TRACEBACK", "file")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    result = smartmem("optimize", models.chain(tmp_path / "chain.onnx"))
+    result = smartmem("optimize", onnx_files.chain(tmp_path / "chain.onnx"))
     assert result.exit_code == 70
     assert result.stdout == ""
     assert "Traceback" not in result.stderr

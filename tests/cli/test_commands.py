@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from smartmem_rules.cli import main
 from smartmem_rules.stages import STAGES
-from tests.cli import models
+from tests.cli import onnx_files
 from tests.plan.models import Node, normal
 from tests.plan.models import model as built
 
@@ -38,7 +38,7 @@ def data_of(*arguments: object) -> Any:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    return models.chain(tmp_path / "chain.onnx")
+    return onnx_files.chain(tmp_path / "chain.onnx")
 
 
 def test_optimize_gives_the_promised_keys(model: Path) -> None:
@@ -125,12 +125,12 @@ def test_run_draws_the_same_inputs_for_the_same_seed(model: Path) -> None:
 
 
 def test_run_at_a_bound_dimension(tmp_path: Path) -> None:
-    model = models.symbolic(tmp_path)
+    model = onnx_files.symbolic(tmp_path)
     assert data_of("run", model, "--dim", "batch=3")["outputs"]["y"]["shape"] == [5, 3]
 
 
 def test_random_indices_stay_within_what_they_index(tmp_path: Path) -> None:
-    summary = data_of("run", models.embedding(tmp_path / "e.onnx"))["outputs"]["y"]
+    summary = data_of("run", onnx_files.embedding(tmp_path / "e.onnx"))["outputs"]["y"]
     assert summary["max"] == 27.0, "all rows of the table are drawn"
 
 

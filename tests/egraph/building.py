@@ -19,7 +19,8 @@ from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Spec = Mapping[str, Any]
-"""For each pattern variable a shape (an input) or an array (a constant); for each attribute its value.
+"""For each pattern variable a shape (an input), an array (a constant) or another variable; for each attribute its
+value.
 
 `dtype` is that of the inputs, `OPERATOR` gives attributes to applications that name none, `parts` counts the outputs of
 a split.
@@ -71,6 +72,8 @@ class Builder:
             if pattern.name in self.graph.types:
                 return pattern.name
             given = spec[pattern.name]
+            if isinstance(given, str):
+                return given
             if isinstance(given, np.ndarray):
                 return self.constant(pattern.name, given)
             return self.input(pattern.name, given, spec.get("dtype", "float32"))
@@ -85,6 +88,9 @@ class Builder:
         attributes |= {a.name: given for a in pattern.attributes if (given := attribute_value(a, spec)) is not None}
         if pattern.operator == "Split":
             return self._split(operands, attributes, pattern.output or 0, int(spec["parts"]))
+        for node in self.graph.nodes:
+            if (node.operator, node.operands, node.attributes) == (pattern.operator, tuple(operands), attributes):
+                return node.outputs[0]
         return self.add(pattern.operator, *operands, **attributes)
 
     def _split(self, operands: list[str | None], attributes: dict[str, Value], output: int, parts: int) -> str:

@@ -8,7 +8,8 @@ from smartmem_rules.egraph.index_compile import IndexRuleError, compile_index_ru
 from smartmem_rules.egraph.index_rules import Improver, cost, equal_everywhere, is_simple
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase, collect
-from smartmem_rules.tensor.index import Div, Index, Mod, Var, div, mod
+from smartmem_rules.tensor.atoms import Div, Mod, Var
+from smartmem_rules.tensor.index import Index, div, mod
 from smartmem_rules.tensor.views import index_map
 
 OUTER, INNER = Var("i0", 8), Var("i1", 7)

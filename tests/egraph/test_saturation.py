@@ -13,7 +13,7 @@ from smartmem_rules.extraction import extract
 from smartmem_rules.graph.model import VIEW, Graph
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.rulebase.base import RuleBase, collect
-from smartmem_rules.tensor.index import Mod
+from smartmem_rules.tensor.atoms import Mod
 from smartmem_rules.tensor.views import IndexMap
 from tests.egraph.building import Builder, feeds_of, run
 

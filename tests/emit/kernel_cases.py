@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from onnx import ModelProto
 
-from smartmem_rules.emit.c.kernel import render
+from smartmem_rules.emit.c.program import render
 from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan.artefact import Plan
-from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.kernel.launch import Launch
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.programs import rules
 
@@ -50,18 +50,18 @@ class KernelCase:
         return build(graph, base, base.devices[self.device], self.level, "float32", self.memory)
 
 
-def launched(kernel: Kernel) -> str:
+def launched(launch: Launch) -> str:
     """The template of a single kernel, the form of a launch of several."""
-    return kernel.template or kernel.form
+    return launch.form if launch.schedule is None else launch.schedule.template
 
 
 def bodies(plan: Plan) -> str:
     """All kernels of a plan, without the prelude."""
     prelude = render("prelude.cl")
     parts = []
-    for kernel, source in zip(plan.kernels, plan.sources, strict=True):
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
         _, _, body = source.text.partition(prelude)
-        parts.append(f"// {kernel.name}: global {source.global_size}, local {source.local_size}\n{body.strip()}\n")
+        parts.append(f"// {launch.name}: global {source.global_size}, local {source.local_size}\n{body.strip()}\n")
     return "\n".join(parts)
 
 

@@ -25,7 +25,7 @@ JOINT = {"chain", "beside", "ordered"}
 def test_golden(name: str, update_golden: bool) -> None:
     case = CASES[name]
     plan = case.plan()
-    assert [launched(kernel) for kernel in plan.kernels] == case.templates.split()
+    assert list(map(launched, plan.launches)) == case.templates.split()
     text = bodies(plan)
     path = GOLDEN / f"{name}.cl"
     if update_golden:

@@ -8,8 +8,9 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.plan.schedule import templates
-from smartmem_rules.plan.schedule.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
+from tests.emit.kernel_cases import launched
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare
 
@@ -37,8 +38,8 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], kernels: int 
         bound = 2e-6 * np.abs(reference).max() * np.sqrt(1024)
         np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
     if kernels is not None:
-        assert len(plan.kernels) == kernels, [kernel.origin for kernel in plan.kernels]
-    return [kernel.template or kernel.form for kernel in plan.kernels]
+        assert len(plan.launches) == kernels, [launch.origin for launch in plan.launches]
+    return [launched(launch) for launch in plan.launches]
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 33, 64), (49, 96, 384), (50, 31, 37), (130, 72, 260)])
@@ -60,7 +61,7 @@ def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.Monke
     first, second = executor.run({"x": x})["y"], executor.run({"x": x})["y"]
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(first, x @ w, rtol=0, atol=1e-4)
-    assert any(isinstance(kernel.schedule, GroupSchedule) and kernel.schedule.splits == 4 for kernel in plan.kernels)
+    assert any(isinstance(one.schedule, GroupSchedule) and one.schedule.splits == 4 for one in plan.launches)
 
 
 def test_a_convolution_reads_its_windows() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.emit.c.boundary_split import interior
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -24,7 +25,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
     walk,
 )
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.model import Stage
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, walk
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 
 TEXT = TextChoices()
 

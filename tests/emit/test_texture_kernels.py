@@ -63,7 +63,7 @@ def _run(nodes: list[tuple], feeds: dict[str, np.ndarray], constants: dict[str, 
     wanted = session.run(None, feeds)[0]
     bound = {"float32": 3e-6, "float16": 4e-3}[dtype] * np.abs(wanted).max()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=bound)
-    return plan.kernels
+    return [kernel for launch in plan.launches for kernel in launch.kernels]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

@@ -51,7 +51,7 @@ def test_the_device_and_the_level_are_used(plan: sm.OptimizedPlan) -> None:
 
 
 def test_the_schedule_is_used(plan: sm.OptimizedPlan) -> None:
-    contractions = [kernel for kernel in plan.kernels if kernel.contraction is not None]
+    contractions = [k for launch in plan.kernels for k in launch.kernels if k.contraction is not None]
     assert contractions
     assert {kernel.schedule.name for kernel in contractions if kernel.schedule is not None} == {"small_tiles"}
 

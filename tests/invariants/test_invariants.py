@@ -13,9 +13,11 @@ from smartmem_rules.invariants import InvariantError, verify_kernels, verify_pla
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan.artefact import Argument, Place, Plan, Source
+from smartmem_rules.plan.kernel.launch import Beside, Chain, Single, Wave
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, Reduce
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from tests.plan.models import Node, model, normal
 from tests.runtime.plans import change_source
 
@@ -34,51 +36,59 @@ def plan() -> Plan:
 
 
 def store(plan: Plan, number: int, change: Callable[[Store], Store]) -> None:
-    kernel = plan.kernels[number]
-    kernel.stores = tuple(map(change, kernel.stores))
+    """Change what one of a plan's launches stores."""
+    change_kernel(plan, number, lambda kernel: replace(kernel, stores=tuple(map(change, kernel.stores))))
+
+
+def change_kernel(plan: Plan, number: int, change: Callable[[Kernel], Kernel]) -> None:
+    """Change the kernel of one of a plan's launches."""
+    enqueue = plan.enqueues[number]
+    launch = enqueue.launch.each(lambda one: replace(one, kernel=change(one.kernel)))
+    plan.enqueues[number] = replace(enqueue, launch=launch)
 
 
 def check(plan: Plan) -> None:
-    verify_kernels(plan.kernels, plan.tensors, plan.outputs, thorough=True)
+    verify_kernels(plan.launches, plan.tensors, plan.outputs, thorough=True)
     verify_plan(plan, thorough=True)
 
 
 def test_sound_plans_pass(plan: Plan) -> None:
     check(plan)
-    assert check_launches(plan) == len(plan.kernels)
+    assert check_launches(plan) == len(plan.launches)
 
 
 # --- order ---
 
 
 def test_a_read_before_the_write(plan: Plan) -> None:
-    plan.launches[1], plan.launches[2] = plan.launches[2], plan.launches[1]
+    plan.enqueues[1], plan.enqueues[2] = plan.enqueues[2], plan.enqueues[1]
     with pytest.raises(InvariantError, match=r"fusion.*'b'.*before it is written"):
         check(plan)
 
 
 def test_steps_side_by_side_find_nothing_of_each_other(plan: Plan) -> None:
-    first, second, *rest = plan.kernels
-    both = Kernel("both", "beside", (), (), steps=(first, second))
-    both.refresh_io()
+    first, second, *rest = plan.launches
+    assert isinstance(first, Single)
+    assert isinstance(second, Single)
+    both = Beside(name="both", steps=(first, second))
     with pytest.raises(InvariantError, match=r"'a'.*before it is written"):
         verify_kernels([both, *rest], plan.tensors, plan.outputs)
-    chain = replace(both, form="chain")
+    chain = Chain(name="both", steps=(first, second))
     verify_kernels([chain, *rest], plan.tensors, plan.outputs)
 
 
 def test_a_kernel_that_reads_what_it_writes(plan: Plan) -> None:
-    kernel = plan.kernels[0]
-    kernel.reads = (*kernel.reads, "a")
+    change_kernel(plan, 0, lambda kernel: replace(kernel, reads=(*kernel.reads, "a")))
     with pytest.raises(InvariantError, match=r"'a'.*writes itself"):
         check(plan)
 
 
 def test_an_output_that_nobody_writes(plan: Plan) -> None:
-    step = plan.kernels[0]
-    cut = [replace(step, share=share) for share in (0, 2)]
-    verify_kernels([*cut, *plan.kernels[1:]], plan.tensors, plan.outputs)
-    late = [cut[0], *plan.kernels[1:], cut[1]]
+    first, *rest = plan.launches
+    assert isinstance(first, Single)
+    cut = [Wave(name="cut", steps=(Chain(name="cut", steps=(first,)),), shares=3, numbers=(n,)) for n in (0, 2)]
+    verify_kernels([*cut, *rest], plan.tensors, plan.outputs)
+    late = [cut[0], *rest, cut[1]]
     with pytest.raises(InvariantError, match=r"'a'.*before it is written"):
         verify_kernels(late, plan.tensors, plan.outputs)
 
@@ -89,13 +99,11 @@ def test_an_output_that_nobody_writes(plan: Plan) -> None:
 def test_rows_that_stand_for_columns_too() -> None:
     """`y[i, j] = r[i] * r[j]` by a kernel whose work-items are rows: each writes y[i, i] only."""
     v = Var("v", 4)
-    kernel = Kernel(
-        "rows", "reduction", (v,), (Store("y", (variable(v), variable(v)), Read("x", (variable(v),), "float32")),)
-    )
-    kernel.reads, kernel.writes = ("x",), ("y",)
+    store = Store("y", (variable(v), variable(v)), Read("x", (variable(v),), "float32"))
+    kernel = Kernel(name="rows", form="reduction", axes=(v,), stores=(store,), reads=("x",), writes=("y",))
     plan = made([("MatMul", "x z", "y")], x=(4, 3), z=(3, 4))
     with pytest.raises(InvariantError, match=r"kernel rows, tensor 'y'.*4 steps for 16 elements"):
-        verify_kernels([kernel], plan.tensors, ["y"])
+        verify_kernels([Single(kernel=kernel)], plan.tensors, ["y"])
 
 
 @pytest.mark.parametrize(
@@ -112,16 +120,16 @@ def test_rows_that_stand_for_columns_too() -> None:
 def test_elements_that_are_not_written_once(plan: Plan, change: Callable[[Store], Store]) -> None:
     store(plan, 1, change)
     with pytest.raises(InvariantError, match=r"fusion.*'b'"):
-        verify_kernels(plan.kernels, plan.tensors, plan.outputs, thorough=True)
+        verify_kernels(plan.launches, plan.tensors, plan.outputs, thorough=True)
 
 
-def piece(name: str, rows: int, start: int) -> Kernel:
+def piece(name: str, rows: int, start: int) -> Single:
     """A kernel that writes some rows of y."""
     i, j = Var(f"{name}i", rows), Var(f"{name}j", 5)
     value = Read("x", (variable(i) + start, variable(j)), "float32")
-    kernel = Kernel(name, "pointwise", (i, j), (Store("y", (variable(i) + start, variable(j)), value),))
-    kernel.reads, kernel.writes = ("x",), ("y",)
-    return kernel
+    store = Store("y", (variable(i) + start, variable(j)), value)
+    kernel = Kernel(name=name, form="pointwise", axes=(i, j), stores=(store,), reads=("x",), writes=("y",))
+    return Single(kernel=kernel)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +151,7 @@ def test_a_read_beyond_its_tensor(plan: Plan) -> None:
 
     store(plan, 1, moved)
     with pytest.raises(InvariantError, match=r"'a'.*element 8 of axis 1, whose extent is 8"):
-        verify_kernels(plan.kernels, plan.tensors, plan.outputs, thorough=True)
+        verify_kernels(plan.launches, plan.tensors, plan.outputs, thorough=True)
 
 
 def test_a_loop_that_runs_too_far(plan: Plan) -> None:
@@ -154,7 +162,7 @@ def test_a_loop_that_runs_too_far(plan: Plan) -> None:
 
     store(plan, 1, summed)
     with pytest.raises(InvariantError, match=r"'a'.*element 8 of axis 1"):
-        verify_kernels(plan.kernels, plan.tensors, plan.outputs, thorough=True)
+        verify_kernels(plan.launches, plan.tensors, plan.outputs, thorough=True)
 
 
 # --- layouts and texts ---
@@ -194,8 +202,7 @@ def test_a_text_that_does_not_take_a_tensor(plan: Plan) -> None:
 
 def test_tensors_that_overlap(plan: Plan) -> None:
     plan.placement = {name: Place(0, 0) for name in plan.placement}
-    for kernel in plan.kernels:
-        kernel.in_place = {}
+    plan.enqueues = [replace(one, launch=replace(one.launch, in_place={})) for one in plan.enqueues]
     with pytest.raises(InvariantError, match=r"memory.*written over"):
         check(plan)
 

@@ -127,8 +127,8 @@ def _items() -> st.SearchStrategy[s.Item]:
         st.builds(lambda value: s.Constant(AT, "HALF", value, ""), small),
         st.builds(lambda name, after: s.Ruleset(AT, name, after, "a comment"), WORDS, words),
         st.builds(
-            lambda name, left, right, both, guards, relaxes, unsound, explores, tags, lets: s.Rewrite(
-                AT, name, "algebra", left, right, both, guards, relaxes, unsound, "", explores, tags, lets
+            lambda name, left, right, both, guards, relaxes, unsound, explores, tags, lets, cites: s.Rewrite(
+                AT, name, "algebra", left, right, both, guards, relaxes, unsound, "", explores, tags, lets, cites
             ),
             WORDS,
             patterns(),
@@ -140,6 +140,7 @@ def _items() -> st.SearchStrategy[s.Item]:
             st.booleans(),
             words,
             _lets(),
+            st.none() | STRINGS,
         ),
         st.builds(
             lambda name, guards, tags: s.Eliminate(AT, name, "eliminate", "Add", guards, "", tags), WORDS, guards, words

@@ -41,7 +41,7 @@ def test_recurrence_agrees_and_is_one_kernel(operator: str, direction: str, dtyp
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     plan = optimize(model, dtype=dtype)
-    assert sum(leaf.form == "scan" for kernel in plan.kernels for leaf in kernel.leaves) == 1
+    assert sum(kernel.form == "scan" for launch in plan.kernels for kernel in launch.kernels) == 1
     check = plan.check()
     assert not check.notes, check  # ONNX Runtime agrees with the definitions
     assert check.passed, check

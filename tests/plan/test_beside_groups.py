@@ -12,6 +12,7 @@ from smartmem_rules.emit.plan import finish
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.pipeline import Request, make_planning
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.launch import Beside, Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.horizontal_gpu import Candidate, side_by_side_in_groups
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig, fused_time, sequential_time
@@ -52,9 +53,9 @@ def _plan(device: str, memory: str, disable: tuple[str, ...] = (), dtype: str = 
 def test_branches_share_launches_and_give_what_they_gave(device: str, memory: str) -> None:
     plan = _plan(device, memory)
     apart_ = _plan(device, memory, ("side_by_side_in_groups",))
-    assert not any(kernel.steps for kernel in apart_.kernels)
-    assert any(len(kernel.steps) > 1 for kernel in plan.kernels)
-    assert len(plan.kernels) < len(apart_.kernels)
+    assert not any(launch.steps for launch in apart_.launches)
+    assert any(len(launch.steps) > 1 for launch in plan.launches)
+    assert len(plan.launches) < len(apart_.launches)
     executor = Executor(plan, choose("auto"))
     executor.poison()
     found = executor.run(FEEDS)
@@ -71,11 +72,11 @@ def test_a_debug_build_checks_launches_of_several_kernels() -> None:
     # the last column of the product `a` lands behind its last row
     (wrong,) = (n for n, source in enumerate(plan.sources) if LAST_COLUMN in source.text)
     text = plan.sources[wrong].text.replace(LAST_COLUMN, LAST_COLUMN.replace(")]", " + 130)]"))
-    assert len(plan.kernels[wrong].steps) == 2
-    launches = list(plan.launches)
-    launches[wrong] = replace(launches[wrong], source=replace(plan.sources[wrong], text=text))
+    assert len(plan.launches[wrong].steps) == 2
+    enqueues = list(plan.enqueues)
+    enqueues[wrong] = replace(enqueues[wrong], source=replace(plan.sources[wrong], text=text))
     with pytest.raises(BoundsError, match=r"writes outside the tensor 'a' \(buffer\[d0d1\] of \[50, 130\]"):
-        Executor(replace(plan, launches=launches), choose("auto"), debug=True).run(FEEDS)
+        Executor(replace(plan, enqueues=enqueues), choose("auto"), debug=True).run(FEEDS)
 
 
 def test_equal_kernels_share_a_function_and_a_launch() -> None:
@@ -84,7 +85,7 @@ def test_equal_kernels_share_a_function_and_a_launch() -> None:
     proto = model(nodes, feeds, " ".join(f"y{i}" for i in range(5)), {f"w{i}": weights(96, 40) for i in range(5)})
     planning, _ = make_planning(Request(proto, (), "nvidia", "smartmem", "float32", "buffer", (), {}))
     plan = finish(planning)
-    assert [len(kernel.steps) for kernel in plan.kernels] == [5]
+    assert [len(launch.steps) for launch in plan.launches] == [5]
     assert plan.sources[0].text.count("static void smr_part_") == 1
     found = Executor(plan, choose("auto")).run(feeds)
     for i in range(5):
@@ -115,19 +116,20 @@ def test_a_block_that_is_none_is_not_switched_off() -> None:
 # --- what goes together ---
 
 
-def _kernel(name: str, reads: str, writes: str) -> Kernel:
-    return Kernel(name, "pointwise", (), (), reads=tuple(reads.split()), writes=tuple(writes.split()))
+def _kernel(name: str, reads: str, writes: str) -> Single:
+    kernel = Kernel(name=name, form="pointwise", reads=tuple(reads.split()), writes=tuple(writes.split()))
+    return Single(kernel=kernel)
 
 
-def _small(kernel: Kernel, **share: int) -> Candidate:
+def _small(launch: Launch, **config: int) -> Candidate:
     return Candidate(
-        kernel, (LaunchConfig(**{"threads": 0, "items": 64, "local": 0, "time": 10.0, "busy": 256, **share}),)
+        launch, (LaunchConfig(**{"threads": 0, "items": 64, "local": 0, "time": 10.0, "busy": 256, **config}),)
     )
 
 
 def _dealt(*candidates: Candidate) -> list[set[str]]:
-    found = side_by_side_in_groups(candidates, RULE, GPU, lambda kernel, share, threads: kernel)
-    return [{step.name for step in kernel.steps or (kernel,)} for kernel in found]
+    found = side_by_side_in_groups(candidates, RULE, GPU, lambda launch, config, threads: launch)
+    return [{kernel.name for kernel in launch.kernels} for launch in found]
 
 
 def test_kernels_that_need_each_other_stay_apart() -> None:
@@ -158,7 +160,7 @@ def test_a_common_work_group_is_chosen() -> None:
     other = Candidate(_kernel("b", "x", "z"), (LaunchConfig(128, 128, 0, 10.0, 256),))
     chosen = []
     found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share, threads: chosen.append(threads) or k)
-    assert [kernel.group_items for kernel in found] == [128]
+    assert [launch.group_items for launch in found if isinstance(launch, Beside)] == [128]
     assert chosen == [128, 128]
     none = Candidate(_kernel("b", "x", "z"), (LaunchConfig(32, 32, 0, 10.0, 256),))
     assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share, threads: k)) == 2
@@ -194,4 +196,4 @@ def test_the_longer_branch_takes_in_what_joins_both() -> None:
     for device in ("nvidia", "adreno_740"):
         planning, _ = make_planning(Request(proto, (), device, "smartmem", "float32", "auto", (), {}))
         # the shortcut runs beside the first convolution, not behind the second one
-        assert [len(kernel.steps) for kernel in finish(planning).kernels] == [2, 0]
+        assert [len(launch.steps) for launch in finish(planning).launches] == [2, 0]

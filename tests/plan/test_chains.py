@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from smartmem_rules.plan.kernel.launch import Ordered
 from tests.plan.models import Array, Node, model, normal
 from tests.plan.running import Mode, plan_of, prepare
 
@@ -21,7 +22,9 @@ def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Arr
     for name, array in executor.run(feeds).items():
         scale = max(1.0, float(np.abs(expected[name]).max()))
         assert float(np.abs(array - expected[name]).max()) <= TOLERANCE * scale
-    return [one.form for kernel in plan.kernels for one in (kernel.steps if kernel.tasks else (kernel,))]
+    return [
+        one.form for launch in plan.launches for one in (launch.steps if isinstance(launch, Ordered) else (launch,))
+    ]
 
 
 def weights(*shape: int) -> Array:

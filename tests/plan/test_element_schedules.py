@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.emit.plan import finish
 from smartmem_rules.pipeline import Request, make_planning
-from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.key import launch_key
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.schedule.elementwise import CLASSES, class_of, element_schedules, sizes_of_elements
 from smartmem_rules.plan.schedule.records import TeamSchedule
@@ -44,14 +44,14 @@ def planned(proto: onnx.ModelProto, device: str, memory: str):  # type: ignore[n
 def test_every_choice_computes_the_same(case: str, device: str, memory: str) -> None:
     proto, shape = CASES[case]
     planning = planned(proto, device, memory)
-    (kernel,) = planning.kernels
-    space = planning.scheduler(dict(planning.tensors), None).space(kernel, 1)
+    (launch,) = planning.launches
+    space = planning.scheduler(dict(planning.tensors), None).space(launch, 1)
     assert len(space) > 3
     feeds = {"x": normal(*shape, seed=7)}
     (expected,) = ReferenceEvaluator(proto).run(None, feeds)
     texts = set()
     for choice in space:
-        plan = finish(planning, {kernel_key(kernel, planning.tensors): choice})
+        plan = finish(planning, {launch_key(launch, planning.tensors): choice})
         texts.add((plan.sources[0].text, plan.sources[0].local_size))
         found = Executor(plan, choose()).run(feeds)["y"]
         assert np.abs(found - expected).max() <= 2e-6 * max(1, np.abs(expected).max()), choice
@@ -59,7 +59,8 @@ def test_every_choice_computes_the_same(case: str, device: str, memory: str) -> 
 
 
 def test_kernels_belong_to_classes() -> None:
-    found = {name: class_of(planned(proto, "nvidia", "buffer").kernels[0]) for name, (proto, _) in CASES.items()}
+    planned_ = {name: planned(proto, "nvidia", "buffer") for name, (proto, _) in CASES.items()}
+    found = {name: class_of(one.launches[0].kernel) for name, one in planned_.items()}
     assert found == {"pointwise": "pointwise", "window": "window", "reduction": "reduction", "variance": "reduction"}
 
 
@@ -76,7 +77,7 @@ def test_a_device_without_a_schedule_is_told() -> None:
 def test_rows_that_exceed_local_memory_belong_to_one_work_item() -> None:
     planning = planned(CASES["reduction"][0], "nvidia", "buffer")
     schedule = planning.elementwise["reduction"]
-    (kernel,) = planning.kernels
+    (kernel,) = planning.launches[0].kernels
     device = load_rules().devices["nvidia"]
     sizes = sizes_of_elements(schedule, kernel, planning.tensors, device, 4, {})
     assert isinstance(sizes, TeamSchedule)

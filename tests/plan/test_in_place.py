@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.simulate.launch import Launch, Window, trace
+from smartmem_rules.simulate.launch import TracedLaunch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from tests.plan.models import Array, Model, Node, model, normal
 from tests.plan.random_graphs import models
@@ -45,7 +45,7 @@ def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Arr
         got = executor.run(feeds)["y"]
         tolerance = TOLERANCE if mode.dtype == "float32" else 2e-2
         assert float(np.abs(got - expected).max()) <= tolerance * max(1.0, float(np.abs(expected).max()))
-    return {new: old for kernel in plan.kernels for new, old in kernel.in_place.items()}
+    return {new: old for launch in plan.launches for new, old in launch.in_place.items()}
 
 
 @pytest.mark.parametrize("device", ["pocl", "nvidia"])
@@ -116,7 +116,7 @@ def test_a_chain_writes_over_the_addend_of_its_rows() -> None:
 
 def trouble(plan: Plan, source: Source, device: MemoryModel, pairs: dict[str, str]) -> str | None:
     """An element that is read by a work-item that does not write it, or after it was written."""
-    launch = Launch.of(source, plan.tensors, device.wave)
+    launch = TracedLaunch.of(source, plan.tensors, device.wave)
     parameters = {a.tensor: name for name, a in zip(launch.parameters, source.arguments, strict=True)}
     accesses = trace(launch, Window(np.arange(launch.groups)), device, merge=False)
     for new, old in pairs.items():
@@ -150,6 +150,6 @@ def _elements(access):  # type: ignore[no-untyped-def]
 def test_no_work_item_reads_what_was_written_over(drawn: Model, device: str) -> None:
     plan = plan_of(drawn.proto, Mode(device=device))
     simulated = MemoryModel.of(load_rules().devices["adreno_740"])
-    for kernel, source in zip(plan.kernels, plan.sources, strict=True):
-        if kernel.in_place and not kernel.steps:  # functions that a kernel calls are not traced
-            assert trouble(plan, source, simulated, kernel.in_place) is None, source.text
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
+        if launch.in_place and not launch.steps:  # functions that a kernel calls are not traced
+            assert trouble(plan, source, simulated, launch.in_place) is None, source.text

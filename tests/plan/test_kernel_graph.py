@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.graph import KernelGraph, needs, toposort
+from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.horizontal_cpu import side_by_side
 from smartmem_rules.rulebase.base import load_rules
@@ -17,9 +18,8 @@ Edges = dict[int, tuple[int, ...]]
 
 
 def kernel(name: str, reads: str, writes: str, operations: int = 0) -> Kernel:
-    return Kernel(
-        name, "pointwise", (), (), reads=tuple(reads.split()), writes=tuple(writes.split()), operations=operations
-    )
+    read, written = tuple(reads.split()), tuple(writes.split())
+    return Kernel(name=name, form="pointwise", reads=read, writes=written, operations=operations)
 
 
 def test_an_order_is_found_or_there_is_none() -> None:
@@ -74,8 +74,8 @@ def test_a_reader_stands_behind_all_who_write_a_part_of_what_it_reads() -> None:
         kernel("lower", "x", "t"),
         kernel("reader", "t", "y"),
     ]
-    launches = side_by_side(kernels, rule, base.devices["pocl"])
-    assert [sorted(leaf.name for leaf in launch.leaves) for launch in launches] == [
+    launches = side_by_side([Single(kernel=one) for one in kernels], rule, base.devices["pocl"])
+    assert [sorted(one.name for one in launch.kernels) for launch in launches] == [
         ["first", "lower"],
         ["upper"],
         ["reader"],

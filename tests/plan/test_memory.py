@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smartmem_rules.language.blocks.device import Allocator
+from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Layout, PlanError, Stored, row_major
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
-from smartmem_rules.plan.memory.kernel_order import least_memory_order
+from smartmem_rules.plan.memory.launch_order import least_memory_order
 from smartmem_rules.plan.memory.planning import MemoryPlan, plan_memory
 from smartmem_rules.tensor.expr import TensorType
 
@@ -29,12 +30,12 @@ def stored(name: str, shape: tuple[int, ...], memory: str = "buffer", storage: s
     return Stored(name, TensorType("float32", shape), layout, "intermediate", storage)
 
 
-def kernel(place: int, reads: tuple[str, ...], writes: tuple[str, ...]) -> Kernel:
-    return Kernel(f"k{place}", "pointwise", (), (), reads=reads, writes=writes)
+def kernel(place: int, reads: tuple[str, ...], writes: tuple[str, ...]) -> Launch:
+    return Single(kernel=Kernel(name=f"k{place}", form="pointwise", reads=reads, writes=writes))
 
 
 @st.composite
-def programs(draw: st.DrawFn, most: int = 25) -> tuple[dict[str, Stored], list[Kernel], Pairs]:
+def programs(draw: st.DrawFn, most: int = 25) -> tuple[dict[str, Stored], list[Launch], Pairs]:
     """Tensors, kernels, and tensors that may be written in place."""
     tensors: dict[str, Stored] = {}
     kernels = []
@@ -63,16 +64,16 @@ def elements(plan: MemoryPlan, tensor: Stored) -> list[tuple[int, int]]:
 @settings(deadline=None)
 @given(programs(), st.sampled_from([1, 64, 128]), st.sampled_from([1 << 40, 512]), st.booleans())
 def test_nothing_is_overwritten_before_its_last_reader(
-    program: tuple[dict[str, Stored], list[Kernel], Pairs], alignment: int, largest: int, parts: bool
+    program: tuple[dict[str, Stored], list[Launch], Pairs], alignment: int, largest: int, parts: bool
 ) -> None:
     """Every byte of memory, kernel by kernel: brute force."""
     tensors, kernels, pairs = program
     plan = plan_memory(tensors, kernels, Allocator(alignment=alignment, allocation=largest, sub_buffers=parts), pairs)
     assert parts or not any(where.offset for where in plan.placement.values())
     assert set(plan.placement) == set(tensors)
-    assert sorted(k.name for k in plan.kernels) == sorted(k.name for k in kernels)
+    assert sorted(k.name for k in plan.launches) == sorted(k.name for k in kernels)
     holds: dict[tuple[int, int], str] = {}
-    for one in plan.kernels:
+    for one in plan.launches:
         for name in one.reads:
             assert all(holds[byte] == name for byte in elements(plan, tensors[name])), "overwritten"
         for name in one.writes:
@@ -97,7 +98,7 @@ def test_nothing_is_overwritten_before_its_last_reader(
 @settings(deadline=None)
 @given(programs())
 def test_the_memory_lies_between_the_bound_and_no_sharing(
-    program: tuple[dict[str, Stored], list[Kernel], Pairs],
+    program: tuple[dict[str, Stored], list[Launch], Pairs],
 ) -> None:
     tensors, kernels, pairs = program
     apart, together = (
@@ -109,7 +110,7 @@ def test_the_memory_lies_between_the_bound_and_no_sharing(
     assert together.reused <= apart.reused
 
 
-def orders(kernels: list[Kernel]) -> list[list[Kernel]]:
+def orders(kernels: list[Launch]) -> list[list[Launch]]:
     """All orders in which every kernel finds what it reads."""
     made = {name: k for k in kernels for name in k.writes}
     found = []
@@ -122,19 +123,19 @@ def orders(kernels: list[Kernel]) -> list[list[Kernel]]:
 
 @settings(deadline=None)
 @given(programs(most=6))
-def test_no_order_needs_less(program: tuple[dict[str, Stored], list[Kernel], Pairs]) -> None:
+def test_no_order_needs_less(program: tuple[dict[str, Stored], list[Launch], Pairs]) -> None:
     tensors, kernels, pairs = program
     sizes = {name: stored_bytes(tensor) for name, tensor in tensors.items()}
     found = least_memory_order(kernels, sizes, pairs)
     every = orders(kernels)
     assert found.best
-    assert found.kernels in every
+    assert found.launches in every
     # a search among one order's states tells its peak
     assert found.peak == min(ordered_peak(order, sizes, pairs) for order in every)
-    assert ordered_peak(found.kernels, sizes, pairs) == found.peak
+    assert ordered_peak(found.launches, sizes, pairs) == found.peak
 
 
-def ordered_peak(kernels: list[Kernel], sizes: dict[str, int], pairs: Pairs) -> int:
+def ordered_peak(kernels: list[Launch], sizes: dict[str, int], pairs: Pairs) -> int:
     """The largest sum of bytes that are live while one of the kernels runs."""
     last = {name: n for n, k in enumerate(kernels) for name in (*k.reads, *k.writes)}
     first = {name: n for n, k in reversed(list(enumerate(kernels))) for name in k.writes}
@@ -192,7 +193,7 @@ def test_the_large_branch_comes_first() -> None:
         kernel(4, ("a", "b"), ("end",)),
     ]
     plan = plan_memory(tensors, kernels, ALLOCATOR, {})
-    assert [k.name for k in plan.kernels] == ["k1", "k2", "k0", "k3", "k4"]
+    assert [k.name for k in plan.launches] == ["k1", "k2", "k0", "k3", "k4"]
     assert plan.memory.bound < plan_memory(tensors, kernels, ALLOCATOR).memory.bound
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -11,15 +10,15 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
 from smartmem_rules.plan.fusion.alternatives import Pool
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
+from smartmem_rules.plan.kernel.launch import Chain
 from smartmem_rules.plan.kernel.model import Kernel, Stored
-from smartmem_rules.plan.launch.launches import copied
 from smartmem_rules.plan.layout.candidates import LayoutOptions
-from smartmem_rules.plan.schedule.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of, resources_of
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import filters_of
 from smartmem_rules.plan.schedule.records import GroupSchedule, PanelSchedule, TileSchedule, WinogradSchedule
 from smartmem_rules.plan.schedule.scheduler import Scheduler
-from smartmem_rules.plan.schedule.sizing import panel_of, resources_of
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, TileForm, WinogradForm
-from smartmem_rules.plan.schedule.winograd_sizes import filters_of
 from smartmem_rules.rulebase.base import load_rules
 from tests.plan.models import Model, Node, model, normal
 
@@ -81,12 +80,6 @@ def planned(device: str, program: Model, monkeypatch: pytest.MonkeyPatch) -> tup
     return build.prepare(graph, BASE, BASE.devices[device], "smartmem", memory="auto"), assumed
 
 
-def sized(scheduler: Scheduler, kernel: Kernel) -> Kernel:
-    own = copied(kernel)
-    scheduler.schedule(own)
-    return own
-
-
 def same(form: Form, own: Kernel) -> bool:
     """Whether a kernel got the schedule block and the sizes of a decision."""
     assert own.schedule is not None
@@ -113,33 +106,33 @@ def test_the_time_that_was_assumed_is_that_of_the_schedule(
     planning, assumed = planned(device, program(), monkeypatch)
     scheduler = planning.scheduler(dict(planning.tensors), None)
     seen = set()
-    for kernel in (leaf for launch in planning.kernels for leaf in launch.leaves):
-        if kernel.contraction is None or kernel.block_rows is not None:
+    for single in (single for launch in planning.launches for single in launch.singles):
+        kernel = single.kernel
+        if kernel.contraction is None or single.block_rows is not None:
             continue
         form = scheduler.templates.required(kernel)
-        own = sized(scheduler, kernel)
+        own = scheduler.schedule(kernel)
         assert same(form, own), (form, own.schedule)
         assert assumed[kernel.name] == scheduler.costs.with_form(kernel, form)
         seen.add(form.schedule.name)
-    for launch in planning.kernels:
-        if launch.form == "chain":
+    for launch in planning.launches:
+        if isinstance(launch, Chain):
             seen |= chained(launch, scheduler)
     assert schedules <= seen, seen
 
 
-def chained(launch: Kernel, scheduler: Scheduler) -> set[str]:
+def chained(launch: Chain, scheduler: Scheduler) -> set[str]:
     """Check that the first step of a chain is filtered exactly where the chain was priced so."""
     panel, first = panel_of(scheduler.schedules), launch.steps[0]
     assert panel is not None
-    if first.contraction is None:
+    if first.kernel.contraction is None:
         return set()
-    sizes = resources_of(first, panel, scheduler.constants)
+    sizes = resources_of(first.kernel, panel, scheduler.constants, first.block_rows)
     assert sizes is not None
     units = scheduler.device.compute.units
-    alone = replace(first, block_rows=None)
-    filters = filters_of(alone, scheduler.schedules, panel, sizes.constant, units)
+    filters = filters_of(first.kernel, scheduler.schedules, panel, sizes.constant, units)
     priced = any(first.block_rows in one.blocks for one in filters)
-    own = sized(scheduler, first).schedule
+    own = scheduler.schedule(first.kernel, block_rows=first.block_rows).schedule
     assert own is not None
     assert isinstance(own, WinogradSchedule) == priced
     return {own.name}

@@ -13,6 +13,7 @@ import pytest
 import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.plan.kernel.launch import Ordered
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.extents import is_symbolic
 from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
@@ -72,7 +73,7 @@ def test_a_range_has_as_many_kernels_as_one_extent() -> None:
         fixed = sm.optimize(case.make(), dims=largest)
         ranged = sm.optimize(case.make(), dims=case.dims)
         # launches that wait for each other are joined where their sizes are known
-        steps = [len(kernel.steps) if kernel.tasks else 1 for kernel in fixed.kernels]
+        steps = [len(launch.steps) if isinstance(launch, Ordered) else 1 for launch in fixed.kernels]
         assert len(ranged.kernels) == sum(steps), case
 
 
@@ -186,11 +187,11 @@ def test_tuning_takes_one_extent() -> None:
 def test_contractions_of_gpus_take_tiles_in_local_memory_for_ranges_too(mode: dict[str, Any]) -> None:
     model = attention()
     plan = sm.optimize(model, dims={"batch": 1, "sequence": (1, 70)}, **mode)
-    grouped = list(zip(plan.plan.kernels, plan.plan.sources, strict=True))
-    templates = [kernel.template for kernel, _ in grouped if kernel.contraction is not None]
+    kernels = [kernel for launch in plan.plan.launches for kernel in launch.kernels]
+    templates = [kernel.template for kernel in kernels if kernel.contraction is not None]
     assert templates
     assert set(templates) == {"group"}
-    assert any(is_symbolic(source.global_size[0]) for _, source in grouped)
-    assert all(not is_symbolic(size) for _, source in grouped for size in source.local_size or ())
+    assert any(is_symbolic(source.global_size[0]) for source in plan.plan.sources)
+    assert all(not is_symbolic(size) for source in plan.plan.sources for size in source.local_size or ())
     # fewer than a tile, whole tiles, and one row more
     check(model, plan, [{"sequence": n} for n in (1, 5, 16, 32, 33, 64, 65, 70)])

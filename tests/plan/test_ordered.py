@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,9 @@ from smartmem_rules.api import OptimizedPlan
 from smartmem_rules.language.blocks.fuse import Megakernel
 from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.policy import policy_of
-from smartmem_rules.plan.kernel.model import Grid, Kernel, Layout, Stored
+from smartmem_rules.plan.kernel.launch import Launch, Ordered, Single
+from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
+from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.plan.launch import megakernel, wavefront
 from smartmem_rules.plan.launch.megakernel import join_launches
 from smartmem_rules.runtime.devices import Device
@@ -58,8 +61,8 @@ def feeds(seed: int) -> dict[str, np.ndarray]:
     return {"x0": normal(ROWS, WIDTH, seed=seed)}
 
 
-def ordered_kernels(kernels: list[Kernel]) -> list[Kernel]:
-    return [kernel for kernel in kernels if kernel.tasks is not None]
+def ordered_launches(launches: Sequence[Launch]) -> list[Ordered]:
+    return [launch for launch in launches if isinstance(launch, Ordered)]
 
 
 def agree(plan: OptimizedPlan, apart: OptimizedPlan, runs: int = RUNS) -> None:
@@ -77,13 +80,13 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("ordered")
     path = layers(folder)
     plan = optimize(path)
-    (launch,) = ordered_kernels(plan.kernels)
+    (launch,) = ordered_launches(plan.kernels)
     assert len(launch.steps) >= LAYERS
     assert len(plan.kernels) == 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Device, "runs_ordered", False)
         apart = optimize(path)
-        assert not ordered_kernels(apart.kernels)
+        assert not ordered_launches(apart.kernels)
         assert len(apart.kernels) == len(launch.steps)
     plan.save(folder / "ordered.plan")
     apart.save(folder / "apart.plan")
@@ -118,8 +121,7 @@ def test_who_has_no_patience_leaves_the_rest_to_the_others(
     monkeypatch.setattr(megakernel, "spin_limit", lambda longest, device, rule: 1)
     monkeypatch.setattr(wavefront, "spin_limit", lambda longest, device, rule: 1)
     plan = optimize(layers(tmp_path))
-    (launch,) = ordered_kernels(plan.kernels)
-    assert launch.tasks is not None
+    (launch,) = ordered_launches(plan.kernels)
     assert launch.tasks.patience == 1
     agree(plan, load(plans[1]))
 
@@ -131,7 +133,7 @@ def test_two_executors_of_one_plan_at_once(plans: tuple[Path, Path]) -> None:
 
 def test_every_access_is_inside(tmp_path: Path) -> None:
     plan = optimize(layers(tmp_path, 1), debug=True)
-    assert ordered_kernels(plan.kernels)
+    assert ordered_launches(plan.kernels)
     plan.prepare().poison()
     assert plan.check().passed
 
@@ -145,7 +147,7 @@ def test_other_devices_refuse(plans: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("level", LEVELS[:-1])
 def test_only_the_last_level_joins_launches(tmp_path: Path, level: str) -> None:
-    assert not ordered_kernels(optimize(layers(tmp_path), level=level).kernels)
+    assert not ordered_launches(optimize(layers(tmp_path), level=level).kernels)
 
 
 # --- which launches are joined, and what waits for what ---
@@ -160,24 +162,24 @@ def rule() -> Megakernel:
     return found
 
 
-def joined(*kernels: tuple[str, str, int, int], places: dict[str, tuple[int, int]] | None = None) -> list[Kernel]:
-    """Kernels of what they read, what they write, operations and work-items."""
+def joined(*kernels: tuple[str, str, int, int], places: dict[str, tuple[int, int]] | None = None) -> list[Launch]:
+    """Launches of what they read, what they write, operations and work-items."""
     made = []
     for number, (reads, writes, operations, items) in enumerate(kernels):
-        made.append(
-            Kernel(f"k{number}", "pointwise", (), (), reads=tuple(reads), writes=tuple(writes), operations=operations)
+        kernel = Kernel(
+            name=f"k{number}", form="pointwise", reads=tuple(reads), writes=tuple(writes), operations=operations
         )
-        made[-1].grid = Grid.of(items, 1)
-    names = {name for kernel in made for name in (*kernel.reads, *kernel.writes)}
+        made.append(Single(kernel=kernel, grid=Grid.of(items, 1)))
+    names = {name for launch in made for name in (*launch.reads, *launch.writes)}
     type_ = TensorType("float32", (SIZE // 4,))
     tensors = {n: Stored(n, type_, Layout("buffer", (0,)), "intermediate", "float32") for n in names}
     placement = {name: Place(*place) for name, place in (places or {}).items()}
     return join_launches(made, (tensors, placement), rule(), MACHINE)
 
 
-def waits(kernel: Kernel) -> list[list[int]]:
-    assert kernel.tasks is not None
-    return [[wait.step for wait in before] for before in kernel.tasks.waits]
+def waits(launch: Launch) -> list[list[int]]:
+    assert isinstance(launch, Ordered)
+    return [[wait.step for wait in before] for before in launch.tasks.waits]
 
 
 def test_each_waits_for_what_it_needs() -> None:

@@ -28,7 +28,7 @@ def movers(nodes: list[Node], outputs: str, mode: Mode, **constants: Array) -> i
     expected = prepare(proto, Mode("none"))[1].run(X)
     for name in outputs.split():
         np.testing.assert_allclose(got[name], expected[name], rtol=1e-4, atol=1e-4)
-    return sum(leaf.moves_only for kernel in plan.kernels for leaf in kernel.leaves)
+    return sum(kernel.moves_only for launch in plan.launches for kernel in launch.kernels)
 
 
 @pytest.mark.parametrize("mode", [Mode(), Mode("eliminate"), Mode(device="nvidia"), Mode(device="adreno_740")], ids=str)

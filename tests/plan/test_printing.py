@@ -12,7 +12,8 @@ from smartmem_rules.api import plan_only
 from smartmem_rules.inspection import Inspected, stage_differences
 from smartmem_rules.runtime.target import Target
 from smartmem_rules.tensor import expr as e
-from smartmem_rules.tensor.index import Div, Index, Mod, Var, variable
+from smartmem_rules.tensor.atoms import Div, Mod, Var
+from smartmem_rules.tensor.index import Index, variable
 from tests.checking import models
 from tests.checking.models import Net, drawn
 

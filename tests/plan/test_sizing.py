@@ -7,8 +7,7 @@ import random
 import pytest
 
 from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles
-from smartmem_rules.plan.schedule.scheduler import candidates, within_stack
-from smartmem_rules.plan.schedule.sizing import (
+from smartmem_rules.plan.schedule.contraction.sizing import (
     LINE_FLOATS,
     least_step,
     register_rows,
@@ -16,6 +15,7 @@ from smartmem_rules.plan.schedule.sizing import (
     rows_as_at_peak,
     steps_ahead,
 )
+from smartmem_rules.plan.schedule.scheduler import candidates, within_stack
 from tests.plan.programs import rules
 
 PANEL = next(s for s in rules().schedules.values() if isinstance(s, Panel))

@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto, helper, numpy_helper
 
 from smartmem_rules import optimize
+from smartmem_rules.plan.kernel.launch import Launch, Ordered, Wave
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.wavefront import _Layer, _shares, _time_in_order
 from smartmem_rules.runtime.devices import Device
@@ -41,8 +42,8 @@ def stack(operators: Sequence[str], steps: int, batch: int = 1, directions: Sequ
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def kernels(model: ModelProto, **how: str) -> list[Kernel]:
-    """The kernels, after two runs over NaN were compared with ONNX Runtime."""
+def launches(model: ModelProto, **how: str) -> list[Launch]:
+    """The launches, after two runs over NaN were compared with ONNX Runtime."""
     plan = optimize(model, **how)
     for _ in range(2):
         plan.prepare().poison()
@@ -52,21 +53,21 @@ def kernels(model: ModelProto, **how: str) -> list[Kernel]:
     return plan.kernels
 
 
-def followed(found: list[Kernel]) -> list[int]:
+def followed(found: list[Launch]) -> list[int]:
     """The layers of each launch in which they follow each other share by share."""
-    return [len(kernel.tasks.in_turn) for kernel in found if kernel.tasks is not None and kernel.tasks.in_turn]
+    return [len(one.tasks.in_turn) for one in found if isinstance(one, Ordered) and one.tasks.in_turn]
 
 
-def waves(found: list[Kernel]) -> list[int]:
+def waves(found: list[Launch]) -> list[int]:
     """The layers at work in each wave."""
-    return [len(k.steps) for k in found if k.form == "beside" and any(leaf.form == "scan" for leaf in k.leaves)]
+    return [len(one.steps) for one in found if isinstance(one, Wave)]
 
 
 @pytest.mark.parametrize("steps", [2, 7, 24])
 @pytest.mark.parametrize("operators", [["LSTM"] * 3, ["GRU", "LSTM"], ["RNN"] * 4], ids="+".join)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_layers_follow_each_other(operators: list[str], steps: int, dtype: str) -> None:
-    found = kernels(stack(operators, steps), dtype=dtype)
+    found = launches(stack(operators, steps), dtype=dtype)
     assert followed(found) == [len(operators)]
     assert len(found) <= 2
 
@@ -76,7 +77,7 @@ def test_layers_follow_each_other(operators: list[str], steps: int, dtype: str) 
 def test_each_wave_is_a_launch(operators: list[str], steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where work-items do not wait for others."""
     monkeypatch.setattr(Device, "runs_ordered", False)
-    found = kernels(stack(operators, steps))
+    found = launches(stack(operators, steps))
     seen = waves(found)
     shares = len(seen) - len(operators) + 1
     assert shares >= 2
@@ -94,12 +95,12 @@ def test_each_wave_is_a_launch(operators: list[str], steps: int, monkeypatch: py
     ],
 )
 def test_what_is_no_wave(model: ModelProto, why: str) -> None:
-    found = kernels(model)
+    found = launches(model)
     assert waves(found) == followed(found) == [], why
 
 
 def test_other_levels_run_layer_by_layer() -> None:
-    found = kernels(stack(["LSTM"] * 2, 8), level="layout")
+    found = launches(stack(["LSTM"] * 2, 8), level="layout")
     assert waves(found) == followed(found) == []
 
 
@@ -114,10 +115,11 @@ def test_what_one_step_needs_lies_in_no_memory(operator: str) -> None:
 
 
 def layer(operations: int, steps: int = 64) -> _Layer:
-    from smartmem_rules.tensor.index import Var
+    from smartmem_rules.tensor.atoms import Var
 
-    product = Kernel("p", "contraction", (), (), operations=operations)
-    return _Layer(product, Kernel("s", "scan", (Var("t", steps),), (), operations=operations), 1, 1 << 20)
+    product = Kernel(name="p", form="contraction", operations=operations)
+    scan = Kernel(name="s", form="scan", axes=(Var("t", steps),), operations=operations)
+    return _Layer(product, scan, 1, 1 << 20)
 
 
 @pytest.mark.parametrize("units", [1, 2, 4, 16])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +14,10 @@ from smartmem_rules.language.blocks.schedule import Winograd
 from smartmem_rules.pipeline import Request, make_planning
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.launch import Chain, Single
 from smartmem_rules.plan.kernel.model import Kernel
+from smartmem_rules.plan.schedule.contraction.winograd import Transform, transform_of
 from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
-from smartmem_rules.plan.schedule.winograd import Transform, transform_of
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Node, model, normal
@@ -44,10 +44,9 @@ def choices(planning: Planning) -> list[tuple[str, dict[str, int]]]:
     """Every way in which the convolutions of a plan could be filtered: kernel key and sizes."""
     scheduler = planning.scheduler(dict(planning.tensors), None)
     found = []
-    for kernel in (leaf for one in planning.kernels for leaf in one.leaves if leaf.contraction is not None):
-        sized = replace(kernel)
-        scheduler.schedule(sized)
-        space = scheduler.space(kernel, 2)
+    kernels = [kernel for launch in planning.launches for kernel in launch.kernels]
+    for kernel in (one for one in kernels if one.contraction is not None):
+        space = scheduler.space(Single(kernel=kernel), 2)
         found += [(kernel_key(kernel, planning.tensors), c) for c in space if c.get("outputs", 1) > 1]
     return found
 
@@ -109,7 +108,7 @@ def test_results_stay_within_the_bound_of_rounding(shape: tuple[Any, ...], name:
     bound = UNIT * (channels + 20) * t.growth() * direct
     for key, choice in random.Random(str(shape)).sample(found, min(2, len(found))):
         plan = finish(planning, {key: choice})
-        (kernel,) = (k for k in plan.kernels if k.template == "winograd")
+        (kernel,) = (k for launch in plan.launches for k in launch.kernels if k.template == "winograd")
         assert schedule_of(kernel, WinogradSchedule).outputs == t.outputs
         got = Executor(plan, choose()).run({"x": x})["y"]
         error = float(np.abs(got - expected).max())
@@ -144,9 +143,8 @@ BLOCK: list[Node] = [
 ]
 
 
-def leaves(planning: Planning) -> list[Kernel]:
-    plan = finish(planning)
-    return [leaf for kernel in plan.kernels for leaf in kernel.leaves]
+def kernels(planning: Planning) -> list[Kernel]:
+    return [kernel for launch in finish(planning).launches for kernel in launch.kernels]
 
 
 @pytest.mark.parametrize("size", [14, 26])
@@ -156,12 +154,13 @@ def test_a_filtered_convolution_begins_a_chain(size: int) -> None:
     constants = {"u": normal(64, 64, 3, 3, seed=1) / 24, "v": normal(64, 64, 1, 1, seed=2) / 8}
     planning = planned(BLOCK, {"x": x}, constants)
     plan = finish(planning)
-    *copies, kernel = plan.kernels
-    assert kernel.form == "chain"
+    *copies, chain = plan.launches
+    assert isinstance(chain, Chain)
+    assert chain.rows is not None
     assert all(one.moves_only for one in copies)  # of the image, where reading it in another order does not pay
-    first = schedule_of(kernel.leaves[0], WinogradSchedule)
+    first = schedule_of(chain.kernels[0], WinogradSchedule)
     assert first.template == "winograd"
-    assert kernel.rows.block_rows % (first.outputs * size) == 0
+    assert chain.rows.block_rows % (first.outputs * size) == 0
     a = np.maximum(reference(x, constants["u"], (1, 1, 1, 1)), 0)
     expected = np.maximum(np.einsum("nchw,oc->nohw", a, constants["v"][:, :, 0, 0].astype(np.float64)) + x, 0)
     got = Executor(plan, choose()).run({"x": x})["y"]
@@ -172,5 +171,5 @@ def test_weights_larger_than_the_gain_are_not_transformed() -> None:
     """Few outputs do not pay for reading 36 numbers where there were 9."""
     x, w = normal(1, 512, 5, 5), normal(512, 512, 3, 3, seed=1)
     planning = planned([("Conv", "x w", "y", {"pads": [1, 1, 1, 1]})], {"x": x}, {"w": w})
-    assert [leaf.template for leaf in leaves(planning)] == ["panel"]
+    assert [leaf.template for leaf in kernels(planning)] == ["panel"]
     assert choices(planning)

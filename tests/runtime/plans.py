@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.language.blocks.device import Allocator
-from smartmem_rules.plan.artefact import Argument, Launch, Plan, Source
+from smartmem_rules.plan.artefact import Argument, Enqueue, Plan, Source
+from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.memory.planning import plan_memory
 from smartmem_rules.tensor.expr import TensorType
@@ -70,17 +71,16 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         "t": Stored("t", type_, inner, "intermediate", storage),
         "y": Stored("y", type_, row_major(2), "output", "float32"),
     }
-    kernels = [
-        Kernel("add_0", "pointwise", (), (), origin=("/Add",), reads=("x", "c"), writes=("t",), bytes_moved=720),
-        Kernel("twice_1", "pointwise", (), (), origin=("/Mul",), reads=("t",), writes=("y",), bytes_moved=480),
-    ]
+    add = Kernel(name="add_0", form="pointwise", origin=("/Add",), reads=("x", "c"), writes=("t",))
+    twice = Kernel(name="twice_1", form="pointwise", origin=("/Mul",), reads=("t",), writes=("y",))
+    launches = [Recorded(kernel=add, bytes_moved=720), Recorded(kernel=twice, bytes_moved=480)]
     texts = (ADD_BUFFER, DOUBLE_BUFFER) if memory == "buffer" else (ADD_IMAGE, DOUBLE_IMAGE)
     columns = 10 if memory == "buffer" else 3
     sources = [
         Source("add", texts[0], _arguments("x c", "t"), (6, columns), None),
         Source("twice", texts[1], _arguments("t", "y"), (6, 10), (1, 1)),
     ]
-    memory = plan_memory(tensors, kernels, Allocator(alignment=128))
+    memory = plan_memory(tensors, launches, Allocator(alignment=128))
     return Plan(
         "tiny",
         "pocl",
@@ -89,7 +89,7 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         ["x"],
         ["y"],
         tensors,
-        [Launch(kernel, source) for kernel, source in zip(kernels, sources, strict=True)],
+        [Enqueue(launch=launch, source=source) for launch, source in zip(launches, sources, strict=True)],
         memory.slots,
         memory.placement,
         {"seconds": {}},
@@ -102,5 +102,5 @@ def _arguments(reads: str, writes: str) -> tuple[Argument, ...]:
 
 def change_source(plan: Plan, number: int, **changes: Any) -> None:
     """Change fields of the text of one launch."""
-    launch = plan.launches[number]
-    plan.launches[number] = replace(launch, source=replace(launch.source, **changes))
+    enqueue = plan.enqueues[number]
+    plan.enqueues[number] = replace(enqueue, source=replace(enqueue.source, **changes))

@@ -14,12 +14,12 @@ import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.runtime.devices import DeviceError, choose
 from smartmem_rules.stages import STAGES
-from tests.cli import models
+from tests.cli import onnx_files
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.chain(tmp_path_factory.mktemp("models") / "chain.onnx")
+    return onnx_files.chain(tmp_path_factory.mktemp("models") / "chain.onnx")
 
 
 def test_importing_loads_none_of_the_libraries() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.launch import Ordered
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime import checks
@@ -176,7 +177,7 @@ def test_every_access_of_emitted_kernels_is_checked(case: str, mode: Mode, monke
     """If tensors are said to be half as large, every kernel complains about every one that it takes."""
     nodes, x, constants = CASES[case]
     plan = plan_of(model(nodes, {"x": x}, "y", constants), mode)
-    counters = {kernel.tasks.state for kernel in plan.kernels if kernel.tasks is not None}
+    counters = {launch.tasks.state for launch in plan.launches if isinstance(launch, Ordered)}
 
     def half(tensor: Stored) -> int:
         # vector loads may reach over the end; without their counters work-groups would wait for ever
@@ -186,8 +187,8 @@ def test_every_access_of_emitted_kernels_is_checked(case: str, mode: Mode, monke
     with pytest.raises(BoundsError) as caught:
         debugged(plan).run({"x": x})
     expected = [
-        (kernel.name, argument.tensor)
-        for kernel, source in zip(plan.kernels, plan.sources, strict=True)
+        (launch.name, argument.tensor)
+        for launch, source in zip(plan.launches, plan.sources, strict=True)
         for argument in source.arguments
         if stored_bytes(plan.tensors[argument.tensor]) >= 256 and argument.tensor not in counters
     ]

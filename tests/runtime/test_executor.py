@@ -11,7 +11,7 @@ import pytest
 from smartmem_rules import optimize
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.blocks.workarounds import workaround_of
-from smartmem_rules.plan.artefact import Launch, Plan, Slot, Source
+from smartmem_rules.plan.artefact import Enqueue, Plan, Slot, Source
 from smartmem_rules.plan.kernel.model import Layout
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import PlanMemory
@@ -73,9 +73,9 @@ def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> 
     text = """__kernel void add(__global const half *x, __global half *y) {
         size_t i = get_global_id(0); vstore_half(vload_half(i, x) + 1.0f, i, y); }"""
     plan.tensors["x"].storage = plan.tensors["y"].storage = "float16"
-    kernel = replace(plan.kernels[0], reads=("x",), writes=("y",))
+    launch = plan.launches[0].each(lambda one: replace(one, kernel=replace(one.kernel, reads=("x",), writes=("y",))))
     source = Source("add", text, (plan.sources[0].arguments[0], plan.sources[1].arguments[1]), (60,), None)
-    plan.launches, plan.placement, plan.slots = [Launch(kernel, source)], {}, []
+    plan.enqueues, plan.placement, plan.slots = [Enqueue(launch=launch, source=source)], {}, []
     del plan.tensors["t"]
     feeds = feed()
     result = Executor(plan, device).run(feeds)["y"]
@@ -98,9 +98,16 @@ def test_a_build_error_names_the_kernel_and_shows_the_compilers_words(device: De
         Executor(plan, device)
 
 
+def renamed(plan: Plan, number: int, name: str) -> Enqueue:
+    """One of a plan's launches under another name."""
+    enqueue = plan.enqueues[number]
+    launch = enqueue.launch.each(lambda one: replace(one, kernel=replace(one.kernel, name=name)))
+    return replace(enqueue, launch=launch)
+
+
 def test_equal_texts_are_built_once(device: Device) -> None:
     plan = make_plan()
-    plan.launches.append(Launch(replace(plan.kernels[1], name="twice_2"), plan.sources[1]))
+    plan.enqueues.append(renamed(plan, 1, "twice_2"))
     assert Executor(plan, device).programs == 2
 
 
@@ -113,8 +120,8 @@ def test_different_texts_may_share_an_entry(device: Device) -> None:
 
 def test_empty_kernels_are_not_enqueued(device: Device) -> None:
     plan = make_plan()
-    source = replace(plan.sources[1], global_size=(0, 10))
-    plan.launches.append(Launch(replace(plan.kernels[1], name="nothing"), source))
+    nothing = renamed(plan, 1, "nothing")
+    plan.enqueues.append(replace(nothing, source=replace(nothing.source, global_size=(0, 10))))
     feeds = feed()
     np.testing.assert_array_equal(Executor(plan, device).run(feeds)["y"], expected(feeds["x"]))
 

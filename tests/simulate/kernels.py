@@ -10,7 +10,7 @@ from smartmem_rules.plan.artefact import Argument, Source
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.simulate.caches import Cache
-from smartmem_rules.simulate.launch import Launch
+from smartmem_rules.simulate.launch import TracedLaunch
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.tensor.expr import TensorType
 
@@ -44,12 +44,12 @@ def image(name: str, height: int, texels: int, storage: str = "float32") -> Stor
 
 def launch(
     parameters: str, body: str, tensors: list[Stored], written: set[str], size, local, on: MemoryModel
-) -> Launch:
+) -> TracedLaunch:
     text = f"__kernel void smr_kernel({parameters}) {{\n{body}\n}}"
     arguments = tuple(Argument(t.name, "write" if t.name in written else "read") for t in tensors)
     source = Source("smr_kernel", text, arguments, size, local)
-    return Launch.of(source, {t.name: t for t in tensors}, on.wave)
+    return TracedLaunch.of(source, {t.name: t for t in tensors}, on.wave)
 
 
-def all_groups(one: Launch) -> np.ndarray:
+def all_groups(one: TracedLaunch) -> np.ndarray:
     return np.arange(one.groups)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.simulate.launch import Launch, Window, trace
+from smartmem_rules.simulate.launch import TracedLaunch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.stages import Unmeasured
 
@@ -156,7 +156,7 @@ def _ran(source, names, tensors, queue):
 
 
 def _traced(source, names, tensors, device):
-    launch = Launch.of(source, tensors, device.wave)
+    launch = TracedLaunch.of(source, tensors, device.wave)
     found = Counter()
     for access in trace(launch, Window(np.arange(launch.groups)), device, merge=False):
         if access.space.kind not in ("global", "image"):
@@ -186,10 +186,10 @@ def test_every_access_of_every_kernel(made, level, memory, queue):
     plan, _ = make_plan(Request(model, (), "adreno_740", level, "float32", memory, (), {}), Unmeasured())
     device = MemoryModel.of(load_rules().devices["adreno_740"])
     seen = 0
-    for kernel, source in zip(plan.kernels, plan.sources, strict=True):
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
         names = [a.tensor for a in source.arguments]
         ran = _ran(source, names, plan.tensors, queue)
         traced = _traced(source, names, plan.tensors, device)
-        assert traced == ran, f"{kernel.name}: {(traced - ran).most_common(3)} {(ran - traced).most_common(3)}"
+        assert traced == ran, f"{launch.name}: {(traced - ran).most_common(3)} {(ran - traced).most_common(3)}"
         seen += ran.total()
     assert seen > 1000

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.simulate.launch import Launch, Window, _is_memory, trace
+from smartmem_rules.simulate.launch import TracedLaunch, Window, _is_memory, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.report import _Shared, simulate
 from smartmem_rules.simulate.sampling import WINDOWS, Effort, _Beginning, choose_windows, estimate
@@ -63,7 +63,7 @@ def test_windows_say_what_the_whole_launch_does(made, memory, device):
 
 def test_the_whole_launch_as_one_window_is_exact(device):
     plan = _product("image")
-    launch = Launch.of(plan.sources[0], plan.tensors, device.wave)
+    launch = TracedLaunch.of(plan.sources[0], plan.tensors, device.wave)
     found = estimate(launch, device, WHOLE)
     seen = trace(launch, Window(np.arange(launch.groups)), device)
     assert found.element_accesses == sum(int(a.mask.sum()) for a in seen if _is_memory(a, device))
@@ -72,7 +72,7 @@ def test_the_whole_launch_as_one_window_is_exact(device):
 
 def test_windows_are_spread_and_keep_to_their_budget(device):
     plan = _product("image")
-    launch = Launch.of(plan.sources[0], plan.tensors, device.wave)
+    launch = TracedLaunch.of(plan.sources[0], plan.tensors, device.wave)
     probe = trace(launch, Window(np.arange(1), _Beginning()), device)
     effort = Effort(exact=0, window=150_000, seed=3)
     windows = choose_windows(launch, device, effort, probe)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.division import floor_divide, gcd, split_multiple
 from smartmem_rules.tensor.extents import (
     Dimension,
@@ -24,7 +25,7 @@ from smartmem_rules.tensor.extents import (
     is_symbolic,
     symbol,
 )
-from smartmem_rules.tensor.index import Index, Var, div, mod, variable
+from smartmem_rules.tensor.index import Index, div, mod, variable
 from smartmem_rules.tensor.ranges import (
     bounds,
     largest,

@@ -8,7 +8,8 @@ import random
 
 import pytest
 
-from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var, div, mod, variable
+from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index, div, mod, variable
 from smartmem_rules.tensor.substitution import lookup, ravel, unravel
 from smartmem_rules.tensor.views import IndexMap, axis_variables, compose, identity
 

@@ -10,10 +10,11 @@ import pytest
 
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import collect, load_modules, load_rules
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.definitions.inside import outside
 from smartmem_rules.tensor.expr import Compare, Logic, TensorType
-from smartmem_rules.tensor.index import Index, Var, div, mod, variable
+from smartmem_rules.tensor.index import Index, div, mod, variable
 from smartmem_rules.tensor.instantiate import instantiate
 
 HEADER = "operator Probe<T: float>"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -21,7 +22,7 @@ from smartmem_rules.tensor.expr import (
     Select,
     TensorType,
 )
-from smartmem_rules.tensor.index import Index, Var, div, mod, variable
+from smartmem_rules.tensor.index import Index, div, mod, variable
 from smartmem_rules.tensor.interpreter import interpret
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
 from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel

@@ -15,15 +15,17 @@ from click.testing import CliRunner
 from smartmem_rules.cli import main
 from smartmem_rules.emit.plan import finish, variant
 from smartmem_rules.pipeline import Request, make_planning
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.build import Planning
-from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.key import launch_key
+from smartmem_rules.plan.kernel.launch import Chain, Single
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.tuning.database import Place, Tuned, TuningError, Tunings, export
 from smartmem_rules.tuning.measure import Job, measure
 from smartmem_rules.tuning.search import Evolution
 from smartmem_rules.tuning.tuner import Tuner
 from smartmem_rules.tuning.workers import LocalWorker
-from tests.cli import models
+from tests.cli import onnx_files
 from tests.plan.models import model
 
 PLACE = Place("a device", "1.0", "no_such_profile")
@@ -36,48 +38,49 @@ def planning_of(path: Path, device: str = "pocl") -> Planning:
 
 @pytest.fixture
 def planning(tmp_path: Path) -> Planning:
-    return planning_of(models.chain(tmp_path / "chain.onnx", rows=64))
+    return planning_of(onnx_files.chain(tmp_path / "chain.onnx", rows=64))
 
 
-def contraction(planning: Planning) -> Any:
-    return next(kernel for kernel in planning.kernels if kernel.contraction is not None)
+def contraction(planning: Planning) -> Single:
+    singles = (launch for launch in planning.launches if isinstance(launch, Single))
+    return next(single for single in singles if single.kernel.contraction is not None)
 
 
 def test_the_key_follows_structure_and_shapes_not_names(tmp_path: Path, planning: Planning) -> None:
-    renamed = onnx.load(models.chain(tmp_path / "b.onnx", rows=64))
+    renamed = onnx.load(onnx_files.chain(tmp_path / "b.onnx", rows=64))
     for node in renamed.graph.node:
         node.input[:] = [f"{name}_" if name not in ("x", "w") else name for name in node.input]
         node.output[:] = [f"{name}_" if name != "y" else name for name in node.output]
     onnx.save(renamed, tmp_path / "c.onnx")
-    keys = [
-        kernel_key(contraction(one), one.tensors)
-        for one in (planning, planning_of(tmp_path / "c.onnx"), planning_of(models.chain(tmp_path / "d.onnx", rows=65)))
-    ]
+    other = planning_of(onnx_files.chain(tmp_path / "d.onnx", rows=65))
+    plannings = (planning, planning_of(tmp_path / "c.onnx"), other)
+    keys = [launch_key(contraction(one), one.tensors) for one in plannings]
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_the_space_begins_with_the_cost_models_choice_and_all_of_it_can_be_emitted(planning: Planning) -> None:
-    kernel = contraction(planning)
+    launch = contraction(planning)
     scheduler = planning.scheduler(dict(planning.tensors), None)
-    space = scheduler.space(kernel, 2)
+    space = scheduler.space(launch, 2)
     plan = finish(planning, keep_launches=True)
-    schedule = next(k for k in plan.kernels if k.name == kernel.name).schedule
+    schedule = next(one for one in plan.launches if one.name == launch.name).schedule
+    assert schedule is not None
     sizes = {"outputs": 1, **schedule.sizes()}
     assert space[0] == {name: sizes[name] for name in space[0]}
     assert len({tuple(choice.items()) for choice in space}) == len(space) > 10
-    key = kernel_key(kernel, planning.tensors)
-    texts = {variant(planning, kernel, key, choice).source.text for choice in space[:12]}
+    key = launch_key(launch, planning.tensors)
+    texts = {variant(planning, launch, key, choice).source.text for choice in space[:12]}
     assert len(texts) > 6
 
 
 def test_every_choice_computes_the_same(planning: Planning) -> None:
-    kernel = contraction(planning)
-    key = kernel_key(kernel, planning.tensors)
-    space = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
-    default = variant(planning, kernel, key, None)
+    launch = contraction(planning)
+    key = launch_key(launch, planning.tensors)
+    space = planning.scheduler(dict(planning.tensors), None).space(launch, 2)
+    default = variant(planning, launch, key, None)
     seed = random.randrange(1 << 30)
     for choice in random.Random(seed).sample(space, 6):
-        job = Job(default, variant(planning, kernel, key, choice), choose().name, 0)
+        job = Job(default, variant(planning, launch, key, choice), choose().name, 0)
         assert measure(job).reason == "", f"{choice} (seed {seed})"
 
 
@@ -86,22 +89,23 @@ def test_work_groups_that_share_a_reduction_compute_the_same_as_those_that_do_no
     x = np.zeros((24, 512), np.float32)
     onnx.save(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": weight}), tmp_path / "product.onnx")
     planning = planning_of(tmp_path / "product.onnx", "nvidia")
-    kernel = contraction(planning)
-    key = kernel_key(kernel, planning.tensors)
-    space = planning.scheduler(dict(planning.tensors), None).space(kernel, 132)
+    launch = contraction(planning)
+    key = launch_key(launch, planning.tensors)
+    space = planning.scheduler(dict(planning.tensors), None).space(launch, 132)
     by_splits = {choice["splits"]: choice for choice in space}
     assert len(by_splits) > 1
-    first, *others = (variant(planning, kernel, key, choice) for choice in by_splits.values())
+    first, *others = (variant(planning, launch, key, choice) for choice in by_splits.values())
     for other in others:
         assert measure(Job(first, other, choose().name, 0)).reason == ""
 
 
 def test_choices_of_the_database_reach_the_plan(planning: Planning) -> None:
-    kernel = contraction(planning)
-    key = kernel_key(kernel, planning.tensors)
-    default, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
-    place = planning.kernels.index(kernel)
-    schedule = finish(planning, {key: others[3]}, keep_launches=True).kernels[place].schedule
+    launch = contraction(planning)
+    key = launch_key(launch, planning.tensors)
+    default, *others = planning.scheduler(dict(planning.tensors), None).space(launch, 2)
+    place = planning.launches.index(launch)
+    schedule = finish(planning, {key: others[3]}, keep_launches=True).launches[place].schedule
+    assert schedule is not None
     assert {name: schedule.sizes().get(name, 1) for name in default} == others[3] != default
 
 
@@ -109,14 +113,22 @@ def test_shares_of_elementwise_kernels_are_tuned_too(tmp_path: Path) -> None:
     from onnx import helper
 
     nodes = [helper.make_node("Softmax", ["x"], ["y"], axis=1, name="/softmax")]
-    planning = planning_of(models.chain(tmp_path / "a.onnx", rows=200, nodes=nodes))
-    (kernel,) = planning.kernels
-    first, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
-    key = kernel_key(kernel, planning.tensors)
-    sizes = [variant(planning, kernel, key, choice).source.global_size for choice in (first, *others)]
+    planning = planning_of(onnx_files.chain(tmp_path / "a.onnx", rows=200, nodes=nodes))
+    (launch,) = planning.launches
+    first, *others = planning.scheduler(dict(planning.tensors), None).space(launch, 2)
+    key = launch_key(launch, planning.tensors)
+    sizes = [variant(planning, launch, key, choice).source.global_size for choice in (first, *others)]
     assert len(set(sizes)) > 3
     assert sizes[0] == finish(planning).sources[0].global_size
-    assert measure(Job(*(variant(planning, kernel, key, c) for c in (first, others[0])), choose().name, 0)).reason == ""
+    assert measure(Job(*(variant(planning, launch, key, c) for c in (first, others[0])), choose().name, 0)).reason == ""
+
+
+def block_rows(plan: Plan) -> int:
+    """Rows of a work-item of a plan that is one chain."""
+    (chain,) = plan.launches
+    assert isinstance(chain, Chain)
+    assert chain.rows is not None
+    return chain.rows.block_rows
 
 
 def test_blocks_of_a_launch_of_several_kernels_are_tuned(tmp_path: Path) -> None:
@@ -126,26 +138,26 @@ def test_blocks_of_a_launch_of_several_kernels_are_tuned(tmp_path: Path) -> None
     proto = model(nodes, {"x": np.zeros((400, 24), np.float32)}, "y", weights)
     onnx.save(proto, tmp_path / "perceptron.onnx")
     planning = planning_of(tmp_path / "perceptron.onnx")
-    (kernel,) = planning.kernels
-    assert kernel.form == "chain"
-    first, *others = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
-    assert first == {"block_rows": finish(planning).kernels[0].rows.block_rows}
+    (launch,) = planning.launches
+    assert isinstance(launch, Chain)
+    first, *others = planning.scheduler(dict(planning.tensors), None).space(launch, 2)
+    assert first == {"block_rows": block_rows(finish(planning))}
     assert len(others) > 5
-    key = kernel_key(kernel, planning.tensors)
+    key = launch_key(launch, planning.tensors)
     for choice in random.Random(0).sample(others, 3):
         plan = finish(planning, {key: choice})
-        assert {step.block_rows for step in plan.kernels[0].steps} == {choice["block_rows"]}
-        job = Job(*(variant(planning, kernel, key, one) for one in (first, choice)), choose().name, 0)
+        assert {single.block_rows for single in plan.launches[0].singles} == {choice["block_rows"]}
+        job = Job(*(variant(planning, launch, key, one) for one in (first, choice)), choose().name, 0)
         assert measure(job).reason == "", str(choice)
     beyond = finish(planning, {key: {"block_rows": 1 << 20}})
-    assert beyond.kernels[0].rows.block_rows == first["block_rows"]
+    assert block_rows(beyond) == first["block_rows"]
 
 
 def test_a_choice_that_cannot_be_is_not_taken(planning: Planning) -> None:
-    kernel = contraction(planning)
-    key = kernel_key(kernel, planning.tensors)
+    launch = contraction(planning)
+    key = launch_key(launch, planning.tensors)
     wrong = {"rows": 6, "columns": 12, "block_rows": 6, "tiles_per_block": 1}
-    assert finish(planning, {key: wrong}).kernels[0].schedule == finish(planning).kernels[0].schedule
+    assert finish(planning, {key: wrong}).launches[0].schedule == finish(planning).launches[0].schedule
 
 
 def test_the_database_keeps_devices_apart_and_prefers_what_was_measured_here(tmp_path: Path) -> None:
@@ -242,7 +254,7 @@ def test_a_session_can_be_stopped_and_resumed(tmp_path: Path, planning: Planning
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("optuna")
     monkeypatch.setenv("SMARTMEM_TUNINGS", str(tmp_path / "t.sqlite"))
-    model = models.chain(tmp_path / "chain.onnx", rows=64)
+    model = onnx_files.chain(tmp_path / "chain.onnx", rows=64)
     arguments = ["tune", str(model), "--budget", "1s", "--json", "--export", str(tmp_path / "found.json")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
@@ -268,13 +280,13 @@ def test_workers_of_a_cluster_measure(tmp_path: Path, planning: Planning) -> Non
     distributed = pytest.importorskip("distributed")
     from smartmem_rules.tuning.workers import DaskWorkers
 
-    kernel = contraction(planning)
-    key = kernel_key(kernel, planning.tensors)
-    space = planning.scheduler(dict(planning.tensors), None).space(kernel, 2)
-    default = variant(planning, kernel, key, None)
+    launch = contraction(planning)
+    key = launch_key(launch, planning.tensors)
+    space = planning.scheduler(dict(planning.tensors), None).space(launch, 2)
+    default = variant(planning, launch, key, None)
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
         workers = DaskWorkers(cluster.scheduler_address)
-        (measured,) = workers.measure([Job(default, variant(planning, kernel, key, space[1]), choose().name, 0)])
+        (measured,) = workers.measure([Job(default, variant(planning, launch, key, space[1]), choose().name, 0)])
         workers.close()
     assert measured.reason == ""
     assert measured.device == choose().name

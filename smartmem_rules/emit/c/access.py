@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.addressing import consecutive, offset, side_by_side, texel, texel_base
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.index import Index
 
 C_TYPES = {
     "float32": "float", "float16": "half", "float64": "double",

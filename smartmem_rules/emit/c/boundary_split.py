@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -23,7 +24,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, atom_variables
+from smartmem_rules.tensor.index import Index
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def _greatest(index: Index, inner: set[Var]) -> Index | None:
         return None
     rest, most = [], index.constant
     for atom, coefficient in index.terms:
-        variables, ends = atom_variables(atom), atom.interval
+        variables, ends = atom.variables, atom.interval
         if not variables & inner:
             rest.append((atom, coefficient))
         elif variables <= inner and not any(map(is_symbolic, (coefficient, *ends))):

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
+from smartmem_rules.emit.c.indices import Indices
 from smartmem_rules.emit.c.primitives import apply, combine, compute_type, identity, is_float, literal, narrowed
+from smartmem_rules.emit.c.team import Team, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.addressing import is_contiguous
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
-    Compare,
-    Condition,
     Const,
     Expr,
     FromIndex,
-    Logic,
     Read,
     Reduce,
     Select,
@@ -32,20 +32,7 @@ from smartmem_rules.tensor.expr import (
     free_variables,
     substitute_variables,
 )
-from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import (
-    UNKNOWN_EXTENT,
-    Atom,
-    Div,
-    Gathered,
-    Index,
-    Lookup,
-    Mod,
-    Var,
-    add,
-    scale,
-    variable,
-)
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 
 
@@ -61,40 +48,7 @@ Internal = Callable[[Read, Var | None], Value]
 """Renders the read of a stage or of the accumulator."""
 
 
-@dataclass(frozen=True)
-class Team:
-    """Neighbouring work-items of a work-group that compute a row together.
-
-    Attributes:
-        size: how many, a power of two.
-        lane: C text of a work-item's place in its team.
-        scratch: a local array with one float for each work-item of the group, addressed by `thread`.
-        rows: rows of the work-group.
-        row: C text of the number of a team's row among them.
-        shuffles: whether neighbours exchange values in registers, `subgroup` of them.
-    """
-
-    size: int
-    lane: str
-    thread: str
-    scratch: str
-    rows: int
-    row: str
-    shuffles: bool = False
-    subgroup: int = 1
-
-    def head(self, name: str, extent: int) -> str:
-        """A loop whose turns the members take one after the other; its loads are under way together."""
-        return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
-
-
-def shared_loop(extents: list[int], size: int) -> int:
-    """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
-    full = [i for i, extent in enumerate(extents) if extent >= size]
-    return full[-1] if full else max(range(len(extents)), key=lambda i: (extents[i], i))
-
-
-class Expressions:
+class Expressions(Indices):
     """Emits one kernel's expressions into a writer.
 
     Args:
@@ -104,34 +58,17 @@ class Expressions:
     """
 
     def __init__(self, writer: Writer, accesses: Mapping[str, Access], width: int, text: TextChoices) -> None:
-        self.writer = writer
-        self.accesses = accesses
+        super().__init__(writer, accesses)
         self.width = width
         self.text = text
         self.internal: dict[str, Internal] = {}
-        self.tables: dict[tuple[int, ...], str] = {}
         self.team: Team | None = None
         self.unrolls = False
         self.splits_borders = False
         self._is_interior = False
-        self.table_name = "table"
-        self._names: dict[Var, str] = {}
-        self._temporaries = 0
         self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
 
-    # --- names and scopes ---
-
-    def name(self, var: Var) -> str:
-        """The C name of a loop variable, given in the order of first use so that equal kernels have equal text."""
-        return self._names.setdefault(var, f"i{len(self._names)}")
-
-    def bind_name(self, var: Var, text: str) -> None:
-        """Write a loop variable by a name of the template."""
-        self._names[var] = text
-
-    def temporary(self) -> str:
-        self._temporaries += 1
-        return f"t{self._temporaries}"
+    # --- blocks ---
 
     @contextmanager
     def scope(self, head: str) -> Iterator[None]:
@@ -148,57 +85,6 @@ class Expressions:
             self.writer.line("#pragma unroll")
         with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
             yield
-
-    # --- indices ---
-
-    def index(self, index: Index) -> str:
-        """An index as C text."""
-        parts: list[str] = []
-        for atom, coefficient in index.terms:
-            text = self._atom(atom)
-            parts.append(text if coefficient == 1 else f"{text} * {coefficient}")
-        if index.constant or not parts:
-            parts.append(str(index.constant))
-        return parts[0] if len(parts) == 1 and index.constant == 0 else "(" + " + ".join(parts) + ")"
-
-    def _atom(self, atom: Atom) -> str:
-        match atom:
-            case Var():
-                return self.name(atom)
-            case Div(value=value, divisor=divisor):
-                if not surely_at_most(0, value.interval[0]):
-                    return f"smr_floordiv_i({self.index(value)}, {divisor})"
-                return f"({self.index(value)} / {divisor})"
-            case Mod(value=value, divisor=divisor):
-                if not surely_at_most(0, value.interval[0]):
-                    return f"smr_mod_i({self.index(value)}, {divisor})"
-                return f"({self.index(value)} % {divisor})"
-            case Lookup(table=table, position=position):
-                if any(map(is_symbolic, table)):
-                    return self._choice(table, self.index(position))
-                name = self.tables.setdefault(table, f"{self.table_name}{len(self.tables)}")
-                return f"{name}[{self.index(position)}]"
-            case Gathered():
-                element = f"(int){self.accesses[atom.tensor].read(self._inside(atom.tensor, atom.indices), self.index)}"
-                if atom.wrap:
-                    return f"smr_wrap({element}, {atom.extent})"
-                return f"({element})" if atom.extent == UNKNOWN_EXTENT else f"smr_inside({element}, {atom.extent})"
-
-    @staticmethod
-    def _choice(table: tuple[int, ...], position: str) -> str:
-        """An element of a table whose values the kernel's dimensions decide."""
-        *others, last = table
-        tests = "".join(f"{position} == {place} ? {value} : " for place, value in enumerate(others))
-        return f"({tests}{last})"
-
-    def condition(self, condition: Condition) -> str:
-        match condition:
-            case Compare(operator=operator, left=left, right=right):
-                return f"{self.index(left)} {operator} {self.index(right)}"
-            case Logic(operator="not", operands=operands):
-                return f"!({self.condition(operands[0])})"
-            case Logic(operator=operator, operands=operands):
-                return (" && " if operator == "and" else " || ").join(f"({self.condition(o)})" for o in operands)
 
     # --- values ---
 
@@ -264,23 +150,10 @@ class Expressions:
         if internal is not None:
             return internal(expr, lane)
         access = self.accesses[expr.tensor]
-        indices = self._inside(expr.tensor, expr.indices)
+        indices = self.inside(expr.tensor, expr.indices)
         if lane is None:
             return self._bind(access.read(indices, self.index), expr.dtype, 1)
         return self._bind(access.read_vector(indices, lane, self.index), expr.dtype, lane.extent)
-
-    def _inside(self, tensor: str, indices: tuple[Index, ...]) -> tuple[Index, ...]:
-        """The indices, those held inside the tensor that depend on what an integer tensor holds."""
-        return tuple(map(self._held, indices, self.accesses[tensor].stored.type.shape))
-
-    def _held(self, index: Index, extent: int) -> Index:
-        low, high = index.interval
-        if not index.gathered or (surely_at_most(0, low) and surely_below(high, extent)):
-            return index
-        held = Var(self.temporary(), extent)
-        self._names[held] = held.name
-        self.writer.line(f"const int {held.name} = smr_inside({self.index(index)}, {extent});")
-        return variable(held)
 
     def _apply(self, expr: Apply, lane: Var | None) -> Value:
         values = [self.value(a, lane) for a in expr.arguments]
@@ -354,7 +227,7 @@ class Expressions:
         name = self._accumulator(expr, width)
         for body in self.border_and_interior(expr.body, expr.variables if lane is None else (*expr.variables, lane)):
             self._loops(expr.variables, lambda body=body: self._step(expr, name, body, lane, width))  # type: ignore[misc]
-        return Value(self._across_team(expr, name), width)
+        return Value(self._of_team(expr, name), width)
 
     def writes_out(self, block: Var) -> bool:
         """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
@@ -388,29 +261,9 @@ class Expressions:
         with self.loop(first, head):
             self._nest(variables[1:], shared, team, body, written_out)
 
-    def _across_team(self, expr: Reduce, name: str) -> str:
+    def _of_team(self, expr: Reduce, name: str) -> str:
         """The members' partial results combined, known to all of them."""
-        team = self.team
-        if team is None or team.size == 1:
-            return name
-        met = 1
-        if team.shuffles and expr.dtype == "float32":
-            met = min(team.size, team.subgroup)
-            with self.writer.block(f"for (int distance = {met // 2}; distance > 0; distance /= 2)"):
-                other = f"smr_neighbour({name}, distance, {met})"
-                self.writer.line(f"{name} = {combine(expr.kind, name, other, expr.dtype, 1)};")
-        if met == team.size:
-            return name
-        at = f"{team.scratch}[{team.thread}]"
-        self.writer.line(f"{at} = {name};")
-        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
-        with self.writer.block(f"for (int stride = {team.size // 2}; stride >= {met}; stride /= 2)"):
-            other = f"{team.scratch}[{team.thread} + stride]"
-            self.writer.line(f"if ({team.lane} < stride) {at} = {combine(expr.kind, at, other, expr.dtype, 1)};")
-            self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
-        self.writer.line(f"{name} = {narrowed(f'{team.scratch}[{team.thread} - {team.lane}]', expr.dtype)};")
-        self.writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
-        return name
+        return name if self.team is None else self.team.combined(self.writer, expr.kind, name, expr.dtype)
 
     def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
         if expr.kind == "sum" and expr.dtype == "float32" and isinstance(body, Apply) and body.function == "mul":
@@ -451,7 +304,7 @@ class Expressions:
             tail = Var(f"{along.name}_tail", rest)
             body = substitute_variables(expr.body, {along: add(whole_index(tail), Index(whole * self.width))})
             self._loops((*others, tail), lambda: self._step(expr, total, body, None, 1))
-        return Value(self._across_team(expr, total), 1)
+        return Value(self._of_team(expr, total), 1)
 
     def _horizontal(self, expr: Reduce, vector: str) -> str:
         name = self.temporary()

@@ -1,114 +1,39 @@
-"""What all kernel forms share: parameters, stages, stores and the program text around a body."""
+"""What all kernel forms share: stages, loops over the axes of a row, and stores."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-import jinja2
-
 from smartmem_rules.emit.c.access import C_TYPES, Access
-from smartmem_rules.emit.c.expressions import Expressions, Internal, Team, Value, shared_loop, whole_index
+from smartmem_rules.emit.c.expressions import Expressions, Internal, Value, whole_index
 from smartmem_rules.emit.c.primitives import compute_type, is_float
+from smartmem_rules.emit.c.program import (
+    Target,
+    checked_grid,
+    declarations,
+    extent_parameters,
+    program,
+    render,
+    used_dimensions,
+)
+from smartmem_rules.emit.c.team import Team, shared_loop
 from smartmem_rules.emit.c.writer import Writer
-from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.artefact import Argument, Source
-from smartmem_rules.plan.kernel.model import Grid, Kernel, PlanError, Stage, Store, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
-from smartmem_rules.resources import templates_path
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
-from smartmem_rules.tensor.extents import Dimension, is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, surely_below
 from smartmem_rules.tensor.substitution import substitute
 
 LOCAL_ALIGNMENT = 16
 """Alignment of arrays in local memory, in bytes: they are read in vectors of four floats."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """What emission needs to know of a device.
-
-    Attributes:
-        width: the lanes of its vectors.
-        inside: kernels are written as functions that a launch of several kernels calls.
-        group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
-        dimensions: those for a range of which kernels are made.
-    """
-
-    device: Device
-    width: int
-    inside: bool = False
-    group_items: int = 0
-    dimensions: tuple[Dimension, ...] = ()
-
-    @property
-    def is_cpu(self) -> bool:
-        return self.device.kind == "cpu"
-
-
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(str(templates_path()))
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-def render(template: str, **values: Any) -> str:
-    """A template of `codegen/` filled in."""
-    return _environment().get_template(template).render(**values)
-
-
-def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
-    """A kernel's text with all that it relies on before it."""
-    defines = ["#define SMR_CPU"] if target.is_cpu else []
-    if target.device.compute.shuffle:
-        defines.append(f"#define SMR_SHUFFLE_{target.device.compute.shuffle.upper()}")
-    if any(a.stored.storage == "float64" for a in accesses):
-        defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-    return "\n".join([*defines, render("prelude.cl"), text])
-
-
-def used_dimensions(text: str, target: Target) -> tuple[Dimension, ...]:
-    """The open dimensions whose extents a kernel's text needs."""
-    return tuple(d for d in target.dimensions if re.search(rf"\b{d.parameter}\b", text))
-
-
-def extent_parameters(used: Iterable[Dimension]) -> str:
-    """Their declarations, behind those of the tensors."""
-    return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
-
-
-def declarations(kernel: Kernel, accesses: Mapping[str, Access], written: set[str]) -> str:
-    """The parameters of a kernel's tensors; those that lie at one place in memory say so by not being `restrict`.
-
-    In an ordered launch other work-groups write what one reads.
-    """
-    shared = set(accesses) if kernel.tasks is not None else {*kernel.in_place, *kernel.in_place.values()}
-    declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
-    return ",\n    ".join(declared)
-
-
-def checked_grid(kernel: Kernel, items: int) -> Grid:
-    """The grid of a kernel, if it is one for so many work-items.
-
-    Raises:
-        PlanError: the kernel has no grid, or one for another number of work-items.
-    """
-    grid = kernel.grid
-    if grid is None:
-        raise PlanError(f"the kernel {kernel.name} was not scheduled: it has no grid")
-    group = 1 if grid.local_size is None else math.prod(grid.local_size)
-    if not (is_symbolic(items) or is_symbolic(grid.items)) and not items <= grid.items < items + group:
-        raise PlanError(
-            f"the kernel {kernel.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
-        )
-    return grid
 
 
 @dataclass(frozen=True)
@@ -148,7 +73,7 @@ class Emission:
         arrays: the arrays of the rows by stage.
     """
 
-    kernel: Kernel
+    launch: Single
     target: Target
     tensors: Mapping[str, Stored]
     width: int
@@ -158,6 +83,7 @@ class Emission:
     arrays: dict[str, RowArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.kernel = self.launch.kernel
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
         self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
@@ -173,18 +99,18 @@ class Emission:
         return {name: access for name, access in self.accesses.items() if name in own}
 
     def parameters(self) -> str:
-        return declarations(self.kernel, self.handed, set(self.kernel.writes))
+        return declarations(self.launch, self.handed, set(self.kernel.writes))
 
     def source(self, template: str, items: int, **values: Any) -> Source:
         """Fill the form's template and put the prelude before it.
 
         Args:
-            items: work-items that the text is written for; the kernel's grid has so many, and less than a group more.
+            items: work-items that the text is written for; the launch's grid has so many, and less than a group more.
 
         Raises:
             PlanError: the grid is another one.
         """
-        grid = checked_grid(self.kernel, items)
+        grid = checked_grid(self.launch, items)
         values["body"] = self.writer.text()
         values["tables"] = [(name, list(table)) for table, name in self.expressions.tables.items()]
         places = itertools.accumulate((array.floats for array in self.shared), initial=0)

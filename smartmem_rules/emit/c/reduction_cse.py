@@ -11,8 +11,9 @@ from dataclasses import replace
 from smartmem_rules.language.blocks.device import TextChoices
 from smartmem_rules.plan.kernel.model import Stage
 from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, free_variables, replaced, substitute_variables, walk
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import largest
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
-from smartmem_rules.plan.schedule.factors import PackedPanel
+from smartmem_rules.plan.schedule.contraction.factors import PackedPanel
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 
 if TYPE_CHECKING:
     from smartmem_rules.emit.contraction.panel import Panel

@@ -6,17 +6,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smartmem_rules.emit.c.expressions import Internal, Team, Value
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target, render
+from smartmem_rules.emit.c.expressions import Internal, Value
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.program import Target, render
+from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.emit.contraction.group_tiles import Side, captured, loading
 from smartmem_rules.emit.rowwise.reduction import write_row
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Store, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
@@ -32,7 +36,8 @@ class FinishedPart:
 
 
 class _Group:
-    def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
+    def __init__(self, launch: Single, target: Target, tensors: Mapping[str, Stored]) -> None:
+        kernel = launch.kernel
         assert kernel.contraction is not None
         self.kernel = kernel
         self.schedule = schedule_of(kernel, GroupSchedule)
@@ -42,7 +47,7 @@ class _Group:
         self.contraction: Contraction = kernel.contraction
         self.tile = self.schedule.tile
         self.splits = self.schedule.splits
-        self.emission = Emission(kernel, target, tensors, LANES)
+        self.emission = Emission(launch, target, tensors, LANES)
         c = self.contraction
         self.m_count = math.prod(v.extent for v in c.m)
         self.batch = Var("batch", math.prod(v.extent for v in c.batch))
@@ -240,6 +245,6 @@ def _statistic(number: int) -> Internal:
     return lambda read, lane: Value(f"statistic{number}[at]", 1)
 
 
-def emit_group(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+def emit_group(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """A contraction for GPUs; the kernel's schedule holds the sizes of `GroupTile`, `splits` and `packed`."""
-    return _Group(kernel, target, tensors).emit()
+    return _Group(launch, target, tensors).emit()

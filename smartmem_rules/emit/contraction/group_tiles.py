@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.emit.contraction.epilogue import LANES
-from smartmem_rules.plan.schedule.group import GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 

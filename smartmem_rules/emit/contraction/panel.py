@@ -6,31 +6,35 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, Target, render
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
-from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Scores, Stage, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Stored
+from smartmem_rules.plan.schedule.contraction.sizing import INNER_COLUMNS
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
-from smartmem_rules.plan.schedule.sizing import INNER_COLUMNS
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
 class Panel:
-    def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
+    def __init__(self, launch: Single, target: Target, tensors: Mapping[str, Stored]) -> None:
+        kernel = launch.kernel
         assert kernel.contraction is not None
         self.kernel = kernel
         self.contraction: Contraction = kernel.contraction
         self.schedule = schedule_of(kernel, PanelSchedule)
         self.tensors = tensors
         self.text = target.device.text
-        self.emission = Emission(kernel, target, tensors, 8)
+        self.emission = Emission(launch, target, tensors, 8)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
         # of the right factor as it is packed
@@ -252,6 +256,6 @@ def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:
     return position
 
 
-def emit_panel(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+def emit_panel(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """A contraction for CPUs; the kernel's schedule holds `rows columns block_rows tiles_per_block` and `packed`."""
-    return Panel(kernel, target, tensors).emit()
+    return Panel(launch, target, tensors).emit()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.emit.rowwise.reduction import emit_row
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.plan.kernel.model import INNER, Kernel, Stored
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import INNER, Stored
+from smartmem_rules.tensor.atoms import Var
 
 
-def emit_rows(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+def emit_rows(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """A contraction followed by the stages of its rows; the schedule is that of a panel contraction."""
-    panel = Panel(kernel, target, tensors)
+    kernel, panel = launch.kernel, Panel(launch, target, tensors)
     emission, expressions = panel.emission, panel.emission.expressions
     batch, row = expressions.name(panel.batch), expressions.name(panel.row)
     (right,) = panel.columns()

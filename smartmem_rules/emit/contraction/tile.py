@@ -6,15 +6,18 @@ import math
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from smartmem_rules.emit.c.kernel import Emission, Target
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import Contraction, Stored
 from smartmem_rules.plan.schedule.grid import tile_vectors
 from smartmem_rules.plan.schedule.records import TileSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 OPEN_GROUP = 16
@@ -22,13 +25,14 @@ OPEN_GROUP = 16
 
 
 class _Tile:
-    def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
+    def __init__(self, launch: Single, target: Target, tensors: Mapping[str, Stored]) -> None:
+        kernel = launch.kernel
         assert kernel.contraction is not None
         self.kernel = kernel
         self.target = target
         self.contraction: Contraction = kernel.contraction
         self.rows = schedule_of(kernel, TileSchedule).rows
-        self.emission = Emission(kernel, target, tensors, LANES)
+        self.emission = Emission(launch, target, tensors, LANES)
         self.blocks = -(-self.contraction.n.extent // LANES)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.vectors = tile_vectors(kernel)
@@ -211,6 +215,6 @@ class _Tile:
             self._nest(axes[1:], inner)
 
 
-def emit_tile(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+def emit_tile(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """A contraction in registers; the kernel's schedule holds `rows` and `columns`."""
-    return _Tile(kernel, target, tensors).emit()
+    return _Tile(launch, target, tensors).emit()

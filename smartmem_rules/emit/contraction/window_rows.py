@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from smartmem_rules.emit.c.expressions import Expressions, whole_index
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.plan.kernel.model import Contraction, Stage
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Condition,
@@ -32,7 +33,7 @@ from smartmem_rules.tensor.expr import (
     walk,
 )
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 WINDOW_SUMS = "@window"

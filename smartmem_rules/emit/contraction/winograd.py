@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from smartmem_rules.emit.c.kernel import Target, render
+from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 
 LANES = 8
 
@@ -19,8 +21,9 @@ LANES = 8
 class Winograd(Panel):
     """The panel's columns and epilogues over tiles; the kernel's schedule holds `windows` and `transform` too."""
 
-    def __init__(self, kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> None:
-        super().__init__(kernel, target, tensors)
+    def __init__(self, launch: Single, target: Target, tensors: Mapping[str, Stored]) -> None:
+        kernel = launch.kernel
+        super().__init__(launch, target, tensors)
         own = schedule_of(kernel, WinogradSchedule)
         self.windows, self.transform = own.windows, own.transform
         self.channels = self.windows.channel.extent
@@ -86,6 +89,6 @@ class Winograd(Panel):
                 self.emission.writer.line(line)
 
 
-def emit_winograd(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+def emit_winograd(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     """A convolution by Winograd's filtering; beside what the panel template takes, its schedule holds the transform."""
-    return Winograd(kernel, target, tensors).emit()
+    return Winograd(launch, target, tensors).emit()

@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.kernel import Emission, Target, lane_reader, with_lane
+from smartmem_rules.emit.c.kernel import Emission, lane_reader, with_lane
 from smartmem_rules.emit.c.primitives import is_float
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, ElementLoops, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, VectorSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several, surely_below
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
-def emit_pointwise(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    emission = Emission(kernel, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
+def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    kernel = launch.kernel
+    emission = Emission(launch, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
     most = 1 if target.is_cpu else schedule_of(kernel, VectorSchedule).places
     loops = ElementLoops.of(kernel, tensors, target.width, most)
     count, axis = loops.outer_count, loops.lanes

@@ -6,34 +6,38 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smartmem_rules.emit.c.expressions import Team
-from smartmem_rules.emit.c.kernel import Emission, LocalArray, Target
+from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.c.reduction_cse import share_terms
+from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.rowwise.pointwise import emit_pointwise
 from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import storage_of
 from smartmem_rules.plan.schedule.grid import chunk_of
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES, packed_rows, row_form, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
-def emit_reduction(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
-    form = row_form(kernel, tensors, target.width)
+def emit_reduction(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    kernel = launch.kernel
+    form = row_form(kernel, tensors, target.width, launch.block_rows)
     if form == "elements":
-        return emit_pointwise(kernel, target, tensors)
-    emission = Emission(kernel, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
+        return emit_pointwise(launch, target, tensors)
+    emission = Emission(launch, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
     rows = tuple(v for v in kernel.axes if several(v.extent))
     if form == "texels":
         return _texel_rows(emission, kernel, rows, target, tensors)
     if not target.is_cpu:
         return _team_rows(emission, kernel, rows, target)
     count = math.prod(v.extent for v in rows)
-    chunk = kernel.block_rows or chunk_of(count, schedule_of(kernel, ItemSchedule).items)
+    chunk = launch.block_rows or chunk_of(count, schedule_of(kernel, ItemSchedule).items)
     row = Var("row", count)
     values = dict(zip(rows, unravel(variable(row), tuple(v.extent for v in rows)), strict=True))
     name = emission.expressions.name(row)

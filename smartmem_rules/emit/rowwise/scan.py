@@ -11,19 +11,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.c.access import Access
-from smartmem_rules.emit.c.kernel import Emission, Target
+from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
-from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.kernel.model import Store, Stored
 from smartmem_rules.plan.schedule.records import VectorSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import substitute_variables
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import several
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
-def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> Source:
+def emit_scan(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
+    kernel = launch.kernel
     images = any(tensors[t].layout.memory == "image" for t in kernel.reads)
-    emission = Emission(kernel, target, tensors, 4 if images else target.width)
+    emission = Emission(launch, target, tensors, 4 if images else target.width)
     steps, *independent = kernel.axes
     for number, (name, elements) in enumerate(kernel.ring.items()):
         # vector loads may reach past the end
@@ -33,7 +37,7 @@ def emit_scan(kernel: Kernel, target: Target, tensors: Mapping[str, Stored]) -> 
     emission.expressions.bind_name(item, "item")
     places = unravel(variable(item), tuple(v.extent for v in independent))
     values = dict(zip(independent, places, strict=True))
-    share = kernel.steps_each
+    share = launch.steps_each
     head = None
     if share is not None:
         # of a wave: the work-item's own steps

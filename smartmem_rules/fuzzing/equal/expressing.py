@@ -1,8 +1,11 @@
-"""A graph over the rule base's operators as an ONNX model: what importing does, backwards."""
+"""A graph over the rule base's operators as an ONNX model: what importing does, backwards.
+
+Which ONNX operator a node is, the `onnx` clause of its definition says; only how ONNX encodes a number is known here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -191,8 +194,3 @@ def _array(value: Value, kind: str, dtype: str) -> tuple[object, object]:
     if kind in ("ints", "int"):
         return value, np.int64
     return value, np.float32 if kind == "floats" else storage_dtype(dtype)
-
-
-def outputs_of(nodes: Sequence[onnx.NodeProto]) -> set[str]:
-    """The tensors that nodes make."""
-    return {name for node in nodes for name in node.output}

@@ -1,4 +1,7 @@
-"""An index map as ONNX nodes: slices, a transposition, an expansion, or else a gathering from all elements in a row."""
+"""An index map as ONNX nodes: slices, a transposition, an expansion, or else a gathering from all elements in a row.
+
+ONNX's operators are named here because the module writes ONNX models, as `smartmem_rules.graph` reads them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.tensor.index import Atom, Div, Index, Mod, Var
+from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 
 

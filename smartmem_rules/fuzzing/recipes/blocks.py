@@ -1,4 +1,8 @@
-"""Recipes for operators of several steps: normalisations, attention, recurrences, the fused ones of com.microsoft."""
+"""Recipes for operators of several steps: normalisations, attention, recurrences, the fused ones of com.microsoft.
+
+A recipe names its operator because it draws ONNX models, whose operands have to fit together; `recipes.rules` draws
+those of every other operator from its definition.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.node_runner import NodeRunner, NoReference
+from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference
 from smartmem_rules.fuzzing.recipes.values import draw_shape, draw_values
 
 MOST_ELEMENTS = 4096

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.syntax import Block, Span
 
-Kind = Literal["word", "number", "text", "space", "clause"]
+Kind = Literal["word", "number", "text", "space", "clause", "phase"]
 Value = int | float | str
 Record = TypeVar("Record", bound="BlockRecord")
 
@@ -26,7 +26,7 @@ class Key:
 
     Attributes:
         kind: of each value; `word` and `number` are written plainly, `text` in quotes; `space`: a word, then numbers;
-            `clause`: a word, then texts and words between them.
+            `clause`: a word, then texts and words between them; `phase`: words, then words with a number each.
         least, most: how many values; no upper bound where `most` is None.
         choices: the words that are admitted; all where empty.
         refers: the kind of item that each word names, so that it must exist.
@@ -41,7 +41,7 @@ class Key:
     least: int = 1
     most: int | None = 1
     choices: tuple[str, ...] = ()
-    refers: Literal["ruleset", "table", "fuse", "layout", ""] = ""
+    refers: Literal["ruleset", "table", "fuse", "layout", "strategy", ""] = ""
     repeats: bool = False
     default: str = ""
 
@@ -127,6 +127,12 @@ def clauses(meaning: str, choices: Iterable[str], convert: Callable[[tuple[Value
     """A field of a tuple of clauses, one for each entry of the key: a word of `choices`, then texts and words."""
     key = Key("", "clause", meaning, least=4, most=8, choices=tuple(choices), repeats=True)
     return _field(key, lambda rows: tuple(convert(row) for row in rows), ())
+
+
+def phases(meaning: str, convert: Callable[[tuple[Value, ...]], Any]) -> Any:
+    """A field of a tuple of phases, one for each entry of the key, of which there is one at least."""
+    key = Key("", "phase", meaning, most=None, refers="ruleset", repeats=True)
+    return _field(key, lambda rows: tuple(convert(row) for row in rows), MISSING)
 
 
 def part(record: type) -> Any:

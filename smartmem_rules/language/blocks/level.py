@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.keys import BlockRecord, real, whole, word, words
+from smartmem_rules.language.blocks.strategy import Phase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,6 +13,9 @@ class Level(BlockRecord):
     """A `level` block."""
 
     rulesets: tuple[str, ...] = words("rule sets in the order in which they run", least=0, refers="ruleset")
+    strategy: str = word("the `strategy` block that says in which phases rules run", default="", refers="strategy")
+    phases: tuple[Phase, ...] = ()
+    """What runs: those of the strategy, or each rule set alone, with the sets that join unnamed."""
     table: str = word("the table that decides fusion", default="", refers="table")
     views: str = word("whether consumers read through index maps", "keep", "read_through", default="keep")
     fuse: tuple[str, ...] = words("`fuse` blocks that go beyond the table", refers="fuse")

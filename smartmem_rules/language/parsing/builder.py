@@ -21,7 +21,7 @@ from smartmem_rules.language.patterns import OR, pattern_of
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
-_REMOVED = ("internal", "commutative", "override", "class", "mapping", "explores", "unsound")
+_REMOVED = ("internal", "commutative", "override", "class", "mapping", "explores", "cites", "unsound")
 _MERGED = {
     **dict.fromkeys(_REMOVED, "remove this one"),
     **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
@@ -39,6 +39,12 @@ def _group(children: Children, word: str) -> Children:
         if isinstance(child, list) and child and child[0] == word:
             return child
     return []
+
+
+def _text(children: Children, word: str) -> str | None:
+    """The string of a clause; None where there is no such clause."""
+    clause = _group(children, word)
+    return unquote(clause[1]) if clause else None
 
 
 class Builder(ExpressionBuilder):
@@ -173,7 +179,7 @@ class Builder(ExpressionBuilder):
         return children
 
     inputs = attributes = outputs = flag = require = class_clause = mapping_clause = dtype_variables
-    where = relaxes = tags = unsound = row = index_list = subscript = dtype_variables
+    where = relaxes = tags = cites = unsound = row = index_list = subscript = dtype_variables
 
     def dtype_variable(self, children: Children) -> s.DtypeVariable:
         name, *classes = tokens_of(children, "NAME")
@@ -265,7 +271,6 @@ class Builder(ExpressionBuilder):
         self._refuse_repeated_clauses(children, "a rule")
         name, ruleset = tokens_of(children, "NAME")
         left, right = nodes_of(children, s.Pattern)
-        unsound = _group(children, "unsound")
         relaxes = tokens_of(_group(children, "relaxes"), "NAME")
         tags = tokens_of(_group(children, "tags"), "NAME")
         places = self._name(name) | {"ruleset": self._span([ruleset])}
@@ -278,11 +283,12 @@ class Builder(ExpressionBuilder):
             bidirectional=_has(children, "<=>"),
             guards=nodes_of(_group(children, "where"), s.Expression),
             relaxes=tuple(map(str, relaxes)),
-            unsound=unquote(unsound[1]) if unsound else None,
+            unsound=_text(children, "unsound"),
             comment=self._comment(children),
             explores=bool(tokens_of(children, "EXPLORES")),
             tags=tuple(map(str, tags)),
             lets=nodes_of(children, s.RuleLet),
+            cites=_text(children, "cites"),
             places=places | self._words("relaxes", relaxes) | self._words("tags", tags),
         )
 
@@ -300,6 +306,7 @@ class Builder(ExpressionBuilder):
             comment=self._comment(children),
             tags=tuple(map(str, tags)),
             lets=nodes_of(children, s.RuleLet),
+            cites=_text(children, "cites"),
             places=places | self._name(name) | self._words("tags", tags),
         )
 
@@ -318,6 +325,24 @@ class Builder(ExpressionBuilder):
             comment=self._comment(children),
             tags=tuple(map(str, tags)),
             lets=nodes_of(children, s.RuleLet),
+            cites=_text(children, "cites"),
+            places=places,
+        )
+
+    def keep(self, children: Children) -> s.Keep:
+        self._refuse_repeated_clauses(children, "a rule")
+        name, *operators = tokens_of(children, "NAME")
+        tags = tokens_of(_group(children, "tags"), "NAME")
+        places = {"operator": self._span(operators)} | self._name(name) | self._words("tags", tags)
+        return s.Keep(
+            span=self._span(children),
+            name=str(name),
+            operator=OR.join(operators),
+            guards=nodes_of(_group(children, "where"), s.Expression),
+            comment=self._comment(children),
+            tags=tuple(map(str, tags)),
+            lets=nodes_of(children, s.RuleLet),
+            cites=_text(children, "cites"),
             places=places,
         )
 

@@ -87,4 +87,4 @@ def _of_definitions(stop: Stop) -> Fix | None:
 
 
 def _in_rule(text: str) -> bool:
-    return re.match(r"(rewrite|eliminate|index)\b", text) is not None
+    return re.match(r"(rewrite|eliminate|index|keep)\b", text) is not None

@@ -195,6 +195,8 @@ def print_equation(rule: s.Rule) -> str:
         return f"{print_pattern(rule.left)} {arrow} {print_pattern(rule.right)}"
     if isinstance(rule, s.Eliminate):
         return f"{rule.operator} becomes an index map"
+    if isinstance(rule, s.Keep):
+        return f"{rule.operator} of constants is computed when the model runs"
     return f"{print_expression(rule.left)} => {print_expression(rule.right)}"
 
 
@@ -216,6 +218,7 @@ def _clauses(rule: s.Rule) -> str:
         lines += [f"relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["explores"] if rule.explores else []
     lines += [f"tags {', '.join(rule.tags)}"] if rule.tags else []
+    lines += [f"cites {quoted(rule.cites)}"] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is not None:
         lines.append(f"unsound {quoted(rule.unsound)}")
     return "".join(f"\n    {line}" for line in lines)
@@ -239,12 +242,8 @@ def print_item(item: s.Item) -> str:
             return f"predicate {name}({', '.join(parameters)}) = {print_expression(body)}{_comment(item)}"
         case s.Constant(name=name, value=value):
             return f"let {name} = {print_expression(value)}{_comment(item)}"
-        case s.Rewrite(name=name, ruleset=ruleset):
-            return f"rewrite {name} in {ruleset}{_comment(item)}\n    {print_equation(item)}{_clauses(item)}"
-        case s.Eliminate(name=name, ruleset=ruleset, operator=operator):
-            return f"eliminate {name} in {ruleset}{_comment(item)}\n    {operator}{_clauses(item)}"
-        case s.IndexRule(name=name):
-            return f"index {name}{_comment(item)}\n    {print_equation(item)}{_clauses(item)}"
+        case s.Rewrite() | s.Eliminate() | s.Keep() | s.IndexRule():
+            return _rule(item)
         case s.Table():
             return _table(item)
         case s.Block():
@@ -258,6 +257,18 @@ def print_item(item: s.Item) -> str:
 
 def _comment(item: s.Ruleset | s.Predicate | s.Constant | s.Block | s.Rule) -> str:
     return f"   # {item.comment}" if item.comment else ""
+
+
+def _rule(rule: s.Rule) -> str:
+    match rule:
+        case s.Rewrite(name=name, ruleset=ruleset):
+            return f"rewrite {name} in {ruleset}{_comment(rule)}\n    {print_equation(rule)}{_clauses(rule)}"
+        case s.Eliminate(name=name, ruleset=ruleset, operator=operator):
+            return f"eliminate {name} in {ruleset}{_comment(rule)}\n    {operator}{_clauses(rule)}"
+        case s.Keep(name=name, operator=operator):
+            return f"keep {name}{_comment(rule)}\n    {operator}{_clauses(rule)}"
+        case s.IndexRule(name=name):
+            return f"index {name}{_comment(rule)}\n    {print_equation(rule)}{_clauses(rule)}"
 
 
 def _family(family: s.Family) -> str:

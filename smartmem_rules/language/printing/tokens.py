@@ -17,12 +17,12 @@ ENTRY = re.compile(r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<symbol
 
 ITEMS = frozenset(ITEM_WORDS)
 BLOCKS = frozenset(BLOCK_WORDS)
-RULES = frozenset(["rewrite", "eliminate", "index"])
+RULES = frozenset(["rewrite", "eliminate", "index", "keep"])
 CLAUSES = frozenset(
     ["onnx", "internal", "commutative", "override", "require", "let", "class", "mapping", "view", "scan"]
 )
 """The words that clauses of an operator begin with, besides equations."""
-RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "unsound"])
+RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "cites", "unsound"])
 ARROWS = frozenset(["=>", "<=>"])
 KEYWORDS = frozenset(["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"])
 COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])

@@ -6,30 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from smartmem_rules.plan.kernel.model import Kernel, Store
-from smartmem_rules.plan.kernel.traffic import account
+from smartmem_rules.plan.kernel.traffic import accounted
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Compare, Expr, Read, Select, TensorType
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 
 
 def write_pieces(kernels: Sequence[Kernel], types: Mapping[str, TensorType], outputs: Sequence[str]) -> list[Kernel]:
     """The kernels without those that only join what others make, each part of it read by nothing else."""
-    kept = list(kernels)
-    for kernel in kernels:
+    kept = dict(enumerate(kernels))
+    for number in range(len(kernels)):
+        kernel = kept[number]
         offsets = _offsets(kernel, types)
         if offsets is None or kernel.writes[0] not in outputs:
             continue
-        others = [k for k in kept if k is not kernel]
-        makers = {name: [k for k in others for s in k.stores if s.tensor == name] for name in offsets}
-        read = {name for k in others for name in k.reads}
-        whole = all(len(own) == 1 and own[0].form != "scan" for own in makers.values())
+        others = {n: k for n, k in kept.items() if n != number}
+        makers = {name: [n for n, k in others.items() for s in k.stores if s.tensor == name] for name in offsets}
+        read = {name for k in others.values() for name in k.reads}
+        whole = all(len(own) == 1 and others[own[0]].form != "scan" for own in makers.values())
         # a tensor that indices come from cannot move, and outputs have their own memory
         if not whole or read & {*offsets, kernel.writes[0]} or {*offsets} & {*outputs}:
             continue
         for name, start in offsets.items():
-            _redirect(makers[name][0], name, kernel.writes[0], start)
-            makers[name][0].origin = tuple(dict.fromkeys((*makers[name][0].origin, *kernel.origin)))
+            (maker,) = makers[name]
+            origin = tuple(dict.fromkeys((*others[maker].origin, *kernel.origin)))
+            others[maker] = replace(_redirected(others[maker], name, kernel.writes[0], start), origin=origin)
         kept = others
-    return kept
+    return list(kept.values())
 
 
 def _offsets(kernel: Kernel, types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...]] | None:
@@ -82,8 +85,8 @@ def _along(
     return [*found, (first, last, value)]
 
 
-def _redirect(kernel: Kernel, old: str, new: str, start: tuple[int, ...]) -> None:
-    """Let a kernel write a tensor into another one."""
+def _redirected(kernel: Kernel, old: str, new: str, start: tuple[int, ...]) -> Kernel:
+    """The kernel that writes a tensor into another one, its first element at a place of that."""
 
     def moved(store: Store) -> Store:
         if store.tensor != old:
@@ -92,6 +95,5 @@ def _redirect(kernel: Kernel, old: str, new: str, start: tuple[int, ...]) -> Non
             store, tensor=new, indices=tuple(add(i, Index(s)) for i, s in zip(store.indices, start, strict=True))
         )
 
-    kernel.stores = tuple(map(moved, kernel.stores))
-    kernel.parts = tuple(replace(part, stores=tuple(map(moved, part.stores))) for part in kernel.parts)
-    account(kernel)
+    parts = tuple(replace(part, stores=tuple(map(moved, part.stores))) for part in kernel.parts)
+    return accounted(replace(kernel, stores=tuple(map(moved, kernel.stores)), parts=parts))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Div, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -27,7 +28,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
-from smartmem_rules.tensor.index import Div, Index, Mod, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 
 ACCUMULATED = ("float32", "float16", "bfloat16")

@@ -9,11 +9,11 @@ from smartmem_rules.language.blocks.fuse import (
     Epilogue,
     Prologue,
 )
-from smartmem_rules.plan.fusion.attention import covers_rows, scores_line_up, source_values
 from smartmem_rules.plan.fusion.grouping import Grouping
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.plan.fusion.on_chip.attention import covers_rows, scores_line_up, source_values
+from smartmem_rules.plan.fusion.on_chip.rows import Rows
 from smartmem_rules.plan.fusion.reads import rows_line_up
-from smartmem_rules.plan.fusion.rows import Rows
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.kernel.row_arrays import array_size
 from smartmem_rules.tensor.expr import Reduce, walk

@@ -161,7 +161,7 @@ class Grouping:
     def _is_constant(self, group: Group) -> bool:
         """Whether a contraction's right factor was known before the model runs: a layer's weights."""
         assert group.contraction is not None
-        return is_constant(group.contraction.b, self.program.constants)
+        return is_constant(group.contraction.b, self.program.packable)
 
     # --- order ---
 

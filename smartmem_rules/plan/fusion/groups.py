@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.fusion.program import Definition
+from smartmem_rules.tensor.atoms import Div, Var
 from smartmem_rules.tensor.expr import (
     Expr,
     FreshNames,
@@ -20,7 +21,7 @@ from smartmem_rules.tensor.expr import (
     own_indices,
     walk,
 )
-from smartmem_rules.tensor.index import Div, Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import several, surely_at_most
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import index_map

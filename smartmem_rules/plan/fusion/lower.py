@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from smartmem_rules.plan.fusion.attention import row_values, score_values, source_values
 from smartmem_rules.plan.fusion.contraction import replace_reduce
-from smartmem_rules.plan.fusion.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.plan.fusion.on_chip.attention import row_values, score_values, source_values
+from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_chip
+from smartmem_rules.plan.fusion.on_chip.rows import Rows
 from smartmem_rules.plan.fusion.program import Definition, Program
 from smartmem_rules.plan.fusion.reads import reads_of
 from smartmem_rules.plan.fusion.result import FusionResult
-from smartmem_rules.plan.fusion.rows import Rows
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Part, Scores, Stage, Store
-from smartmem_rules.plan.kernel.traffic import account
+from smartmem_rules.plan.kernel.traffic import accounted
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import moves_only
 from smartmem_rules.tensor.expr import (
     Const,
@@ -27,7 +29,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.substitution import substitute
 
 
@@ -38,14 +40,11 @@ def lower(program: Program, fused: FusionResult) -> list[Kernel]:
 
 def lower_group(program: Program, fused: FusionResult, group: Group, name: str) -> Kernel:
     """The kernel of one group."""
-    kernel = _realise_group(program, fused, group)
-    kernel.name = name
-    kernel.origin = _origin(group)
-    account(kernel)
-    return kernel
+    return accounted(replace(_realised(program, fused, group), name=name, origin=_origin(group)))
 
 
-def _realise_group(program: Program, fused: FusionResult, group: Group) -> Kernel:
+def _realised(program: Program, fused: FusionResult, group: Group) -> Kernel:
+    """The equations of a group's kernel, which has no name yet."""
     outputs = [m.tensor for m in group.members if m.tensor in fused.stored and m.tensor in group.coordinates]
     match group.form:
         case "contraction":
@@ -54,7 +53,9 @@ def _realise_group(program: Program, fused: FusionResult, group: Group) -> Kerne
             return _finished_rows(program, fused, group, outputs)
         case "reduction":
             rows = Rows(program, fused.inlined, group, {}, {})
-            return Kernel("", "reduction", group.space, rows.stores(outputs), rows.stages())
+            return Kernel(
+                name="", form="reduction", axes=group.space, stores=rows.stores(outputs), stages=rows.stages()
+            )
         case "scan":
             return _scan(program, fused, group)
         case _:
@@ -77,7 +78,7 @@ def _elements(program: Program, fused: FusionResult, group: Group, outputs: list
         expander.handlers[core.tensor] = lambda read: Read(name, (), read.dtype)
     stores = tuple(_store(t, group, expander, program) for t in outputs)
     only_moves = not stages and all(moves_only(s.value) for s in stores)
-    return Kernel("", "pointwise", group.space, stores, stages, moves_only=only_moves)
+    return Kernel(name="", form="pointwise", axes=group.space, stores=stores, stages=stages, moves_only=only_moves)
 
 
 def _scan(program: Program, fused: FusionResult, group: Group) -> Kernel:
@@ -99,7 +100,7 @@ def _scan(program: Program, fused: FusionResult, group: Group) -> Kernel:
         indices = tuple(map(_place, (*shared, *own)))
         value = expander.expand(inline(member.equation, indices, program.names))
         stores.append(Store(member.tensor, indices, value, own))
-    return Kernel("", "scan", tuple(shared), tuple(stores))
+    return Kernel(name="", form="scan", axes=tuple(shared), stores=tuple(stores))
 
 
 def _stays(member: Definition, axis: int, extent: int, tensors: set[str]) -> bool:
@@ -148,7 +149,7 @@ def _contraction(program: Program, fused: FusionResult, group: Group, outputs: l
         _elements_of(matched.a),
     )  # fmt: skip
     every = (*stores, *(s for part in parts for s in part.stores), *kept)
-    return Kernel("", "contraction", group.space, every, (), contraction, parts)
+    return Kernel(name="", form="contraction", axes=group.space, stores=every, contraction=contraction, parts=parts)
 
 
 def _finished_rows(program: Program, fused: FusionResult, group: Group, outputs: list[str]) -> Kernel:
@@ -171,7 +172,14 @@ def _finished_rows(program: Program, fused: FusionResult, group: Group, outputs:
     left = _contraction(program, fused, source, [])
     assert left.contraction is not None
     stages = (first, *rows.stages())
-    return Kernel("", "contraction", (*matched.batch, *matched.m), rows.stores(outputs), stages, left.contraction)
+    return Kernel(
+        name="",
+        form="contraction",
+        axes=(*matched.batch, *matched.m),
+        stores=rows.stores(outputs),
+        stages=stages,
+        contraction=left.contraction,
+    )
 
 
 def _with_inner(value: Expr, local: Var) -> Expr:

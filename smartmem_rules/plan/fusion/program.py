@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.compared import compared_tensors
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
@@ -23,7 +24,7 @@ from smartmem_rules.tensor.expr import (
     rename_reads,
     tensors_read,
 )
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
@@ -66,6 +67,8 @@ class Program:
     inputs: list[str]
     outputs: list[str]
     names: FreshNames
+    packable: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
     inner: frozenset[str] = frozenset()
@@ -113,7 +116,11 @@ def flatten(graph: Graph, through_views: bool) -> Program:
                 views[equation.tensor] = (source.tensor, view)
                 continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
-    program = Program(definitions, types, graph.constants, graph.inputs, graph.outputs, names, inner=frozenset(inner))
+    packed = graph.stays_packed()
+    packable = {name: values for name, values in graph.constants.items() if name not in packed}
+    program = Program(
+        definitions, types, graph.constants, graph.inputs, graph.outputs, names, packable, inner=frozenset(inner)
+    )
     if through_views:
         _compute_outputs_in_place(program)
     return program

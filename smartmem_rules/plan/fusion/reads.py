@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 
 from smartmem_rules.plan.fusion.groups import Group
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Equation, Expr, Read, Reduce, children, substitute_variables, tensors_read, walk
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import largest
 
 

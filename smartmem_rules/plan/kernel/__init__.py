@@ -1,1 +1,1 @@
-"""Kernels and what can be said of one kernel alone: its traffic, its key, its addresses."""
+"""Kernels and launches, and what can be said of one alone: its traffic, its key, its addresses, its text."""

@@ -7,9 +7,10 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.model import Store, Stored
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, atom_variables, div, mod, scale, variable
+from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 
@@ -143,12 +144,9 @@ def _part(index: Index, own: set[Var]) -> tuple[Index, int] | None:
         return None
     if not index.variables - own:
         return index, 1
-    if any(
-        not isinstance(atom, Var) and atom_variables(atom) & own and atom_variables(atom) - own
-        for atom, _ in index.terms
-    ):
+    if any(not isinstance(atom, Var) and atom.variables & own and atom.variables - own for atom, _ in index.terms):
         return None
-    mine = [(atom, coefficient) for atom, coefficient in index.terms if atom_variables(atom) & own]
+    mine = [(atom, coefficient) for atom, coefficient in index.terms if atom.variables & own]
     rest = Index(index.constant, tuple(term for term in index.terms if term not in mine))
     step = math.gcd(*(coefficient for _, coefficient in mine))
     low, high = rest.interval

@@ -6,14 +6,24 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.atoms import Var
 
 
 def kernel_key(kernel: Kernel, tensors: Mapping[str, Stored]) -> str:
     """A digest of what the kernel computes, and of the type, layout and storage of each tensor in memory."""
+    return _digest(_parts(kernel), tensors)
+
+
+def launch_key(launch: Launch, tensors: Mapping[str, Stored]) -> str:
+    """The same of a launch: of several kernels a digest of all of them, and of the way in which they share it."""
+    return _digest(_launch_parts(launch), tensors)
+
+
+def _digest(parts: tuple[object, ...], tensors: Mapping[str, Stored]) -> str:
     names: dict[object, str] = {}
-    text = _text(_parts(kernel), names)
+    text = _text(parts, names)
     memory = [
         f"{short}:{stored.type}{stored.layout}{stored.storage}{stored.role == 'constant'}"
         for name, short in names.items()
@@ -23,9 +33,16 @@ def kernel_key(kernel: Kernel, tensors: Mapping[str, Stored]) -> str:
 
 
 def _parts(kernel: Kernel) -> tuple[object, ...]:
-    steps = tuple(map(_parts, kernel.steps))
-    own = (kernel.form, kernel.axes, kernel.stores, kernel.stages, kernel.contraction, kernel.parts)
-    return (*own, steps) if steps else own
+    return (kernel.form, kernel.axes, kernel.stores, kernel.stages, kernel.contraction, kernel.parts)
+
+
+def _launch_parts(launch: Launch) -> tuple[object, ...]:
+    if isinstance(launch, Single):
+        return _parts(launch.kernel)
+    rows = launch.rows if isinstance(launch, Chain) else None
+    # as a kernel's parts, with nothing in the place of equations
+    own = (launch.form, () if rows is None else rows.axes, (), (), None, ())
+    return (*own, tuple(map(_launch_parts, launch.steps)))
 
 
 def _text(value: object, names: dict[object, str]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +13,9 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.printer import kernel_text
 
 if TYPE_CHECKING:  # a plan from a file holds no expressions
+    from smartmem_rules.tensor.atoms import Var
     from smartmem_rules.tensor.expr import Expr
-    from smartmem_rules.tensor.index import Index, Var
+    from smartmem_rules.tensor.index import Index
     from smartmem_rules.tensor.types import TensorType
 
 ACCUMULATOR = "@acc"
@@ -173,65 +174,6 @@ class Part:
     stores: tuple[Store, ...]
 
 
-@dataclass(frozen=True)
-class Wait:
-    """What the work-items of a step wait for before they begin.
-
-    Attributes:
-        step: which earlier step.
-        lag: None: for all of its work-items; else work-item i waits until i + lag of them are done, of a step whose
-            work-items are computed in turn.
-    """
-
-    step: int
-    lag: int | None = None
-
-
-@dataclass(frozen=True)
-class TaskGraph:
-    """How the work-items of an ordered launch follow each other.
-
-    Attributes:
-        state: the tensor of the counters.
-        waits: of each step.
-        patience: how often a work-group looks whether what it waits for is done, before it leaves the rest to others.
-        in_turn: the steps whose work-items need the one before, computed by one work-group as far as it gets.
-    """
-
-    state: str
-    waits: tuple[tuple[Wait, ...], ...]
-    patience: int
-    in_turn: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Launch geometry.
-
-    Attributes:
-        global_size: work-items along each dimension; expressions of open extents.
-        local_size: work-items of a work-group, None where the driver may choose.
-    """
-
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...] | None
-
-    @staticmethod
-    def of(items: int, group: int) -> Grid:
-        """So many work-items in groups of one size."""
-        return Grid((items,), (group,))
-
-    @staticmethod
-    def covering(items: int, group: int) -> Grid:
-        """Whole groups for at least so many work-items."""
-        return Grid((-(-items // group) * group,), (group,))
-
-    @property
-    def items(self) -> int:
-        """All work-items."""
-        return math.prod(self.global_size)
-
-
 @dataclass(frozen=True, kw_only=True)
 class KernelSchedule:
     """How a kernel runs; `plan.schedule.records` has one kind for each template.
@@ -250,52 +192,28 @@ class KernelSchedule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockRows:
-    """The rows that the work-items of a chain own.
-
-    Attributes:
-        m: rows of a batch.
-        block_rows: of a work-item.
-        candidates: other numbers of rows that the chain may have, the best first.
-        kept: elements of a row of the tensors that lie in scratch memory between the kernels, by tensor.
-    """
-
-    m: int
-    block_rows: int
-    candidates: tuple[int, ...] = ()
-    kept: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass
 class Kernel:
-    """One enqueue.
+    """What is computed: equations over tensors, with the schedule and layouts that they got.
 
     Attributes:
-        form: pointwise | reduction | contraction | scan, the template family; chain | beside | ordered for several in
-            one launch.
+        form: pointwise | reduction | contraction | scan, the template family.
         axes: the loop variables over which the stores range; in a reduction these are the rows.
+        stages: row temporaries, computed before the stores of a row.
         parts: further contractions of the same left factor; their stores stand in `stores` too, after its own. Stores
             with local axes stand last: rows of the left factor that others read as well.
         origin: the ONNX nodes that the kernel stands for.
         moves_only: whether it only moves data.
-        in_place: for tensors that it writes into the memory of one that it reads, which one.
-        steps: the kernels that one launch runs: one after the other in each work-item (form `chain`), side by side
-            (`beside`), or each when the work-items of others are done (`ordered`).
-        tasks: of a launch of this last form.
-        schedule: of a single kernel, once it is scheduled.
-        grid: how many work-items it has, once it is scheduled.
-        block_rows: of a kernel in a chain or wave, the rows of a work-item.
-        rows: of a chain over rows, which rows its work-items own.
-        group_items: of kernels side by side on a GPU, the work-items of the work-groups of all of them.
-        share, shares: of a wave of recurrences, which of its work-items runs, and how many there are.
-        steps_each: of a recurrence that is cut into shares, the steps of each.
-        ring: of a recurrence, elements of the tensors that it needs in one step only, by tensor.
+        reads, writes: tensors in memory, packed factors among them.
+        operations: scalar operations.
+        schedule: how it runs, once that is chosen.
+        ring: of a recurrence, the elements of tensors that one step alone needs, and that therefore lie in the private
+            memory of a work-item, by tensor.
     """
 
     name: str
     form: str
-    axes: tuple[Var, ...]
-    stores: tuple[Store, ...]
+    axes: tuple[Var, ...] = ()
+    stores: tuple[Store, ...] = ()
     stages: tuple[Stage, ...] = ()
     contraction: Contraction | None = None
     parts: tuple[Part, ...] = ()
@@ -303,48 +221,34 @@ class Kernel:
     moves_only: bool = False
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    schedule: KernelSchedule | None = None
-    bytes_moved: int = 0
     operations: int = 0
-    steps: tuple[Kernel, ...] = ()
-    in_place: dict[str, str] = field(default_factory=dict)
-    tasks: TaskGraph | None = None
-    grid: Grid | None = None
-    block_rows: int | None = None
-    rows: BlockRows | None = None
-    group_items: int = 0
-    share: int | None = None
-    shares: int = 1
-    steps_each: int | None = None
+    schedule: KernelSchedule | None = None
     ring: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def template(self) -> str:
-        """The template of its schedule; empty for launches of several kernels."""
+        """The template of its schedule; empty before it has one."""
         return "" if self.schedule is None else self.schedule.template
 
-    @property
-    def kept(self) -> Mapping[str, int]:
-        """The tensors that a chain keeps in scratch memory."""
-        return {} if self.rows is None else self.rows.kept
+    def changed(self, expression: Callable[[Expr], Expr], store: Callable[[Store], Store] | None = None) -> Kernel:
+        """The kernel with other expressions.
+
+        Args:
+            expression: gives the expression in the place of a stage's, a factor's, or a stored value.
+            store: gives the store in the place of another; by default one with the changed value at the same place.
+        """
+        instead = store or (lambda one: replace(one, value=expression(one.value)))
+
+        def stages(those: tuple[Stage, ...]) -> tuple[Stage, ...]:
+            return tuple(replace(stage, body=expression(stage.body)) for stage in those)
+
+        c = self.contraction
+        if c is not None:
+            scores = c.scores and replace(c.scores, a=expression(c.scores.a), b=expression(c.scores.b))
+            c = replace(c, a=expression(c.a), b=expression(c.b), stages=stages(c.stages), scores=scores)
+        parts = (replace(part, b=expression(part.b), stores=tuple(map(instead, part.stores))) for part in self.parts)
+        stores = tuple(map(instead, self.stores))
+        return replace(self, stages=stages(self.stages), stores=stores, contraction=c, parts=tuple(parts))
 
     def __str__(self) -> str:
         return kernel_text(self)
-
-    @property
-    def leaves(self) -> tuple[Kernel, ...]:
-        """The kernels of single equations or groups of them: itself, or those of its steps."""
-        return tuple(leaf for step in self.steps for leaf in step.leaves) if self.steps else (self,)
-
-    def refresh_io(self) -> None:
-        """Let a launch of several kernels read and write what its steps do, but for what stays between them."""
-        if self.steps:
-            for step in self.steps:
-                step.refresh_io()
-            written = dict.fromkeys(t for k in self.steps for t in k.writes)
-            read = dict.fromkeys(t for k in self.steps for t in k.reads)
-            kept = self.kept
-            if self.tasks is not None:
-                written[self.tasks.state] = None
-            self.writes = tuple(t for t in written if t not in kept)
-            self.reads = tuple(t for t in read if t not in written)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Kernel, Stage
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, tensors_read, walk
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import largest
 
 ROUNDED = 4

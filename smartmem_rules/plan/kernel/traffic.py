@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Kernel
 from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, tensors_read
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest
 
 
@@ -21,10 +24,13 @@ def expressions(kernel: Kernel) -> list[Expr]:
     return found
 
 
-def account(kernel: Kernel) -> None:
-    """Fill in what the kernel reads, writes and computes."""
-    account_reads(kernel)
-    kernel.writes = tuple(s.tensor for s in kernel.stores)
+def accounted(kernel: Kernel) -> Kernel:
+    """The kernel with what it reads and writes, and how much it computes."""
+    writes = tuple(s.tensor for s in kernel.stores)
+    return replace(kernel, reads=tensors_in_memory(kernel), writes=writes, operations=_operations(kernel))
+
+
+def _operations(kernel: Kernel) -> int:
     elements = 1
     for var in kernel.axes:
         elements *= largest(var.extent)
@@ -43,22 +49,26 @@ def account(kernel: Kernel) -> None:
         scores = kernel.contraction.scores
         if scores is not None:
             total += rows * 2 * largest(scores.n.extent) * _extent(scores.k)
-    kernel.operations = total
+    return total
 
 
-def account_reads(kernel: Kernel, skip_right: bool = False) -> None:
-    """Note which stored tensors the kernel reads; `skip_right` leaves out a contraction's right factor."""
+def tensors_in_memory(kernel: Kernel, packed: Iterable[str] | None = None) -> tuple[str, ...]:
+    """The stored tensors that the kernel reads.
+
+    Args:
+        packed: tensors that hold a contraction's right factors, which it reads in the place of what they are made of.
+    """
     internal = {ACCUMULATOR, INNER} | {s.name for s in kernel.stages}
     if kernel.contraction is not None:
         internal |= {s.name for s in kernel.contraction.stages}
     skipped: list[Expr] = []
-    if skip_right and kernel.contraction is not None:
+    if packed is not None and kernel.contraction is not None:
         skipped = [kernel.contraction.b, *(part.b for part in kernel.parts)]
     reads: dict[str, None] = {}
     for expr in expressions(kernel):
         if not any(expr is one for one in skipped):
             reads.update(dict.fromkeys(t for t in tensors_read(expr) if t not in internal))
-    kernel.reads = tuple(reads)
+    return tuple(dict.fromkeys((*reads, *(packed or ()))))
 
 
 def _extent(variables: tuple[Var, ...]) -> int:

@@ -18,14 +18,17 @@ from smartmem_rules.language.blocks.schedule import Panel, Schedule
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.addressing import written
 from smartmem_rules.plan.kernel.graph import needs, toposort
-from smartmem_rules.plan.kernel.model import BlockRows, Kernel, Stage, Store
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
+from smartmem_rules.plan.kernel.model import Kernel, Store
 from smartmem_rules.plan.kernel.traffic import expressions
-from smartmem_rules.plan.launch.rows_chain import Chain
+from smartmem_rules.plan.kernel.work_items import BlockRows
+from smartmem_rules.plan.launch.rows_chain import GrowingChain
+from smartmem_rules.plan.schedule.contraction.sizing import UNBOUNDED, Resources, most, resources_of
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import filters_of
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts, Steps
-from smartmem_rules.plan.schedule.sizing import UNBOUNDED, Resources, most, resources_of
-from smartmem_rules.plan.schedule.winograd_sizes import filters_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_variables, walk
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 from smartmem_rules.tensor.views import axis_variables, index_map
@@ -39,8 +42,8 @@ def chain(
     schedules: Sequence[Schedule],
     device: Device,
     refusals: Refusals | None = None,
-) -> list[Kernel]:
-    """Join kernels into chains where that is legal and costs no time; the rest stays as it is.
+) -> list[Launch]:
+    """Launches of kernels: those joined into chains where that is legal and costs no time, the rest one by one.
 
     Args:
         schedules: those of the level, one of the panel template among them.
@@ -70,10 +73,10 @@ class _Chains:
         self.schedule = next(s for s in schedules if isinstance(s, Panel))
         self.device = device
         self.costs = LaunchCosts(self.schedule, device)
-        self.owner: dict[str, Chain] = {}
+        self.owner: dict[str, GrowingChain] = {}
 
-    def run(self) -> list[Kernel]:
-        chains: dict[Chain, int] = {}
+    def run(self) -> list[Launch]:
+        chains: dict[GrowingChain, int] = {}
         for kernel in self.kernels:
             found = self._join(kernel, chains)
             if found is None:
@@ -86,22 +89,22 @@ class _Chains:
 
     # --- beginnings ---
 
-    def _start(self, kernel: Kernel) -> Chain:
+    def _start(self, kernel: Kernel) -> GrowingChain:
         sizes = resources_of(kernel, self.schedule, self.constants)
         producers = self._producers(kernel)
         if sizes is None:
-            found = Chain(steps=Steps(self.costs, whole=False))
+            found = GrowingChain(steps=Steps(self.costs, whole=False))
             found.add(kernel, producers)
             return found
         filters = filters_of(kernel, self.schedules, self.schedule, sizes.constant, self.device.compute.units)
         sizes = replace(sizes, filters=filters)
-        found = Chain(steps=Steps(self.costs, not sizes.constant, [sizes]), batch=sizes.batch, m=sizes.m)
+        found = GrowingChain(steps=Steps(self.costs, not sizes.constant, [sizes]), batch=sizes.batch, m=sizes.m)
         found.add(kernel, producers)
         found.inner_bytes = self._row_bytes(found.inner, found)
         self._note_writes(found, kernel)
         return found
 
-    def _note_writes(self, chain_: Chain, kernel: Kernel) -> None:
+    def _note_writes(self, chain_: GrowingChain, kernel: Kernel) -> None:
         for store in kernel.stores:
             found = written(store, chain_.keys, self.types[store.tensor].shape)
             if found is not None:
@@ -109,7 +112,7 @@ class _Chains:
 
     # --- growth ---
 
-    def _join(self, kernel: Kernel, chains: Mapping[Chain, int]) -> Chain | None:
+    def _join(self, kernel: Kernel, chains: Mapping[GrowingChain, int]) -> GrowingChain | None:
         sizes = resources_of(kernel, self.schedule, self.constants)
         if sizes is None:
             return None
@@ -142,7 +145,7 @@ class _Chains:
     def _refuse(
         self,
         rule: ChainBlock,
-        chain_: Chain,
+        chain_: GrowingChain,
         kernel: Kernel,
         reason: str,
         figures: tuple[float, float] | None = None,
@@ -152,13 +155,13 @@ class _Chains:
             nodes = [node for one in chain_.kernels for node in one.origin]
             self.refusals.note(rule.name, nodes, kernel.origin, reason, figures, passed)
 
-    def _producers(self, kernel: Kernel) -> dict[Chain, None]:
+    def _producers(self, kernel: Kernel) -> dict[GrowingChain, None]:
         """The chains that make what a kernel reads; kernels come after those whose results they read."""
         return {self.owner[name]: None for name in kernel.reads if name in self.owner}
 
     # --- legality: every element that is read was made by the same work-item ---
 
-    def _over_rows_of(self, source: Chain, kernel: Kernel, sizes: Resources) -> Kernel | None:
+    def _over_rows_of(self, source: GrowingChain, kernel: Kernel, sizes: Resources) -> Kernel | None:
         """The kernel with the loop variables of the chain's rows, None where it needs rows of other work-items."""
         if math.prod(v.extent for v in sizes.batch) != math.prod(v.extent for v in source.batch):
             return None
@@ -179,7 +182,7 @@ class _Chains:
                 return None
         return moved
 
-    def _solve(self, source: Chain, read: Read, own: tuple[Var, ...]) -> dict[Var, Index] | None:
+    def _solve(self, source: GrowingChain, read: Read, own: tuple[Var, ...]) -> dict[Var, Index] | None:
         """The reader's keys in terms of the chain's, by the rows that a read asks for."""
         row = _row_of(source, read)
         if any(index.variables - set(own) or index.gathered for index in row):
@@ -199,7 +202,7 @@ class _Chains:
     # --- cost ---
 
     def _blocks(
-        self, sizes: Resources, inner_bytes: int, source: Chain, last: Kernel, rule: ChainBlock
+        self, sizes: Resources, inner_bytes: int, source: GrowingChain, last: Kernel, rule: ChainBlock
     ) -> tuple[int, ...]:
         """The possible rows of a work-item's block, the best first; none if one launch is slower than two.
 
@@ -243,41 +246,26 @@ class _Chains:
             self._refuse(rule, source, last, "modelled ns in one launch", (times[0][0], allowed), 8)
         return tuple(b for _, b in times) if times and times[0][0] <= allowed else ()
 
-    def _row_bytes(self, tensors: Collection[str], chain_: Chain) -> int:
+    def _row_bytes(self, tensors: Collection[str], chain_: GrowingChain) -> int:
         """Bytes of a row of tensors that the chain makes and reads again."""
         rows = most(chain_.m) * most(chain_.batch)
         return sum(4 * -(-largest(self.types[t].elements) // rows) for t in tensors)
 
     # --- results ---
 
-    def _composed(self, chain_: Chain) -> Kernel:
+    def _composed(self, chain_: GrowingChain) -> Launch:
         if len(chain_.kernels) == 1:
-            return chain_.kernels[0]
-        for step, sizes in zip(chain_.kernels, chain_.steps.sizes, strict=True):
-            step.block_rows = sizes.m_count if chain_.whole else chain_.block_rows
-        found = compose("chain", tuple(chain_.kernels))
-        if not chain_.whole:
-            found.axes = chain_.keys
-            found.rows = BlockRows(
-                m=math.prod(v.extent for v in chain_.m), block_rows=chain_.block_rows, candidates=chain_.blocks
-            )
-        return found
-
-
-def compose(form: str, steps: tuple[Kernel, ...]) -> Kernel:
-    """One launch of several kernels."""
-    found = Kernel(
-        steps[0].name,
-        form,
-        (),
-        (),
-        origin=tuple(dict.fromkeys(o for k in steps for o in k.origin)),
-        moves_only=all(k.moves_only for k in steps),
-        operations=sum(k.operations for k in steps),
-        steps=steps,
-    )
-    found.refresh_io()
-    return found
+            return Single(kernel=chain_.kernels[0])
+        whole, block_rows = chain_.whole, chain_.block_rows
+        steps = tuple(
+            Single(kernel=kernel, block_rows=sizes.m_count if whole else block_rows)
+            for kernel, sizes in zip(chain_.kernels, chain_.steps.sizes, strict=True)
+        )
+        rows = None
+        if not whole and chain_.keys:
+            m = math.prod(v.extent for v in chain_.m)
+            rows = BlockRows(axes=chain_.keys, m=m, block_rows=block_rows, candidates=chain_.blocks)
+        return Chain(name=steps[0].name, steps=steps, rows=rows)
 
 
 def _reads(expr: Expr) -> list[Read]:
@@ -290,38 +278,28 @@ def _gathers(kernel: Kernel, tensors: Set[str]) -> bool:
     return any(not index.gathered.isdisjoint(tensors) for node in nodes for index in own_indices(node))
 
 
-def _row_of(source: Chain, read: Read) -> tuple[Index, ...]:
+def _row_of(source: GrowingChain, read: Read) -> tuple[Index, ...]:
     """The values of the chain's keys for which it made the element that is read."""
     return source.written[read.tensor].row(read.indices)
 
 
-def _keeps_batch(values: Mapping[Var, Index], batch: tuple[Var, ...], source: Chain) -> bool:
+def _keeps_batch(values: Mapping[Var, Index], batch: tuple[Var, ...], source: GrowingChain) -> bool:
     """Whether each batch variable of the reader is one of the chain: its factors are packed by them."""
     return [values[v] for v in batch] == [variable(v) for v in source.batch]
 
 
-def _substituted(kernel: Kernel, values: Mapping[Var, Index], source: Chain) -> Kernel:
+def _substituted(kernel: Kernel, values: Mapping[Var, Index], source: GrowingChain) -> Kernel:
     """The kernel over the chain's rows; without rows of its own choice it keeps its own."""
 
     def change(expr: Expr) -> Expr:
         return substitute_variables(expr, values)
 
-    def stages(those: tuple[Stage, ...]) -> tuple[Stage, ...]:
-        return tuple(replace(s, body=change(s.body)) for s in those)
+    def moved_store(store: Store) -> Store:
+        return replace(store, indices=tuple(substitute(i, values) for i in store.indices), value=change(store.value))
 
-    def stores(those: tuple[Store, ...]) -> tuple[Store, ...]:
-        return tuple(
-            Store(s.tensor, tuple(substitute(i, values) for i in s.indices), change(s.value), s.local) for s in those
-        )
-
-    c = kernel.contraction
-    parts = tuple(replace(p, b=change(p.b), stores=stores(p.stores)) for p in kernel.parts)
-    moved = replace(kernel, stores=stores(kernel.stores), stages=stages(kernel.stages), parts=parts)
-    if c is None:
-        moved.axes = (*source.batch, *source.m)
-        return moved
-    m = c.m if source.whole else source.m
-    moved.contraction = replace(c, batch=source.batch, m=m, a=change(c.a), b=change(c.b), stages=stages(c.stages))
+    moved = kernel.changed(change, moved_store)
+    if moved.contraction is None:
+        return replace(moved, axes=(*source.batch, *source.m))
+    c = replace(moved.contraction, batch=source.batch, m=moved.contraction.m if source.whole else source.m)
     columns = (c.n,) if c.n in kernel.axes else ()
-    moved.axes = (*source.batch, *m, *columns)
-    return moved
+    return replace(moved, contraction=c, axes=(*c.batch, *c.m, *columns))

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
-from smartmem_rules.plan.launch.launches import copied
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice
+from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group
-from smartmem_rules.plan.schedule.group import GroupChoice
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -22,7 +23,6 @@ from smartmem_rules.plan.schedule.records import (
     schedule_of,
 )
 from smartmem_rules.plan.schedule.scheduler import Scheduler
-from smartmem_rules.plan.schedule.sizing import count
 from smartmem_rules.tensor.extents import is_symbolic
 
 LANES = 4
@@ -38,7 +38,7 @@ class LaunchConfigs:
     """Finds the ways of kernels.
 
     Attributes:
-        unsized: the kernels by name, as they were before they were sized.
+        unsized: the launches by name, as they were before they were sized.
         rereads: reads of one tensor that count, in sizes of the kernel's result.
     """
 
@@ -46,34 +46,36 @@ class LaunchConfigs:
     costs: KernelCosts
     tensors: Mapping[str, Stored]
     device: Device
-    unsized: Mapping[str, Kernel]
+    unsized: Mapping[str, Launch]
     rereads: int
 
-    def of(self, kernel: Kernel) -> tuple[LaunchConfig, ...]:
+    def of(self, launch: Launch) -> tuple[LaunchConfig, ...]:
         """The way that the kernel is sized for, then others; none where it has to have its launch for itself."""
-        if kernel.steps or kernel.form == "scan" or self._is_open(kernel):
+        if not isinstance(launch, Single) or launch.form == "scan" or self._is_open(launch):
             return ()
+        kernel = launch.kernel
         if kernel.contraction is None:
             return (self._elementwise(kernel),)
         if isinstance(kernel.schedule, GroupSchedule):
             return self._tiles(kernel)
         return (self._registers(kernel),)
 
-    def reschedule(self, kernel: Kernel, share: LaunchConfig, threads: int) -> Kernel:
-        """The kernel for work-groups of so many work-items, with the tile of one of its ways."""
-        if kernel.contraction is None:
-            return replace(
-                kernel,
-                schedule=in_group(kernel.schedule, array_bytes(kernel), threads, self.device.memory.local_memory),
-            )
-        if share.choice is None or schedule_of(kernel, GroupSchedule).sizes() == dict(share.choice):
-            return kernel
-        made = copied(self.unsized[kernel.name])
-        self.scheduler.schedule(made, share.choice)
-        return made
+    def reschedule(self, launch: Launch, config: LaunchConfig, threads: int) -> Launch:
+        """The launch of one kernel for work-groups of so many work-items, with the tile of one of its ways."""
+        assert isinstance(launch, Single)
+        return replace(launch, kernel=self._rescheduled(launch.kernel, config, threads))
 
-    def _is_open(self, kernel: Kernel) -> bool:
-        stored = (self.tensors[name] for name in (*kernel.reads, *kernel.writes))
+    def _rescheduled(self, kernel: Kernel, config: LaunchConfig, threads: int) -> Kernel:
+        if kernel.contraction is None:
+            local_memory = self.device.memory.local_memory
+            return replace(kernel, schedule=in_group(kernel.schedule, array_bytes(kernel), threads, local_memory))
+        if config.choice is None or schedule_of(kernel, GroupSchedule).sizes() == dict(config.choice):
+            return kernel
+        (unsized,) = self.unsized[kernel.name].kernels
+        return self.scheduler.schedule(unsized, config.choice)
+
+    def _is_open(self, launch: Launch) -> bool:
+        stored = (self.tensors[name] for name in (*launch.reads, *launch.writes))
         return any(is_symbolic(extent) for one in stored for extent in one.type.shape)
 
     # --- contractions ---

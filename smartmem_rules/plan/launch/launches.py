@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel, Wavefront
@@ -17,13 +17,14 @@ from smartmem_rules.plan.fusion.program import Program
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.fusion.result import FusionResult
 from smartmem_rules.plan.joint import JointChoice
+from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.launch.chains import chain
 from smartmem_rules.plan.launch.horizontal_cpu import side_by_side
 from smartmem_rules.plan.launch.wavefront import wavefront
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.scheduler import too_large
-from smartmem_rules.plan.schedule.sizing import panel_of
 
 
 @dataclass
@@ -76,53 +77,49 @@ class FusionInput:
         return all(self.program.types[t].elements == 0 for t in kernel.writes)
 
 
-def launches(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> list[Kernel]:
-    """The enqueues of kernels: outputs in pieces, and where work-items own rows, several kernels in one launch."""
-    found, program, policy, schedules = list(kernels), fusion.program, fusion.policy, fusion.schedules
+def launches(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> list[Launch]:
+    """The launches of kernels: outputs in pieces, and where work-items own rows, several kernels in one launch."""
+    program, policy, schedules = fusion.program, fusion.policy, fusion.schedules
     if policy.reads_through_views:
-        found = write_pieces(found, program.types, program.outputs)
-    found = _chained(found, fusion, device)
+        kernels = write_pieces(kernels, program.types, program.outputs)
+    found = _chained(kernels, fusion, device)
     panel, waves = panel_of(schedules), policy.rule(Wavefront)
     if waves is not None and panel is not None and device.kind == "cpu":
         # stacks of recurrences layer above layer, where a work-item computes a recurrence by itself
-        found = wavefront(found, program.constants, panel, device, (waves, policy.rule(Megakernel)))
+        found = wavefront(found, program.packable, panel, device, (waves, policy.rule(Megakernel)))
     rule = policy.rule(Horizontal)
     # small kernels that do not need each other; the templates for CPUs have work-groups of one
     return found if rule is None or device.kind != "cpu" else side_by_side(found, rule, device)
 
 
-def _chained(kernels: list[Kernel], fusion: FusionInput, device: Device) -> list[Kernel]:
+def _chained(kernels: Sequence[Kernel], fusion: FusionInput, device: Device) -> list[Launch]:
     """Kernels joined over the rows or batches that they share, where a template gives rows to work-items."""
     rules = (fusion.policy.chains("rows"), fusion.policy.chains("batches"))
     if rules == (None, None) or panel_of(fusion.schedules) is None:
-        return kernels
+        return [Single(kernel=kernel) for kernel in kernels]
     program = fusion.program
-    return chain(kernels, program.types, program.constants, rules, fusion.schedules, device, fusion.refusals)
+    return chain(kernels, program.types, program.packable, rules, fusion.schedules, device, fusion.refusals)
 
 
 def settle(
     joint: JointChoice, by_rules: Sequence[Kernel], fusion: FusionInput, device: Device, costs: KernelCosts
-) -> tuple[list[Kernel], JointChoice]:
+) -> tuple[list[Launch], JointChoice]:
     """The launches of the kernels that were chosen, or of the rules' where these are fewer or faster once joined.
 
     What kernels that share a launch save is not known when they are chosen: it depends on all of the launch.
     """
-    before = [copied(kernel) for kernel in by_rules] if joint.changed else []
     found = launches(joint.kernels, fusion, device)
-    if not joint.changed or not any(kernel.steps for kernel in found):
+    if not joint.changed or not any(launch.steps for launch in found):
         return found, joint
-    first = launches(before, fusion, device)
+    first = launches(by_rules, fusion, device)
     times_of = [sum(map(costs.of_launch, one)) for one in (found, first)]
     if len(found) > len(first) or times_of[0] > times_of[1]:
         return first, joint.given_up(by_rules)
     return found, joint
 
 
-def same(launched: Sequence[Kernel], kernels: Sequence[Kernel]) -> bool:
+def same(launched: Sequence[Launch], kernels: Sequence[Kernel]) -> bool:
     """Whether launches are the very kernels, each by itself and as it was."""
-    return len(launched) == len(kernels) and all(a is b for a, b in zip(launched, kernels, strict=True))
-
-
-def copied(kernel: Kernel) -> Kernel:
-    """A kernel that may be sized or joined with others without the original seeing it."""
-    return replace(kernel, steps=tuple(copied(step) for step in kernel.steps))
+    if len(launched) != len(kernels):
+        return False
+    return all(isinstance(a, Single) and a.kernel is b for a, b in zip(launched, kernels, strict=True))

@@ -13,7 +13,7 @@ before. A kernel waits for those that write what it reads or writes, or read wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Megakernel
 from smartmem_rules.plan.artefact import Place
 from smartmem_rules.plan.fusion.refusals import Refusals
-from smartmem_rules.plan.kernel.model import Kernel, Stored, TaskGraph, Wait, row_major
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
+from smartmem_rules.plan.kernel.model import Stored, row_major
 from smartmem_rules.plan.kernel.storage import stored_bytes
-from smartmem_rules.plan.launch.chains import compose
+from smartmem_rules.plan.kernel.work_items import TaskGraph, Wait
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.extents import is_symbolic
 
@@ -35,21 +36,18 @@ FIRST_STEP = 3
 
 def megakernel(
     name: str,
-    steps: tuple[Kernel, ...],
+    steps: tuple[Launch, ...],
     waits: tuple[tuple[Wait, ...], ...],
     patience: int,
     in_turn: tuple[int, ...] = (),
-) -> Kernel:
-    """A launch of kernels of which some wait for others (see `TaskGraph`).
+) -> Ordered:
+    """A launch of steps of which some wait for others (see `TaskGraph`).
 
     Args:
         patience: how often a waiting work-group looks at a counter before it leaves its work to others.
     """
-    found = compose("ordered", steps)
-    found.name = name
-    found.tasks = TaskGraph(f"{name}@order", waits, patience, in_turn)
-    found.refresh_io()
-    return found
+    tasks = TaskGraph(state=f"{name}@order", waits=waits, patience=patience, in_turn=in_turn)
+    return Ordered(name=name, steps=steps, tasks=tasks)
 
 
 def spin_limit(longest: float, device: Device, rule: Megakernel | None) -> int:
@@ -68,9 +66,9 @@ def places(order: TaskGraph) -> int:
     return FIRST_STEP + 2 * len(order.waits)
 
 
-def counters(kernels: Iterable[Kernel]) -> dict[str, Stored]:
-    """The memory of the counters of those kernels that are ordered launches: zeros, as each run leaves them."""
-    return {order.state: _counters(order) for kernel in kernels if (order := kernel.tasks) is not None}
+def counters(launches: Iterable[Launch]) -> dict[str, Stored]:
+    """The memory of the counters of ordered launches among others: zeros, as each run leaves them."""
+    return {one.tasks.state: _counters(one.tasks) for one in launches if isinstance(one, Ordered)}
 
 
 def _counters(order: TaskGraph) -> Stored:
@@ -82,8 +80,8 @@ def _counters(order: TaskGraph) -> Stored:
 
 
 @dataclass(frozen=True)
-class _Launch:
-    """A kernel and its times on the device.
+class _Member:
+    """A launch and its times on the device.
 
     Attributes:
         known: whether the number of its work-items is known before it runs.
@@ -92,7 +90,7 @@ class _Launch:
         longest: nanoseconds of a work-item.
     """
 
-    kernel: Kernel
+    launch: Launch
     known: bool
     time: float = 0.0
     idle: float = 0.0
@@ -103,58 +101,58 @@ class _Launch:
 class _Group:
     """Launches that become one."""
 
-    members: list[_Launch] = field(default_factory=list)
+    members: list[_Member] = field(default_factory=list)
     waits: list[tuple[Wait, ...]] = field(default_factory=list)
 
 
 def join_launches(
-    kernels: Sequence[Kernel],
+    launches: Sequence[Launch],
     memory: tuple[Mapping[str, Stored], Mapping[str, Place]],
     rule: Megakernel,
     device: Device,
     refusals: Refusals | None = None,
-) -> list[Kernel]:
+) -> list[Launch]:
     """The launches, those of them joined that do not have to wait longer for each other than the rule admits.
 
     Args:
-        kernels: with their grids.
+        launches: with their grids.
         memory: all tensors, and the places of intermediates.
         refusals: takes in why launches stay apart.
     """
     touched = _Touched(*memory)
     groups: list[_Group] = []
-    for kernel in kernels:
-        launch = _launch(kernel, device)
-        waits = _waits(groups[-1], kernel, touched) if groups else ()
-        if groups and _joins(groups[-1], launch, waits, rule, device):
-            groups[-1].members.append(launch)
+    for launch in launches:
+        member = _member(launch, device)
+        waits = _waits(groups[-1], launch, touched) if groups else ()
+        if groups and _joins(groups[-1], member, waits, rule, device):
+            groups[-1].members.append(member)
             groups[-1].waits.append(waits)
         else:
             if groups and refusals is not None:
-                reason, figures = _refusal(groups[-1], launch, waits, rule, device)
-                before = [node for member in groups[-1].members for node in member.kernel.origin]
-                refusals.note(rule.name, before, kernel.origin, reason, figures, 9)
-            groups.append(_Group([launch], [()]))
+                reason, figures = _refusal(groups[-1], member, waits, rule, device)
+                before = [node for one in groups[-1].members for node in one.launch.origin]
+                refusals.note(rule.name, before, launch.origin, reason, figures, 9)
+            groups.append(_Group([member], [()]))
     return [_joined(group, rule, device) for group in groups]
 
 
-def _launch(kernel: Kernel, device: Device) -> _Launch:
-    assert kernel.grid is not None
-    size = kernel.grid.items
-    if is_symbolic(size) or size == 0 or kernel.tasks is not None:
-        return _Launch(kernel, False)
-    time = max(device.compute.unit_time(kernel.operations), kernel.bytes_moved / device.memory.of_unit)
+def _member(launch: Launch, device: Device) -> _Member:
+    assert launch.grid is not None
+    size = launch.grid.items
+    if is_symbolic(size) or size == 0 or isinstance(launch, Ordered):
+        return _Member(launch, False)
+    time = max(device.compute.unit_time(launch.operations), launch.bytes_moved / device.memory.of_unit)
     # units without a work-item in the last round, and those that wait for a late one
     late = -size % device.compute.units + device.compute.late_unit
-    return _Launch(kernel, True, time, time / size * late, time / size)
+    return _Member(launch, True, time, time / size * late, time / size)
 
 
-def _waits(group: _Group, kernel: Kernel, touched: _Touched) -> tuple[Wait, ...]:
-    """The members that a kernel has to wait for; not those that these have waited for themselves."""
+def _waits(group: _Group, launch: Launch, touched: _Touched) -> tuple[Wait, ...]:
+    """The members that a launch has to wait for; not those that these have waited for themselves."""
     found: list[int] = []
     behind: set[int] = set()
     for number in range(len(group.members) - 1, -1, -1):
-        if number not in behind and touched.meet(group.members[number].kernel, kernel):
+        if number not in behind and touched.meet(group.members[number].launch, launch):
             found.append(number)
             behind |= _before(group, number)
     return tuple(Wait(number) for number in sorted(found))
@@ -168,59 +166,57 @@ def _before(group: _Group, number: int) -> set[int]:
     return found
 
 
-def _joins(group: _Group, launch: _Launch, waits: tuple[Wait, ...], rule: Megakernel, device: Device) -> bool:
+def _joins(group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megakernel, device: Device) -> bool:
     """Whether what units lose while they wait, where between launches they would sleep, is little.
 
     Small kernels may wait for small ones. Others lose the time of some launches with each wait, because programs beside
     them keep one of the units busy, and that has to be a small part of their own time.
     """
-    if not (launch.known and group.members[0].known):
+    if not (member.known and group.members[0].known):
         return False
     needed = [group.members[wait.step] for wait in waits]
     if not needed:
         return True
     idle, few = max(one.idle for one in needed), rule.waits * device.compute.launch
-    if all(one.time <= rule.launches * device.compute.launch for one in (*needed, launch)):
+    if all(one.time <= rule.launches * device.compute.launch for one in (*needed, member)):
         return idle <= few
-    return idle + few <= sum(one.time for one in (*needed, launch)) * rule.loss / 100
+    return idle + few <= sum(one.time for one in (*needed, member)) * rule.loss / 100
 
 
 def _refusal(
-    group: _Group, launch: _Launch, waits: tuple[Wait, ...], rule: Megakernel, device: Device
+    group: _Group, member: _Member, waits: tuple[Wait, ...], rule: Megakernel, device: Device
 ) -> tuple[str, tuple[float, float] | None]:
     """Why a launch that `_joins` refuses stays apart, with what is lost and what the rule admits."""
-    if not (launch.known and group.members[0].known):
+    if not (member.known and group.members[0].known):
         return "how long it takes is not known before it runs", None
     needed = [group.members[wait.step] for wait in waits]
     idle, few = max(one.idle for one in needed), rule.waits * device.compute.launch
-    if all(one.time <= rule.launches * device.compute.launch for one in (*needed, launch)):
+    if all(one.time <= rule.launches * device.compute.launch for one in (*needed, member)):
         return "modelled ns for which units are idle while they wait", (idle, few)
-    own = sum(one.time for one in (*needed, launch))
+    own = sum(one.time for one in (*needed, member))
     return f"modelled ns that waiting costs, of {own:.6g} ns", (idle + few, own * rule.loss / 100)
 
 
-def _joined(group: _Group, rule: Megakernel, device: Device) -> Kernel:
-    steps = tuple(member.kernel for member in group.members)
+def _joined(group: _Group, rule: Megakernel, device: Device) -> Launch:
+    steps = tuple(member.launch for member in group.members)
     if len(steps) == 1:
         return steps[0]
     awaited = [group.members[wait.step].longest for waits in group.waits for wait in waits]
     patience = spin_limit(max(awaited, default=0.0), device, rule)
-    found = megakernel(steps[0].name, steps, tuple(group.waits), patience)
-    found.bytes_moved = sum(step.bytes_moved for step in steps)
-    for step in steps:
-        found.in_place |= step.in_place
-    return found
+    in_place = {new: old for step in steps for new, old in step.in_place.items()}
+    joined = megakernel(steps[0].name, steps, tuple(group.waits), patience)
+    return replace(joined, bytes_moved=sum(step.bytes_moved for step in steps), in_place=in_place)
 
 
 @dataclass(frozen=True)
 class _Touched:
-    """Which memory kernels read and write."""
+    """Which memory launches read and write."""
 
     tensors: Mapping[str, Stored]
     placement: Mapping[str, Place]
 
-    def meet(self, earlier: Kernel, later: Kernel) -> bool:
-        """Whether a kernel needs another one to be over: one of them writes where the other reads or writes."""
+    def meet(self, earlier: Launch, later: Launch) -> bool:
+        """Whether a launch needs another one to be over: one of them writes where the other reads or writes."""
         return self._overlap(earlier.writes, (*later.reads, *later.writes)) or self._overlap(
             earlier.reads, later.writes
         )

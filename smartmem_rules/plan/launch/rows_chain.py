@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from smartmem_rules.plan.kernel.addressing import Written
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.schedule.launch_costs import Steps
-from smartmem_rules.tensor.index import Var
+from smartmem_rules.tensor.atoms import Var
 
 
 @dataclass(eq=False, kw_only=True)
-class Chain:
+class GrowingChain:
     """Kernels that run one after the other over the same rows.
 
     Sums and sets of all kernels are kept as they grow: a chain may have thousands of them.
@@ -37,7 +37,7 @@ class Chain:
     read: set[str] = field(default_factory=set)
     inner: set[str] = field(default_factory=set)
     inner_bytes: int = 0
-    producers: dict[Chain, None] = field(default_factory=dict)
+    producers: dict[GrowingChain, None] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -53,7 +53,7 @@ class Chain:
     def keys(self) -> tuple[Var, ...]:
         return self.batch if self.whole else (*self.batch, *self.m)
 
-    def add(self, kernel: Kernel, producers: Iterable[Chain]) -> None:
+    def add(self, kernel: Kernel, producers: Iterable[GrowingChain]) -> None:
         """Let another kernel run after the others; its demands are added to `steps` by the caller."""
         self.inner |= self.inner_with(kernel)
         self.kernels.append(kernel)

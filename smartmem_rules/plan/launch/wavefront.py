@@ -5,16 +5,16 @@ leaves the other units idle. Cut into shares of so many steps, share s of layer 
 share s of the layer below. All shares with the same s + l are independent of each other (Appleyard, Kocisky, Blunsom,
 "Optimizing performance of recurrent neural networks on GPUs", 2016).
 
-Where work-items may wait for others (`plan.ordered`), the whole stack is one launch: a work-group computes the input
-product and the recurrence of a layer, share by share, each when that of the layer below is done. Elsewhere each wave is
-a launch.
+Where work-items may wait for others (`plan.launch.megakernel`), the whole stack is one launch: a work-group computes
+the input product and the recurrence of a layer, share by share, each when that of the layer below is done. Elsewhere
+each wave is a launch.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,14 +22,16 @@ import numpy as np
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import Megakernel, Wavefront
 from smartmem_rules.language.blocks.schedule import Panel
-from smartmem_rules.plan.kernel.model import BlockRows, Kernel, Wait
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Ordered, Single, Wave
+from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.plan.kernel.traffic import expressions
-from smartmem_rules.plan.launch.chains import compose
+from smartmem_rules.plan.kernel.work_items import BlockRows, Wait
 from smartmem_rules.plan.launch.megakernel import megakernel, spin_limit
-from smartmem_rules.plan.schedule.sizing import resources_of
+from smartmem_rules.plan.schedule.contraction.sizing import resources_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 
 
 @dataclass(frozen=True)
@@ -67,57 +69,60 @@ class _Layer:
 
 
 def wavefront(
-    kernels: Sequence[Kernel],
+    launches: Sequence[Launch],
     constants: Mapping[str, np.ndarray],
     schedule: Panel,
     device: Device,
     rules: tuple[Wavefront, Megakernel | None],
-) -> list[Kernel]:
+) -> list[Launch]:
     """Stacks of recurrences as waves, where the cost model says that they take less time so.
 
     Args:
         rules: of waves, and of persistent kernels, whose spin limit those in one launch take.
     """
-    layers = _layers(kernels, constants, schedule)
+    made = {name for launch in launches for name in launch.writes}
+    layers = _layers(launches, constants, schedule)
     stacks: list[list[_Layer]] = []
     for layer in layers:
         below = stacks[-1][-1] if stacks else None
-        if below is not None and layer.steps == below.steps and _follows(layer, below, kernels):
+        if below is not None and layer.steps == below.steps and _follows(layer, below, made):
             stacks[-1].append(layer)
         else:
             stacks.append([layer])
-    replaced: dict[int, list[Kernel]] = {}
-    gone: set[int] = set()
+    replaced: dict[str, list[Launch]] = {}
+    gone: set[str] = set()
     for stack in stacks:
         shares = _shares(stack, device, rules[0].shares)
         if shares:
             members = [k for layer in stack for k in (layer.product, layer.scan)]
             # nothing that the stack needs is made behind its first product
-            replaced[id(members[0])] = (
+            replaced[members[0].name] = (
                 [_one_launch(stack, shares, device, rules[1])]
                 if device.compute.ordered_launches
                 else _waves(stack, shares)
             )
-            gone |= {id(k) for k in members}
-    found: list[Kernel] = []
-    for kernel in kernels:
-        found += replaced.get(id(kernel), [] if id(kernel) in gone else [kernel])
+            gone |= {k.name for k in members}
+    found: list[Launch] = []
+    for launch in launches:
+        found += replaced.get(launch.name, [] if launch.name in gone else [launch])
     return found
 
 
 # --- what may be cut into shares ---
 
 
-def _layers(kernels: Sequence[Kernel], constants: Mapping[str, np.ndarray], schedule: Panel) -> list[_Layer]:
-    made = {name: kernel for kernel in kernels for name in kernel.writes}
+def _layers(launches: Sequence[Launch], constants: Mapping[str, np.ndarray], schedule: Panel) -> list[_Layer]:
+    makers = {name: launch for launch in launches for name in launch.writes}
     found = []
-    for scan in kernels:
+    for scan in (launch.kernel for launch in launches if isinstance(launch, Single)):
         if scan.form != "scan" or any(is_symbolic(v.extent) for v in scan.axes):
             continue
         if math.prod(v.extent for v in scan.axes[1:]) != 1:
             continue
-        sources = [made[name] for name in scan.reads if name in made and made[name] is not scan]
-        if len(sources) == 1 and (layer := _layer(sources[0], scan, constants, schedule)) is not None:
+        sources = [makers[name] for name in scan.reads if name in makers and makers[name].name != scan.name]
+        if len(sources) != 1 or not isinstance(sources[0], Single):
+            continue
+        if (layer := _layer(sources[0].kernel, scan, constants, schedule)) is not None:
             found.append(layer)
     return found
 
@@ -150,12 +155,11 @@ def _reads_at(kernel: Kernel, tensor: str, axis: int, var: Var) -> bool:
     return all(read.indices[axis] == variable(var) for read in reads)
 
 
-def _follows(layer: _Layer, below: _Layer, kernels: Sequence[Kernel]) -> bool:
-    """Whether a layer's product reads each step of the layer below at that step, and nothing else that kernels make."""
+def _follows(layer: _Layer, below: _Layer, made: Collection[str]) -> bool:
+    """Whether a layer's product reads each step of the layer below at that step, and nothing else that is made."""
     c = layer.product.contraction
     assert c is not None
     step = next(v for v in c.m if v.extent != 1)
-    made = {name for kernel in kernels for name in kernel.writes}
     needed = {name for name in layer.product.reads if name in made}
     if not needed or not needed <= set(below.scan.writes):
         return False
@@ -220,33 +224,27 @@ def _by_waves(layers: int, shares: int) -> list[tuple[int, int]]:
     return [(n, wave - n) for wave in waves for n in range(layers) if 0 <= wave - n < shares]
 
 
-def _waves(stack: Sequence[_Layer], shares: int) -> list[Kernel]:
+def _waves(stack: Sequence[_Layer], shares: int) -> list[Launch]:
     """A launch for each wave."""
-    waves: dict[int, list[Kernel]] = {}
+    chains = [_cut(layer, shares) for layer in stack]
+    waves: dict[int, list[tuple[Chain, int]]] = {}
     for n, share in _by_waves(len(stack), shares):
-        step = _cut(stack[n], shares)
-        step.share = share
-        step.operations //= shares
-        waves.setdefault(n + share, []).append(step)
-    found = []
-    for wave, steps in waves.items():
-        made = compose("beside", tuple(steps))
-        made.name = f"{stack[0].product.name}_wave{wave}"
-        made.shares = shares
-        found.append(made)
-    return found
+        waves.setdefault(n + share, []).append((chains[n], share))
+    return [
+        Wave(
+            name=f"{stack[0].product.name}_wave{wave}",
+            steps=tuple(chain for chain, _ in members),
+            shares=shares,
+            numbers=tuple(share for _, share in members),
+        )
+        for wave, members in waves.items()
+    ]
 
 
-def _one_launch(stack: Sequence[_Layer], shares: int, device: Device, rule: Megakernel | None) -> Kernel:
+def _one_launch(stack: Sequence[_Layer], shares: int, device: Device, rule: Megakernel | None) -> Ordered:
     """All layers in one launch, the shares of each computed in turn."""
-    steps = tuple(_cut(layer, shares) for layer in stack)
-    for step, layer in zip(steps, stack, strict=True):
-        c = layer.product.contraction
-        assert c is not None
-        # what the product gives for a share lies in scratch memory (`plan.kept_rows`)
-        step.axes = c.m
-        rows = layer.steps * layer.rows
-        step.rows = BlockRows(m=rows, block_rows=-(-layer.steps // shares) * layer.rows)
+    # what the product gives for a share lies in scratch memory (`plan.memory.chain_scratch`)
+    steps = tuple(replace(_cut(layer, shares), rows=_share_rows(layer, shares)) for layer in stack)
     waits = tuple((Wait(n - 1, 1),) if n else () for n in range(len(stack)))
     # until the first share has gone through the layers at work
     longest = device.compute.units * max(k.product_time(device) + k.scan_time(device) for k in stack) / shares
@@ -254,9 +252,15 @@ def _one_launch(stack: Sequence[_Layer], shares: int, device: Device, rule: Mega
     return megakernel(f"{stack[0].product.name}_layers", steps, waits, patience, tuple(range(len(stack))))
 
 
-def _cut(layer: _Layer, shares: int) -> Kernel:
+def _cut(layer: _Layer, shares: int) -> Chain:
     """A layer whose work-items each take a share: rows of its product, then steps of its recurrence."""
     length = -(-layer.steps // shares)
-    product = replace(layer.product, block_rows=length * layer.rows)
-    scan = replace(layer.scan, steps_each=length)
-    return compose("chain", (product, scan))
+    product = Single(kernel=layer.product, block_rows=length * layer.rows)
+    return Chain(name=product.name, steps=(product, Single(kernel=layer.scan, steps_each=length)))
+
+
+def _share_rows(layer: _Layer, shares: int) -> BlockRows:
+    """The rows of a layer's product that belong to a share of its steps."""
+    c = layer.product.contraction
+    assert c is not None
+    return BlockRows(axes=c.m, m=layer.steps * layer.rows, block_rows=-(-layer.steps // shares) * layer.rows)

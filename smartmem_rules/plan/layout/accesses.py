@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Store
 from smartmem_rules.plan.kernel.traffic import expressions
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, tensors_read, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several
 
 LANES = 4

@@ -1,14 +1,14 @@
 """Chooses the layout of each stored tensor by the reduction dimensions of its readers (SmartMem, section 3.2.2).
 
-Every tensor has candidates (`layout_candidates`), every use of it a cost in each of them (`layout_costs`).  A kernel
-whose vectors run along its first output ties the layouts of its operands to that one; all other costs belong to one
-tensor.  The cheapest choice for all of them together is a problem of pairs (`layout_choice`, `layout_problem`).
+Every tensor has candidates (`candidates`), and every use of it costs a time in each of them (`costs`). A kernel whose
+vectors run along its first output ties the layouts of its operands to that one; all other costs belong to one tensor.
+The cheapest choice for all tensors together is a PBQP, which `model` poses and `pbqp` solves.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.layout.candidates import LayoutSpace
-from smartmem_rules.plan.layout.copies import COPY, copy_kernel, rename_tensors, write_copy
+from smartmem_rules.plan.layout.copies import COPY, copy_kernel, reading, writing_copy
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Chosen, Solution
 from smartmem_rules.statistics import LayoutStatistics, TensorLayout
@@ -33,6 +33,7 @@ class LayoutChoice:
         layouts: of the tensors that were free to choose.
         copies: how many tensors have a second layout.
         copiers: kernels that only make such a layout, each with the name of the kernel before which it runs.
+        kernels: all others by name, over the tensors that were made of those kept in several layouts.
         described: for each tensor its layout and what its candidates would have cost.
     """
 
@@ -44,6 +45,7 @@ class LayoutChoice:
     layouts: Mapping[str, Layout]
     copies: int
     copiers: tuple[tuple[Kernel, str], ...]
+    kernels: Mapping[str, Kernel] = field(repr=False)
     described: Mapping[str, TensorLayout] = field(repr=False)
 
     @property
@@ -116,7 +118,7 @@ def choose_layouts(
     """Set the layout of every tensor, and say how well they were chosen.
 
     A tensor that is kept in two layouts becomes two, and kernels read the one that suits them; so does a constant
-    that is packed for several kernels in several ways.
+    that is packed for several kernels in several ways (`LayoutChoice.kernels`).
 
     Args:
         exact: choose for all tensors together; otherwise edge by edge, the paper's heuristic.
@@ -128,35 +130,47 @@ def choose_layouts(
     described = problem.described(chosen)
     copies = problem.copies(chosen)
     copiers = []
+    kernels = {kernel.name: kernel for kernel in space.kernels}
     for copy in copies:
-        made = _keep_copy(tensors, copy.node[0], space.places[copy.node].layouts[copy.layout], copy.readers)
+        tensor, layout = copy.node[0], space.places[copy.node].layouts[copy.layout]
+        made = _keep_copy(tensors, tensor, layout)
+        for reader in copy.readers:
+            kernels[reader.name] = reading(kernels[reader.name], {tensor: made.writes[0]})
         if copy.separate_kernel:
             copiers.append((made, copy.readers[0].name))
         else:
-            write_copy(space.writers[copy.node[0]][0][0], copy.node[0], made.writes[0])
+            writer = space.writers[tensor][0][0].name
+            kernels[writer] = writing_copy(kernels[writer], tensor, made.writes[0])
     layouts = {node: space.places[node].layouts[states[chosen[node]][0]] for node, states in problem.states.items()}
-    _lay_out(space, layouts, tensors, constants)
+    _lay_out(space, layouts, tensors, constants, kernels)
     free = {name: layout for (name, _), layout in layouts.items() if space.places[name, _].alone > 1}
     return LayoutChoice(
         proved if exact else "local", problem.time(chosen) / 1000, answer.bound / 1000,
         problem.time(answer.local) / 1000, answer.seconds + time.perf_counter() - begin, free, len(copies),
-        tuple(copiers), described,
+        tuple(copiers), kernels, described,
     )  # fmt: skip
 
 
-def lay_out_row_major(space: LayoutSpace, tensors: dict[str, Stored], constants: Mapping[str, np.ndarray]) -> None:
-    """Set the layout of every tensor to row-major, or to what is nearest to it that its kernel can write."""
+def lay_out_row_major(
+    space: LayoutSpace, tensors: dict[str, Stored], constants: Mapping[str, np.ndarray]
+) -> dict[str, Kernel]:
+    """Set the layout of every tensor to row-major, or to what is nearest to it that its kernel can write.
+
+    Returns:
+        the kernels by name, over the tensors that were made of constants packed in several ways.
+    """
     chosen = space.by_edge(follow=False)
-    _lay_out(space, {node: space.places[node].layouts[number] for node, number in chosen.items()}, tensors, constants)
+    layouts = {node: space.places[node].layouts[number] for node, number in chosen.items()}
+    kernels = {kernel.name: kernel for kernel in space.kernels}
+    _lay_out(space, layouts, tensors, constants, kernels)
+    return kernels
 
 
-def _keep_copy(tensors: dict[str, Stored], tensor: str, layout: Layout, readers: Sequence[Kernel]) -> Kernel:
-    """Add a tensor's second layout, which the readers take; gives the kernel that would make it on its own."""
+def _keep_copy(tensors: dict[str, Stored], tensor: str, layout: Layout) -> Kernel:
+    """Add a tensor's second layout; gives the kernel that would make it on its own."""
     stored = tensors[tensor]
     copy = f"{tensor}{COPY}"
     tensors[copy] = replace(stored, name=copy, layout=layout, role="intermediate", shown=None)
-    for kernel in readers:
-        rename_tensors(kernel, {tensor: copy})
     return copy_kernel(stored, copy)
 
 
@@ -165,9 +179,13 @@ def _lay_out(
     layouts: Mapping[tuple[str, str], Layout],
     tensors: dict[str, Stored],
     constants: Mapping[str, np.ndarray],
+    kernels: dict[str, Kernel],
 ) -> None:
-    """Give the tensors their layouts; a constant becomes one tensor for each layout that its readers take."""
-    readers = {kernel.name: kernel for kernel in space.kernels}
+    """Give the tensors their layouts; a constant becomes one tensor for each layout that its readers take.
+
+    Args:
+        kernels: by name; those that read such a tensor are replaced.
+    """
     versions: dict[str, dict[Layout, str]] = {}
     # what its kernel packs in its own way, with but one candidate, keeps its name
     for (name, reader), layout in sorted(layouts.items(), key=lambda one: len(space.places[one[0]].layouts)):
@@ -181,4 +199,4 @@ def _lay_out(
                 packed = pack(constants[name], layout, stored.storage)
                 tensors[own[layout]] = replace(stored, name=own[layout], layout=layout, packed=packed)
         if own[layout] != name:
-            rename_tensors(readers[reader], {name: own[layout]})
+            kernels[reader] = reading(kernels[reader], {name: own[layout]})

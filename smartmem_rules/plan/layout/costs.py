@@ -17,7 +17,8 @@ from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.plan.kernel.storage import item_bytes
 from smartmem_rules.plan.layout.accesses import LANES, Use, VectorAxis, Wave, advancing
-from smartmem_rules.tensor.index import Index, Var, add, atom_variables, div, mod, scale, variable
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 
@@ -181,7 +182,7 @@ def _spans(
             if isinstance(atom, Var):
                 number, reach = counts.get(atom, 1), LANES if atom == wave.lane else 1
             else:
-                number, reach = math.prod(counts.get(v, 1) for v in atom_variables(atom)), ANYWHERE
+                number, reach = math.prod(counts.get(v, 1) for v in atom.variables), ANYWHERE
             if number > 1:
                 places *= number
                 span += (number - 1) * reach * abs(largest(coefficient))

@@ -1,4 +1,4 @@
-"""In-place reuse: which kernels may write over a tensor that they read and that no later kernel reads.
+"""In-place reuse: which launches may write over a tensor that they read and that no later launch reads.
 
 That is right if no work-item reads an element of the old tensor after one was written in its place. Two facts about the
 kernels' index maps show it:
@@ -16,23 +16,25 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.addressing import offset, written
 from smartmem_rules.plan.kernel.graph import KernelGraph
+from smartmem_rules.plan.kernel.launch import Beside, Chain, Launch, Ordered, Single, Wave
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
 from smartmem_rules.tensor.extents import SymbolicExtentError
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import unravel
 
 
-def written_in_place(kernel: Kernel, tensors: Mapping[str, Stored], cpu: bool) -> dict[str, tuple[str, ...]]:
-    """For each tensor that the kernel writes, those that it reads and whose memory it may take.
+def written_in_place(launch: Launch, tensors: Mapping[str, Stored], cpu: bool) -> dict[str, tuple[str, ...]]:
+    """For each tensor that the launch writes, those that it reads and whose memory it may take.
 
     Args:
         cpu: whether a work-item owns whole rows, as in the templates for CPUs; else work-items share them.
     """
-    return _Launch(kernel, tensors, cpu).written_in_place()
+    return _Launch(launch, tensors, cpu).written_in_place()
 
 
 def _alike(old: Stored, new: Stored) -> bool:
@@ -46,7 +48,7 @@ def _alike(old: Stored, new: Stored) -> bool:
 
 @dataclass(frozen=True)
 class _Uses:
-    """What a kernel without steps writes and reads where; found once, since a kernel may have thousands of stores.
+    """What a kernel writes and reads where; found once, since a kernel may have thousands of stores.
 
     Attributes:
         stores: those of each tensor.
@@ -73,23 +75,23 @@ class _Uses:
 class _Launch:
     """Decides for all pairs of tensors of a launch."""
 
-    def __init__(self, kernel: Kernel, tensors: Mapping[str, Stored], cpu: bool) -> None:
-        self.kernel = kernel
+    def __init__(self, launch: Launch, tensors: Mapping[str, Stored], cpu: bool) -> None:
+        self.launch = launch
         self.tensors = tensors
         self.cpu = cpu
-        self.uses = _Uses.of(kernel)
-        self.steps = [_Launch(step, tensors, cpu) for step in kernel.steps]
-        graph = KernelGraph(kernel.steps)
+        self.uses = _Uses.of(launch.kernel) if isinstance(launch, Single) else None
+        self.steps = [_Launch(step, tensors, cpu) for step in launch.steps]
+        graph = KernelGraph(launch.steps)
         self.makers, self.users = graph.makers, graph.users
 
     def written_in_place(self) -> dict[str, tuple[str, ...]]:
-        writes = set(self.kernel.writes)
-        candidates = [old for old in self.kernel.reads if old not in writes]
+        writes = set(self.launch.writes)
+        candidates = [old for old in self.launch.reads if old not in writes]
         # a tensor that one store reads may only lie where that store writes
         bound: dict[str, list[str]] = {}
         free = []
         for old in candidates:
-            made = () if self.kernel.steps else self.uses.stored_from.get(old, ())
+            made = () if self.uses is None else self.uses.stored_from.get(old, ())
             if not made:
                 free.append(old)
             elif len(made) == 1:
@@ -97,7 +99,7 @@ class _Launch:
                 bound.setdefault(only, []).append(old)
         order = {old: place for place, old in enumerate(candidates)}
         found = {}
-        for new in self.kernel.writes:
+        for new in self.launch.writes:
             possible = sorted([*free, *bound.get(new, ())], key=order.__getitem__)
             fitting = (old for old in possible if _alike(self.tensors[old], self.tensors[new]))
             places = tuple(old for old in fitting if self.may(old, new))
@@ -107,27 +109,38 @@ class _Launch:
 
     def may(self, old: str, new: str) -> bool:
         """Whether the new tensor may be written over the old one."""
-        kernel = self.kernel
-        makers, users = self.makers.get(new, []), self.users.get(old, [])
         try:
-            if kernel.form == "beside":
-                return makers == users and len(makers) == 1 and self.steps[makers[0]].may(old, new)
-            if kernel.form != "chain":
-                return self.leaf(old, new).may(self.cpu)
-            if len(makers) != 1 or users[-1] > makers[0]:
-                return False
-            leaf = self.steps[makers[0]].leaf(old, new)
-            before = [kernel.steps[n] for n in users if n < makers[0]]
-            if before and not (kernel.axes and all(leaf.by_rows(expressions(k), kernel.axes) for k in before)):
-                return False
-            return leaf.may(self.cpu)
+            match self.launch:
+                case Single():
+                    return self.leaf(old, new).may(self.cpu)
+                case Chain() as chain:
+                    return self._may_in_chain(chain, old, new)
+                case Beside() | Wave():
+                    makers, users = self.makers.get(new, []), self.users.get(old, [])
+                    return makers == users and len(makers) == 1 and self.steps[makers[0]].may(old, new)
+                case Ordered():
+                    return False
         except SymbolicExtentError:  # what depends on an open extent is not shown
             return False
 
+    def _may_in_chain(self, chain: Chain, old: str, new: str) -> bool:
+        makers, users = self.makers.get(new, []), self.users.get(old, [])
+        if len(makers) != 1 or users[-1] > makers[0]:
+            return False
+        leaf = self.steps[makers[0]].leaf(old, new)
+        before = [chain.steps[n].kernel for n in users if n < makers[0]]
+        if before:
+            rows = chain.rows
+            if rows is None or not all(leaf.by_rows(expressions(kernel), rows.axes) for kernel in before):
+                return False
+        return leaf.may(self.cpu)
+
     def leaf(self, old: str, new: str) -> _Leaf:
         """The kernel as the one that writes the new tensor."""
+        assert isinstance(self.launch, Single)
+        assert self.uses is not None
         stores = tuple(self.uses.stores.get(new, ()))
-        return _Leaf(self.kernel, self.tensors[old], self.tensors[new], stores, self.uses)
+        return _Leaf(self.launch.kernel, self.tensors[old], self.tensors[new], stores, self.uses)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Memory planning: which intermediates share device memory, and which order of kernels has the least peak.
+"""Memory planning: which intermediates share device memory, and which order of launches has the least peak.
 
 All buffers lie in one piece of memory (or a few, where the device allocates no such piece), each at an offset
-(`plan.arena`). A kernel may write into the memory of a tensor that ends with it (`plan.in_place`). Images lie in pieces
-of their own, which images of one size share.
+(`plan.memory.arena`). A launch may write into the memory of a tensor that ends with it (`plan.memory.in_place`). Images
+lie in pieces of their own, which images of one size share.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.artefact import Place, Slot
-from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
-from smartmem_rules.plan.memory.kernel_order import Pairs, least_memory_order
+from smartmem_rules.plan.memory.launch_order import Pairs, least_memory_order
 from smartmem_rules.statistics import MemoryStatistics
 from smartmem_rules.tensor.ranges import largest
 
@@ -27,13 +28,13 @@ class MemoryPlan:
     """Where intermediates lie.
 
     Attributes:
-        kernels: in the order for which this holds.
+        launches: in the order for which this holds.
         slots: the pieces of memory.
         placement: for each intermediate its piece and the offset in it.
         in_place: for tensors that are written into another one's memory, which one's.
     """
 
-    kernels: list[Kernel]
+    launches: list[Launch]
     slots: list[Slot]
     placement: dict[str, Place]
     in_place: dict[str, str]
@@ -42,7 +43,7 @@ class MemoryPlan:
 
 @dataclass(frozen=True)
 class _Need:
-    """A tensor's demand: the memory, and the first and last kernel at which its contents count."""
+    """A tensor's demand: the memory, and the first and last launch at which its contents count."""
 
     tensor: str
     memory: str
@@ -60,51 +61,51 @@ class _ImageSlot:
 
 
 def plan_memory(
-    tensors: Mapping[str, Stored], kernels: Sequence[Kernel], allocator: Allocator, pairs: Pairs | None = None
+    tensors: Mapping[str, Stored], launches: Sequence[Launch], allocator: Allocator, pairs: Pairs | None = None
 ) -> MemoryPlan:
     """Places for all intermediates.
 
     Tensors whose lives touch never overlap, but for one that is written in place.
 
     Args:
-        kernels: in an order in which each finds what it reads.
-        pairs: for tensors that may be written into the memory of another one: of which, and the kernels may take the
+        launches: in an order in which each finds what it reads.
+        pairs: for tensors that may be written into the memory of another one: of which, and the launches may take the
             order that needs the least memory; with None they stay in theirs and nothing is written in place.
         allocator: what the device asks of pieces of memory.
 
     Raises:
-        PlanError: a kernel reads an intermediate that no kernel before it writes.
+        PlanError: a launch reads an intermediate that no launch before it writes.
     """
-    given = _arranged(tensors, list(kernels), {}, allocator)
+    given = _arranged(tensors, list(launches), {}, allocator)
     if pairs is None:
         return given
     sizes = {n: allocator.whole(stored_bytes(t)) for n, t in tensors.items() if t.role == "intermediate"}
-    found = least_memory_order(kernels, sizes, pairs)
-    choices = [_arranged(tensors, own, pairs, allocator) for own in (list(kernels), found.kernels)]
+    found = least_memory_order(launches, sizes, pairs)
+    choices = [_arranged(tensors, own, pairs, allocator) for own in (list(launches), found.launches)]
     # images share less than the order counts with, and what lies in place leaves fewer choices to the rest
     best = min([choices[0], given, choices[1]], key=lambda choice: choice.memory.reused)
     optimal = found.best and best.memory.reused <= found.peak
     return replace(best, memory=replace(best.memory, optimal=optimal))
 
 
-def _arranged(tensors: Mapping[str, Stored], kernels: list[Kernel], pairs: Pairs, allocator: Allocator) -> MemoryPlan:
-    """The kernels in this order, with all in place that can be."""
-    needs = _needs(tensors, kernels, allocator)
-    in_place = _taken(needs, kernels, pairs)
+def _arranged(tensors: Mapping[str, Stored], launches: list[Launch], pairs: Pairs, allocator: Allocator) -> MemoryPlan:
+    """The launches in this order, with all in place that can be."""
+    needs = _needs(tensors, launches, allocator)
+    in_place = _taken(needs, launches, pairs)
     placed = _placed(needs, in_place, allocator)
     separate = sum(need.bytes for need in needs)
     bound = peak(_blocks(needs, in_place))
     memory = MemoryStatistics(reused=placed.total, separate=separate, bound=bound, optimal=False)
-    return MemoryPlan(kernels, placed.slots, placed.placement, in_place, memory)
+    return MemoryPlan(launches, placed.slots, placed.placement, in_place, memory)
 
 
-def _taken(needs: Sequence[_Need], kernels: Sequence[Kernel], pairs: Pairs) -> dict[str, str]:
+def _taken(needs: Sequence[_Need], launches: Sequence[Launch], pairs: Pairs) -> dict[str, str]:
     """For each tensor that is written in place the one that ends there; each memory is taken once."""
     ends = {need.tensor: need.last for need in needs}
     begins = {need.tensor: need.first for need in needs}
     found: dict[str, str] = {}
-    for number, kernel in enumerate(kernels):
-        for new in kernel.writes:
+    for number, launch in enumerate(launches):
+        for new in launch.writes:
             free = (old for old in pairs.get(new, ()) if old not in found.values())
             old = next((old for old in free if ends.get(old) == number == begins.get(new)), None)
             if old is not None:
@@ -195,19 +196,19 @@ def _fits(need: _Need, image: _ImageSlot) -> bool:
     return not any(need.first <= other.last and other.first <= need.last for other in image.members)
 
 
-def _needs(tensors: Mapping[str, Stored], kernels: Sequence[Kernel], allocator: Allocator) -> list[_Need]:
+def _needs(tensors: Mapping[str, Stored], launches: Sequence[Launch], allocator: Allocator) -> list[_Need]:
     first: dict[str, int] = {}
     last: dict[str, int] = {}
-    for number, kernel in enumerate(kernels):
-        for name in kernel.reads:
+    for number, launch in enumerate(launches):
+        for name in launch.reads:
             if tensors[name].role != "intermediate":
                 continue
-            if name in kernel.writes:  # a scan reads its own earlier steps
+            if name in launch.writes:  # a scan reads its own earlier steps
                 continue
             if name not in first:
-                raise PlanError(f"the kernel {kernel.name} reads {name!r}, which no kernel before it writes")
+                raise PlanError(f"the kernel {launch.name} reads {name!r}, which no kernel before it writes")
             last[name] = number
-        for name in kernel.writes:
+        for name in launch.writes:
             if tensors[name].role == "intermediate":
                 first.setdefault(name, number)
                 last[name] = number

@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Store, Stored
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.tensor.expr import Expr, Read, TensorType, own_indices, substitute_reads, walk
@@ -19,49 +20,57 @@ TURNS = 2
 """Steps for which there is room of what the next step reads."""
 
 
-def keep_steps(leaves: Sequence[Kernel], tensors: dict[str, Stored], fixed: Collection[str], most_bytes: int) -> None:
-    """Take the steps out of tensors that a scan alone reads, each time in the step that made the element.
-
-    The scan gets `ring`: the elements that each of them has in a step. Launches neither read nor write them any more.
+def keep_steps(
+    launches: Sequence[Launch], tensors: dict[str, Stored], fixed: Collection[str], most_bytes: int
+) -> list[Launch]:
+    """The launches whose scans keep tensors that nothing else reads: for one step (`Kernel.ring`), or for two in turns.
 
     Args:
+        tensors: in which those that are kept get their memory; launches neither read nor write those in a ring.
+        fixed: tensors that have to lie in device memory.
         most_bytes: that a work-item may keep of a step.
     """
+    kernels = [kernel for launch in launches for kernel in launch.kernels]
     users: dict[str, set[str]] = {}
-    for leaf in leaves:
-        for name in (*leaf.reads, *leaf.writes):
-            users.setdefault(name, set()).add(leaf.name)
-    scans = [k for k in leaves if k.form == "scan" and all(not several(v.extent) for v in k.axes[1:])]
-    for scan in scans:
-        kept: dict[str, int] = {}
-        for store in scan.stores:
-            stored = tensors[store.tensor]
-            own = users[store.tensor] == {scan.name} and store.tensor not in fixed
-            if own and stored.role == "intermediate" and stored.storage == "float32" and _within_step(scan, store):
-                elements = math.prod(stored.type.shape[1:])
-                if 4 * (sum(kept.values()) + elements) <= most_bytes:
-                    kept[store.tensor] = elements
-        _take_out(scan, kept)
-        for name in kept:
-            if tensors[name].layout.memory != "scratch":
-                type_ = tensors[name].type
-                shape = type_.shape[1:]
-                layout = Layout("scratch", tuple(range(len(shape))))
-                tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, shape), layout=layout)
-    by_name: dict[str, list[Kernel]] = {}
-    for scan in scans:
-        by_name.setdefault(scan.name, []).append(scan)
-    for alike in by_name.values():
-        names = {name for name in _turning(alike[0], tensors, fixed) if users[name] == {alike[0].name}}
-        for scan in alike:
-            _take_turns(scan, names)
-        for name in names:
-            type_ = tensors[name].type
-            tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, (TURNS, *type_.shape[1:])))
+    for kernel in kernels:
+        for name in (*kernel.reads, *kernel.writes):
+            users.setdefault(name, set()).add(kernel.name)
+    # the shares of a recurrence run the same kernel
+    scans = {k.name: k for k in kernels if k.form == "scan" and all(not several(v.extent) for v in k.axes[1:])}
+    for name, scan in scans.items():
+        own = {t for t in scan.writes if users[t] == {name} and t not in fixed and tensors[t].role == "intermediate"}
+        scans[name] = _in_turns(_with_ring(scan, own, tensors, most_bytes), own, tensors)
+    return [launch.each(lambda one: replace(one, kernel=scans.get(one.name, one.kernel))) for launch in launches]
 
 
-def _turning(scan: Kernel, tensors: Mapping[str, Stored], fixed: Collection[str]) -> set[str]:
-    """What a scan makes in each step and reads in no later one than the next."""
+def _with_ring(scan: Kernel, own: Collection[str], tensors: dict[str, Stored], most_bytes: int) -> Kernel:
+    """The scan that keeps for itself what each step needs alone, as far as a work-item has room."""
+    kept: dict[str, int] = {}
+    for store in scan.stores:
+        stored = tensors[store.tensor]
+        if store.tensor in own and stored.storage == "float32" and _within_step(scan, store):
+            elements = math.prod(stored.type.shape[1:])
+            if 4 * (sum(kept.values()) + elements) <= most_bytes:
+                kept[store.tensor] = elements
+    for name in kept:
+        type_ = tensors[name].type
+        shape = type_.shape[1:]
+        layout = Layout("scratch", tuple(range(len(shape))))
+        tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, shape), layout=layout)
+    return _taken_out(scan, kept)
+
+
+def _in_turns(scan: Kernel, own: Collection[str], tensors: dict[str, Stored]) -> Kernel:
+    """The scan whose tensors have room for two steps, where no step reads further back than the one before."""
+    names = _turning(scan, own, tensors)
+    for name in names:
+        type_ = tensors[name].type
+        tensors[name] = replace(tensors[name], type=TensorType(type_.dtype, (TURNS, *type_.shape[1:])))
+    return _taking_turns(scan, names)
+
+
+def _turning(scan: Kernel, own: Collection[str], tensors: Mapping[str, Stored]) -> set[str]:
+    """What a scan makes in each step and reads in no later one than the next, of its own tensors."""
     step = variable(scan.axes[0])
     nodes = [node for e in expressions(scan) for node in walk(e)]
     found = set()
@@ -69,8 +78,7 @@ def _turning(scan: Kernel, tensors: Mapping[str, Stored], fixed: Collection[str]
         stored = tensors[name]
         reads = [node for node in nodes if isinstance(node, Read) and node.tensor == name]
         if (
-            name not in fixed
-            and stored.role == "intermediate"
+            name in own
             and stored.type.shape[0] > TURNS
             and not any(name in index.gathered for node in nodes for index in own_indices(node))
             and all(_at_step(store.indices, step, (0,)) for store in scan.stores if store.tensor == name)
@@ -80,8 +88,8 @@ def _turning(scan: Kernel, tensors: Mapping[str, Stored], fixed: Collection[str]
     return found
 
 
-def _take_turns(scan: Kernel, turning: Collection[str]) -> None:
-    """Let steps that only the next one reads lie in memory for two."""
+def _taking_turns(scan: Kernel, turning: Collection[str]) -> Kernel:
+    """The scan whose steps that only the next one reads lie in memory for two."""
 
     def place(indices: tuple[Index, ...]) -> tuple[Index, ...]:
         return mod(add(indices[0], Index(1)), TURNS), *indices[1:]
@@ -89,12 +97,13 @@ def _take_turns(scan: Kernel, turning: Collection[str]) -> None:
     def read(node: Read) -> Expr:
         return replace(node, indices=place(node.indices)) if node.tensor in turning else node
 
-    scan.stores = tuple(
+    stores = tuple(
         replace(
             s, indices=place(s.indices) if s.tensor in turning else s.indices, value=substitute_reads(s.value, read)
         )
         for s in scan.stores
     )
+    return replace(scan, stores=stores)
 
 
 def _at_step(indices: tuple[Index, ...], step: Index, offsets: Collection[int]) -> bool:
@@ -123,14 +132,20 @@ def _within_step(scan: Kernel, store: Store) -> bool:
     )
 
 
-def _take_out(scan: Kernel, kept: dict[str, int]) -> None:
+def _taken_out(scan: Kernel, kept: Mapping[str, int]) -> Kernel:
+    """The scan that keeps tensors for one step: they have no axis of steps, and lie in no memory of the device."""
+
     def read(node: Read) -> Expr:
         return Read(node.tensor, node.indices[1:], node.dtype) if node.tensor in kept else node
 
-    scan.stores = tuple(
+    stores = tuple(
         replace(s, indices=s.indices[1:] if s.tensor in kept else s.indices, value=substitute_reads(s.value, read))
         for s in scan.stores
     )
-    scan.reads = tuple(name for name in scan.reads if name not in kept)
-    scan.writes = tuple(name for name in scan.writes if name not in kept)
-    scan.ring = kept
+    return replace(
+        scan,
+        stores=stores,
+        reads=tuple(name for name in scan.reads if name not in kept),
+        writes=tuple(name for name in scan.writes if name not in kept),
+        ring=kept,
+    )

@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, GroupCycles, Panel
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.layout.accesses import count
-from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
+from smartmem_rules.plan.schedule.contraction.sizing import Filter, Resources, panel_of, resources_of, right_factors
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import filter_of, filters_of
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
-from smartmem_rules.plan.schedule.roofline_texture import group_time, register_time
-from smartmem_rules.plan.schedule.sizing import Filter, Resources, panel_of, resources_of, right_factors
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
-from smartmem_rules.plan.schedule.winograd_sizes import filter_of, filters_of
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
@@ -43,35 +44,50 @@ class KernelCosts:
         """Whose times these are."""
         return self.templates.device
 
-    def of_launch(self, kernel: Kernel) -> float:
+    def of_launch(self, launch: Launch) -> float:
         """A launch of one kernel or of several."""
-        if not kernel.steps:
-            return self.of(kernel)
-        panel, launch = panel_of(self.templates.schedules), self.device.compute.launch
-        sizes = [] if panel is None else [self._row_sizes(step, panel) for step in kernel.steps]
-        known = [one for one in sizes if one is not None]
-        if kernel.form == "chain" and panel is not None and len(known) == len(kernel.steps):
-            known[0] = replace(known[0], filters=self._filters(kernel.steps[0], panel, known[0]))
-            block = known[0].m_count if kernel.rows is None else kernel.rows.block_rows
-            return LaunchCosts(panel, self.device).together(known, block, whole=not kernel.axes)
-        return launch + sum(self.of_launch(step) - launch for step in kernel.steps)
+        if isinstance(launch, Single):
+            return self.of(launch.kernel, launch.block_rows)
+        time = self._of_chain(launch) if isinstance(launch, Chain) else None
+        if time is not None:
+            return time
+        own = self.device.compute.launch
+        return own + sum(self.of_launch(step) - own for step in launch.steps)
 
-    def of(self, kernel: Kernel) -> float:
-        """A kernel that is no launch of several; infinitely long where no template takes its contraction."""
+    def _of_chain(self, chain: Chain) -> float | None:
+        """A chain whose kernels all give their rows to work-items; None for others."""
+        panel = panel_of(self.templates.schedules)
+        if panel is None:
+            return None
+        sizes = [self._row_sizes(step.kernel, panel, step.block_rows) for step in chain.steps]
+        known = [one for one in sizes if one is not None]
+        if len(known) < len(sizes):
+            return None
+        first = chain.steps[0]
+        known[0] = replace(known[0], filters=self._filters(first.kernel, panel, known[0], first.block_rows))
+        block = known[0].m_count if chain.rows is None else chain.rows.block_rows
+        return LaunchCosts(panel, self.device).together(known, block, whole=chain.rows is None)
+
+    def of(self, kernel: Kernel, block_rows: int | None = None) -> float:
+        """One kernel; infinitely long where no template takes its contraction.
+
+        Args:
+            block_rows: rows of a work-item, where the kernel's launch decides that.
+        """
         if kernel.contraction is None:
             return self.device.compute.launch + self.device.compute.time(kernel.operations)
-        form = self.templates.form(kernel)
-        return math.inf if form is None else self.with_form(kernel, form)
+        form = self.templates.form(kernel, block_rows=block_rows)
+        return math.inf if form is None else self.with_form(kernel, form, block_rows)
 
-    def with_form(self, kernel: Kernel, form: Form) -> float:
+    def with_form(self, kernel: Kernel, form: Form, block_rows: int | None = None) -> float:
         """A contraction with a template and sizes."""
         c, launch = kernel.contraction, self.device.compute.launch
         assert c is not None
         match form:
             case PanelForm():
-                return self._over_rows(kernel, c, form.schedule, None)
+                return self._over_rows(kernel, c, form.schedule, block_rows)
             case WinogradForm():
-                return self._over_rows(kernel, c, self._panel(), form)
+                return self._over_rows(kernel, c, self._panel(), block_rows, form)
             case GroupForm():
                 time, columns = self._group(form), form.choice.tile.columns
             case TileForm():
@@ -125,27 +141,36 @@ class KernelCosts:
 
     # --- whole rows of the left factor are made once, in a work-item ---
 
-    def _over_rows(self, kernel: Kernel, c: Contraction, schedule: Panel, filtered: WinogradForm | None) -> float:
+    def _over_rows(
+        self,
+        kernel: Kernel,
+        c: Contraction,
+        schedule: Panel,
+        block_rows: int | None,
+        filtered: WinogradForm | None = None,
+    ) -> float:
         costs = LaunchCosts(schedule, self.device)
-        sizes = self._row_sizes(kernel, schedule)
+        sizes = self._row_sizes(kernel, schedule, block_rows)
         made = self._left(kernel, c, max(largest(n.extent) for n, _ in right_factors(kernel)))
         if sizes is None:
             return self.device.compute.launch + self.device.compute.time(kernel.operations) + made
         if filtered is not None:
-            filters = self._filters(kernel, schedule, sizes) or (filter_of(filtered.problem, schedule),)
+            found = self._filters(kernel, schedule, sizes, block_rows)
+            filters = found or (filter_of(filtered.problem, schedule),)
             sizes = replace(sizes, filters=filters)
         return costs.alone(sizes) + made
 
-    def _filters(self, kernel: Kernel, schedule: Panel, sizes: Resources) -> tuple[Filter, ...]:
-        return filters_of(kernel, self.templates.schedules, schedule, sizes.constant, self.device.compute.units)
+    def _filters(self, kernel: Kernel, schedule: Panel, sizes: Resources, block_rows: int | None) -> tuple[Filter, ...]:
+        schedules, units = self.templates.schedules, self.device.compute.units
+        return filters_of(kernel, schedules, schedule, sizes.constant, units, block_rows)
 
     def _panel(self) -> Panel:
         panel = panel_of(self.templates.schedules)
         assert panel is not None
         return panel
 
-    def _row_sizes(self, kernel: Kernel, schedule: Panel) -> Resources | None:
-        return resources_of(kernel, schedule, self.templates.constants)
+    def _row_sizes(self, kernel: Kernel, schedule: Panel, block_rows: int | None) -> Resources | None:
+        return resources_of(kernel, schedule, self.templates.constants, block_rows)
 
     # --- what a contraction makes of its operands ---
 

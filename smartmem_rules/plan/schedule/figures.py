@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.schedule import Group, Panel
-from smartmem_rules.plan.kernel.model import Kernel
-from smartmem_rules.plan.schedule.panel import PanelProblem
+from smartmem_rules.plan.kernel.launch import Single
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 
@@ -28,8 +28,9 @@ class Figures:
         return [one for place, one in enumerate(marked) if place < count or one[2]]
 
 
-def figures(scheduler: Scheduler, kernel: Kernel) -> Figures:
+def figures(scheduler: Scheduler, launch: Single) -> Figures:
     """The sizes of a scheduled contraction that were weighed; none for templates that follow fixed rules."""
+    kernel = launch.kernel
     c = kernel.contraction
     own = kernel.schedule
     schedule = next((s for s in scheduler.schedules if own is not None and s.name == own.name), None)
@@ -40,7 +41,7 @@ def figures(scheduler: Scheduler, kernel: Kernel) -> Figures:
         return Figures(unit, tuple((choice.sizes(), cost) for choice, cost in found))
     if isinstance(schedule, Panel):
         constant = any(one is not None for one in schedule_of(kernel, PanelSchedule).packed)
-        problem = PanelProblem(kernel, c, schedule, constant)
+        problem = PanelProblem(kernel, c, schedule, constant, launch.block_rows)
         default = problem.default()
         sizes = dict.fromkeys([*problem.space(), *([] if default is None else [default])])
         return Figures("vector operations", tuple((one.choice(), problem.estimate(one)) for one in sizes))

@@ -6,11 +6,13 @@ The grid follows from a kernel's schedule and the layouts of what it stores; emi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.plan.kernel.model import Grid, Kernel, Stored
+from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered, Single
+from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.work_items import Grid
 from smartmem_rules.plan.schedule.loops import ElementLoops, packed_rows, row_count, row_form
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -21,9 +23,9 @@ from smartmem_rules.plan.schedule.records import (
     VectorSchedule,
     schedule_of,
 )
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var
 from smartmem_rules.tensor.ranges import largest, maximum, several, surely_at_most
 
 TILE_LANES = 4
@@ -45,8 +47,8 @@ class Grids:
     width: int
     ordered_groups: int
 
-    def set(self, kernel: Kernel, group_items: int = 0) -> None:
-        """Give a kernel and its steps their grids.
+    def sized(self, launch: Launch, group_items: int = 0) -> Launch:
+        """The launch with its grid, and those of its steps.
 
         Args:
             group_items: work-items of the work-groups of the launch that a GPU's kernel shares, 0 where it has its own.
@@ -54,25 +56,29 @@ class Grids:
         Raises:
             ValueError: the steps of a chain do not have one work-item for each block of rows.
         """
-        for step in kernel.steps:
-            self.set(step, kernel.group_items)
-        kernel.grid = self._of_steps(kernel) if kernel.steps else self._of(kernel, group_items)
+        if isinstance(launch, Single):
+            return replace(launch, grid=self._of(launch, group_items))
+        shared = launch.group_items if isinstance(launch, Beside) else 0
+        steps = tuple(self.sized(step, shared) for step in launch.steps)
+        grid = self._of_steps(launch, [step.grid for step in steps if step.grid is not None])
+        return replace(launch.of_steps(steps), grid=grid)
 
     @property
     def _is_cpu(self) -> bool:
         return self.device.kind == "cpu"
 
-    def _of(self, kernel: Kernel, group_items: int) -> Grid:
+    def _of(self, launch: Single, group_items: int) -> Grid:
+        kernel = launch.kernel
         if kernel.contraction is not None and kernel.form == "contraction":
             return self._contraction(kernel, group_items)
         if kernel.form == "scan":
-            return self._scan(kernel)
+            return self._scan(kernel, launch.steps_each)
         if kernel.form == "reduction":
-            form = row_form(kernel, self.tensors, self.width)
+            form = row_form(kernel, self.tensors, self.width, launch.block_rows)
             if form == "texels":
                 return self._texel_rows(kernel, group_items)
             if form == "teams":
-                return self._rows(kernel)
+                return self._rows(kernel, launch.block_rows)
         return self._elements(kernel, group_items)
 
     # --- elements and rows ---
@@ -85,11 +91,11 @@ class Grids:
         loops = ElementLoops.of(kernel, self.tensors, self.width, schedule.places)
         return Grid.covering(loops.outer_count * loops.vectors, group_items or schedule.group)
 
-    def _rows(self, kernel: Kernel) -> Grid:
+    def _rows(self, kernel: Kernel, block_rows: int | None) -> Grid:
         count = row_count(kernel)
         if self._is_cpu:
-            block = kernel.block_rows
-            return Grid.of(-(-count // block) if block else chunks(count, schedule_of(kernel, ItemSchedule).items), 1)
+            blocks = -(-count // block_rows) if block_rows else chunks(count, schedule_of(kernel, ItemSchedule).items)
+            return Grid.of(blocks, 1)
         s = schedule_of(kernel, TeamSchedule)
         return Grid.covering(-(-count // s.teams) * s.teams * s.team, s.teams * s.team)
 
@@ -102,14 +108,13 @@ class Grids:
             return Grid.covering(texels, group_items)
         return Grid((texels,), (1,) if self._is_cpu else None)
 
-    def _scan(self, kernel: Kernel) -> Grid:
+    def _scan(self, kernel: Kernel, steps_each: int | None) -> Grid:
         steps, *independent = kernel.axes
         items = _count(tuple(independent))
         if not self._is_cpu:
             group = schedule_of(kernel, VectorSchedule).group
             return Grid.of(items * group, group)
-        share = kernel.steps_each
-        return Grid.of(items if share is None else -(-steps.extent // share), 1)
+        return Grid.of(items if steps_each is None else -(-steps.extent // steps_each), 1)
 
     # --- contractions ---
 
@@ -136,20 +141,18 @@ class Grids:
 
     # --- launches of several kernels ---
 
-    def _of_steps(self, kernel: Kernel) -> Grid:
-        grids = [step.grid for step in kernel.steps if step.grid is not None]
-        if kernel.form == "chain":
+    def _of_steps(self, launch: Joined, grids: Sequence[Grid]) -> Grid:
+        if isinstance(launch, Chain):
             if len({grid.global_size for grid in grids}) != 1:
-                raise ValueError(f"the steps of {kernel.name} have different numbers of work-items")
+                raise ValueError(f"the steps of {launch.name} have different numbers of work-items")
             return Grid.of(grids[0].items, 1)
-        if kernel.tasks is not None:
-            in_turn = kernel.tasks.in_turn
+        if isinstance(launch, Ordered):
+            in_turn = launch.tasks.in_turn
             most = max(len(in_turn) if n in in_turn else grid.items for n, grid in enumerate(grids))
             return Grid.of(min(most, max(self.device.compute.units, self.ordered_groups)), 1)
         # a launch may be for one of a step's work-items only
-        each = zip(kernel.steps, grids, strict=True)
-        items = sum(grid.items if step.share is None else 1 for step, grid in each)
-        return Grid.of(items, kernel.group_items or 1)
+        items = sum(grid.items if only is None else 1 for only, grid in zip(launch.only, grids, strict=True))
+        return Grid.of(items, (launch.group_items if isinstance(launch, Beside) else 0) or 1)
 
 
 def chunks(count: int, items: int) -> int:

@@ -14,9 +14,10 @@ from typing import Literal
 from smartmem_rules.plan.kernel.addressing import is_contiguous
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.layout.accesses import store_lane
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Var, variable
+from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import several, surely_below
 
 TEXEL_LANES = 4
@@ -110,7 +111,7 @@ def _inside(kernel: Kernel, tensors: Mapping[str, Stored], outer: tuple[Var, ...
 # --- rows ---
 
 
-def row_form(kernel: Kernel, tensors: Mapping[str, Stored], width: int) -> RowForm:
+def row_form(kernel: Kernel, tensors: Mapping[str, Stored], width: int, block_rows: int | None) -> RowForm:
     """How a row reduction is computed.
 
     `elements`: neighbouring rows lie side by side, so one vector holds a statistic of several; `texels`: scalar results
@@ -118,8 +119,9 @@ def row_form(kernel: Kernel, tensors: Mapping[str, Stored], width: int) -> RowFo
 
     Args:
         width: elements of a vector in buffers.
+        block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
     """
-    if kernel.block_rows is None and _lanes_across_rows(kernel, tensors, width):
+    if block_rows is None and _lanes_across_rows(kernel, tensors, width):
         return "elements"
     return "teams" if packed_rows(kernel, tensors) is None else "texels"
 

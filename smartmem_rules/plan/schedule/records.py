@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError
-from smartmem_rules.plan.schedule.factors import PackedPanel
-from smartmem_rules.plan.schedule.group import GroupTile
-from smartmem_rules.plan.schedule.winograd import Transform, Windows
+from smartmem_rules.plan.schedule.contraction.factors import PackedPanel
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
+from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows
 
 S = TypeVar("S", bound=KernelSchedule)
 

@@ -17,14 +17,16 @@ from smartmem_rules.language.blocks.schedule import (
     Schedule,
     Winograd,
 )
-from smartmem_rules.plan.kernel.key import kernel_key
+from smartmem_rules.plan.kernel.key import kernel_key, launch_key
+from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored, row_major
-from smartmem_rules.plan.kernel.traffic import account_reads
+from smartmem_rules.plan.kernel.traffic import tensors_in_memory
+from smartmem_rules.plan.schedule.contraction.factors import PackedPanel, Packer
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, fitting, gemm_shape_of, tiles_of
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, ranked
+from smartmem_rules.plan.schedule.contraction.sizing import panel_of, right_factors
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, class_of, search_space, sizes_of_elements
-from smartmem_rules.plan.schedule.factors import Packer
-from smartmem_rules.plan.schedule.group import GemmShape, fitting, gemm_shape_of, tiles_of
-from smartmem_rules.plan.schedule.panel import PanelProblem, ranked
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
     PanelSchedule,
@@ -32,10 +34,10 @@ from smartmem_rules.plan.schedule.records import (
     WinogradSchedule,
     schedule_of,
 )
-from smartmem_rules.plan.schedule.sizing import panel_of, right_factors
 from smartmem_rules.plan.schedule.templates import GroupForm, PanelForm, Templates, TileForm, WinogradForm
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, TensorType, free_variables, walk
-from smartmem_rules.tensor.index import Index, Var, add, scale, variable
+from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest
 
 MOST_BLOCKS = 48
@@ -114,26 +116,31 @@ class Scheduler:
         self.costs = KernelCosts(templates=self.templates)
         self.packer = Packer(constants, tensors, storage, limits)
 
-    def schedule_launch(self, kernel: Kernel) -> None:
-        """Size a launch: its steps, and the blocks of rows that they share."""
-        if not kernel.steps:
-            self.schedule(kernel)
-            return
-        rows = kernel.rows
-        if self.choices and rows is not None:
-            choice = self.choices.get(kernel_key(kernel, self.tensors), {})
-            if choice.get("block_rows") in rows.candidates:
-                kernel.rows = replace(rows, block_rows=choice["block_rows"])
-                for step in kernel.steps:
-                    step.block_rows = choice["block_rows"]
-        for step in kernel.steps:
-            self.schedule_launch(step)
+    def schedule_launch(self, launch: Launch) -> Launch:
+        """The launch with sizes: those of its kernels, and the blocks of rows that they share."""
+        if isinstance(launch, Single):
+            return replace(launch, kernel=self.schedule(launch.kernel, block_rows=launch.block_rows))
+        if isinstance(launch, Chain):
+            launch = self._with_tuned_rows(launch)
+        return launch.of_steps(tuple(self.schedule_launch(step) for step in launch.steps))
 
-    def schedule(self, kernel: Kernel, wanted: Choice | None = None) -> None:
-        """Size a kernel that is no launch of several.
+    def _with_tuned_rows(self, chain: Chain) -> Chain:
+        """The chain whose work-items own as many rows as tuning found best, where that is possible."""
+        if not self.choices or chain.rows is None:
+            return chain
+        choice = self.choices.get(launch_key(chain, self.tensors), {})
+        if choice.get("block_rows") not in chain.rows.candidates:
+            return chain
+        block_rows = choice["block_rows"]
+        steps = tuple(replace(step, block_rows=block_rows) for step in chain.steps)
+        return replace(chain, rows=replace(chain.rows, block_rows=block_rows), steps=steps)
+
+    def schedule(self, kernel: Kernel, wanted: Choice | None = None, block_rows: int | None = None) -> Kernel:
+        """The kernel with its sizes.
 
         Args:
             wanted: sizes that take the place of tuned ones and of the cost model's.
+            block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
         """
         c = kernel.contraction
         choice = wanted
@@ -141,34 +148,36 @@ class Scheduler:
             choice = self.choices.get(kernel_key(kernel, self.tensors))
         if c is None:
             own = self._elements_schedule(kernel)
-            if own is not None:
-                sizes = sizes_of_elements(own, kernel, self.tensors, self.device, self.width, choice or {})
-                kernel.schedule = sizes
-            return
+            if own is None:
+                return kernel
+            sizes = sizes_of_elements(own, kernel, self.tensors, self.device, self.width, choice or {})
+            return replace(kernel, schedule=sizes)
         c = replace(c, k=self._ordered_k(c))
-        kernel.contraction = c
+        kernel = replace(kernel, contraction=c)
         constant = self.templates.packs(c)
-        match self.templates.required(kernel, choice):
+        match self.templates.required(kernel, choice, block_rows):
             case PanelForm() as form:
-                self._panel(kernel, c, form, constant)
+                return self._panel(kernel, c, form, constant)
             case WinogradForm() as form:
-                self._transformed(kernel, form)
+                return self._transformed(kernel, form)
             case GroupForm() as form:
-                self._group(kernel, c, form, constant)
+                return self._group(kernel, c, form, constant)
             case TileForm() as form:
-                self._tile(kernel, c, form, constant)
+                return self._tile(kernel, c, form, constant)
 
-    def space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
-        """The choices that tuning has for a kernel: the cost model's own first, then the others by their estimate.
+    def space(self, launch: Launch, units: int) -> list[dict[str, int]]:
+        """The choices that tuning has for a launch: the cost model's own first, then the others by their estimate.
 
         Args:
             units: cores or multiprocessors of the device.
         """
-        if kernel.steps:
-            candidates = () if kernel.rows is None else kernel.rows.candidates
-            return [{"block_rows": rows} for rows in candidates[:MOST_BLOCKS]]
-        own = replace(kernel)
-        self.schedule(own)
+        if isinstance(launch, Single):
+            return self._kernel_space(launch.kernel, units)
+        rows = launch.rows if isinstance(launch, Chain) else None
+        return [] if rows is None else [{"block_rows": n} for n in rows.candidates[:MOST_BLOCKS]]
+
+    def _kernel_space(self, kernel: Kernel, units: int) -> list[dict[str, int]]:
+        own = self.schedule(kernel)
         c = own.contraction
         schedule = next((s for s in self.schedules if s.name == (own.schedule and own.schedule.name)), None)
         elements = self._elements_schedule(kernel)
@@ -180,7 +189,7 @@ class Scheduler:
         panel = panel_of(self.schedules)
         if isinstance(schedule, Panel | Winograd) and panel is not None:
             constant = schedule_of(own, PanelSchedule).packed != (None,)
-            problem = PanelProblem(replace(own, block_rows=None), c, panel, constant)
+            problem = PanelProblem(own, c, panel, constant)
             found = [one.choice() for one in ranked(problem, units)]
             found += self._filtered_space(kernel, units)
         elif isinstance(schedule, Group):
@@ -215,11 +224,11 @@ class Scheduler:
 
     # --- the panel template ---
 
-    def _panel(self, kernel: Kernel, c: Contraction, form: PanelForm, constant: bool) -> None:
+    def _panel(self, kernel: Kernel, c: Contraction, form: PanelForm, constant: bool) -> Kernel:
         problem, sizes = form.problem, form.sizes
         factors, columns = right_factors(kernel), sizes.columns
         packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
-        kernel.schedule = PanelSchedule(
+        schedule = PanelSchedule(
             name=form.schedule.name,
             template="rows" if kernel.stages else "panel",
             rows=sizes.rows,
@@ -231,15 +240,13 @@ class Scheduler:
             window_rows=form.schedule.window_rows,
             packed=tuple(packed),
         )
-        if constant:
-            account_reads(kernel, skip_right=True)
-            kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed if p is not None))))
+        return _reading_packed(replace(kernel, schedule=schedule), packed)
 
-    def _transformed(self, kernel: Kernel, form: WinogradForm) -> None:
+    def _transformed(self, kernel: Kernel, form: WinogradForm) -> Kernel:
         problem, sizes = form.problem, form.sizes
         factors, windows, transform = right_factors(kernel), problem.windows, problem.transform
         packed = [self.packer.transformed(n, b, problem, sizes.columns) for n, b in factors]
-        kernel.schedule = WinogradSchedule(
+        schedule = WinogradSchedule(
             name=problem.s.name,
             template="winograd",
             rows=sizes.rows,
@@ -254,12 +261,11 @@ class Scheduler:
             windows=windows,
             transform=transform,
         )
-        account_reads(kernel, skip_right=True)
-        kernel.reads = tuple(dict.fromkeys((*kernel.reads, *(p.name for p in packed))))
+        return _reading_packed(replace(kernel, schedule=schedule), packed)
 
     # --- the template of work-groups ---
 
-    def _group(self, kernel: Kernel, c: Contraction, form: GroupForm, constant: bool) -> None:
+    def _group(self, kernel: Kernel, c: Contraction, form: GroupForm, constant: bool) -> Kernel:
         choice = form.choice
         packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
         if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
@@ -267,14 +273,10 @@ class Scheduler:
         schedule = GroupSchedule(
             name=form.schedule.name, template="group", tile=choice.tile, splits=choice.splits, packed=packed
         )
-        kernel.schedule = schedule
-        if packed is not None:
-            account_reads(kernel, skip_right=True)
-            kernel.reads = tuple(dict.fromkeys((*kernel.reads, packed.name)))
-        if choice.splits > 1:
-            self._split(kernel, schedule, form.demand)
+        scheduled = _reading_packed(replace(kernel, schedule=schedule), [packed])
+        return self._split(scheduled, schedule, form.demand) if choice.splits > 1 else scheduled
 
-    def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: GemmShape) -> None:
+    def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: GemmShape) -> Kernel:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
         tile = schedule.tile
         tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
@@ -284,26 +286,31 @@ class Scheduler:
         zeros = np.zeros(tiles, np.int32)
         arrived = TensorType("int32", zeros.shape)
         self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
-        kernel.schedule = replace(schedule, partials=partials, arrivals=arrivals)
-        kernel.writes = (*kernel.writes, partials, arrivals)
+        met = replace(schedule, partials=partials, arrivals=arrivals)
+        return replace(kernel, schedule=met, writes=(*kernel.writes, partials, arrivals))
 
     # --- the tile template ---
 
-    def _tile(self, kernel: Kernel, c: Contraction, form: TileForm, constant: bool) -> None:
+    def _tile(self, kernel: Kernel, c: Contraction, form: TileForm, constant: bool) -> Kernel:
         s = form.schedule
-        kernel.schedule = TileSchedule(
-            name=s.name, template="tile", rows=form.rows, columns=form.columns, group=s.group
-        )
+        schedule = TileSchedule(name=s.name, template="tile", rows=form.rows, columns=form.columns, group=s.group)
+        scheduled = replace(kernel, schedule=schedule)
         if not constant:
-            return
+            return scheduled
         batch = tuple(v for v in c.batch if v in free_variables(c.b))
         axes = (*batch, *c.k, c.n)
         name = self.packer.matrix(c.b, axes)
         position = Index(0)
         for var in axes[:-1]:
             position = add(scale(position, var.extent), variable(var))
-        kernel.contraction = replace(c, b=Read(name, (position, variable(c.n)), "float32"))
-        account_reads(kernel)
+        over_packed = replace(scheduled, contraction=replace(c, b=Read(name, (position, variable(c.n)), "float32")))
+        return replace(over_packed, reads=tensors_in_memory(over_packed))
+
+
+def _reading_packed(kernel: Kernel, packed: Sequence[PackedPanel | None]) -> Kernel:
+    """The kernel that reads its right factors as they were packed, where they were."""
+    names = [one.name for one in packed if one is not None]
+    return replace(kernel, reads=tensors_in_memory(kernel, names)) if names else kernel
 
 
 def too_large(kernels: Sequence[Kernel], schedules: Sequence[Schedule], local_memory: int) -> set[str]:

@@ -15,12 +15,12 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
+from smartmem_rules.plan.schedule.contraction.group_texture import TextureTiles
+from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, PanelSizes
+from smartmem_rules.plan.schedule.contraction.sizing import count, most
+from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.plan.schedule.elementwise import Choice
-from smartmem_rules.plan.schedule.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
-from smartmem_rules.plan.schedule.group_texture import TextureTiles
-from smartmem_rules.plan.schedule.panel import PanelProblem, PanelSizes
-from smartmem_rules.plan.schedule.sizing import count, most
-from smartmem_rules.plan.schedule.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.tensor.expr import tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
@@ -94,18 +94,19 @@ class Templates:
             return None
         return TextureTiles(self.device, self.storage, self.constants, self.wide)
 
-    def form(self, kernel: Kernel, choice: Choice | None = None) -> Form | None:
+    def form(self, kernel: Kernel, choice: Choice | None = None, block_rows: int | None = None) -> Form | None:
         """The template and sizes of a contraction; None where no schedule takes it.
 
         Args:
             choice: sizes that take the place of the cost model's, where a template can take them.
+            block_rows: rows of a work-item, where the kernel's launch decides that (a chain).
         """
         c = kernel.contraction
         assert c is not None
         for schedule in self.schedules:
             found: Form | None = None
             if isinstance(schedule, Panel):
-                found = self._winograd(kernel, c, schedule, choice) or self._panel(kernel, c, schedule, choice)
+                found = self._over_rows(kernel, c, schedule, choice, block_rows)
             elif isinstance(schedule, Group):
                 found = self._group(kernel, c, schedule, choice)
             elif isinstance(schedule, Tile):
@@ -114,13 +115,13 @@ class Templates:
                 return found
         return None
 
-    def required(self, kernel: Kernel, choice: Choice | None = None) -> Form:
+    def required(self, kernel: Kernel, choice: Choice | None = None, block_rows: int | None = None) -> Form:
         """Like `form`.
 
         Raises:
             PlanError: no schedule takes the contraction.
         """
-        found = self.form(kernel, choice)
+        found = self.form(kernel, choice, block_rows)
         if found is None:
             raise PlanError(f"no schedule fits the contraction of {', '.join(kernel.origin)}")
         return found
@@ -151,27 +152,26 @@ class Templates:
         splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
         return rank_groups(tiles_of(s), splits, s.cycles, demand, self.device)
 
-    def transforms(self, kernel: Kernel) -> list[WinogradProblem]:
+    def transforms(self, kernel: Kernel, block_rows: int | None = None) -> list[WinogradProblem]:
         """The ways in which a convolution may be filtered."""
         c = kernel.contraction
         assert c is not None
         constant = self.packs(c)
-        found = (WinogradProblem.of(kernel, c, s, constant) for s in self.schedules if isinstance(s, Winograd))
+        schedules = [s for s in self.schedules if isinstance(s, Winograd)]
+        found = (WinogradProblem.of(kernel, c, s, constant, block_rows) for s in schedules)
         return [problem for problem in found if problem is not None]
 
     # --- one template each ---
 
-    def _winograd(self, kernel: Kernel, c: Contraction, panel: Panel, choice: Choice | None) -> WinogradForm | None:
-        """Where filtering is cheaper than the panel template, or was tuned so."""
-        problems = self.transforms(kernel)
-        if choice is not None:
-            found = tuned(problems, choice)
-        else:
-            found = paying(problems, PanelProblem(kernel, c, panel, self.packs(c)), self.device.compute.units)
-        return None if found is None else WinogradForm(problem=found[0], sizes=found[1])
-
-    def _panel(self, kernel: Kernel, c: Contraction, s: Panel, choice: Choice | None) -> PanelForm | None:
-        problem = PanelProblem(kernel, c, s, self.packs(c))
+    def _over_rows(
+        self, kernel: Kernel, c: Contraction, s: Panel, choice: Choice | None, block_rows: int | None
+    ) -> WinogradForm | PanelForm | None:
+        """Whole rows for each work-item, filtered where that is cheaper or was tuned so."""
+        problem, filtered = PanelProblem(kernel, c, s, self.packs(c), block_rows), self.transforms(kernel, block_rows)
+        units = self.device.compute.units
+        found = paying(filtered, problem, units) if choice is None else tuned(filtered, choice)
+        if found is not None:
+            return WinogradForm(problem=found[0], sizes=found[1])
         sizes = problem.default()
         if sizes is None:
             return None

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.keys import Key, value_place, values_of
+from smartmem_rules.language.blocks.strategy import LIMITS, PhaseError, phase_of, rulesets_of
 from smartmem_rules.language.blocks.workarounds import ClauseError, workaround_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
-from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, spelling
+from smartmem_rules.language.fixes import Edit, Fix, advice, before, edit, replacement, spelling
 from smartmem_rules.language.schema import ACTIONS, RESULTS, SUBJECTS, keys_of_block
 from smartmem_rules.language.vocabulary import CLASSES, MAPPINGS
 
@@ -78,6 +79,9 @@ def _check_values(entry: s.Entry, key: Key, known: Known) -> Iterator[Diagnostic
         message = f"`{key.name}` takes {wanted} value{'' if wanted == '1' else 's'}, not {count}"
         yield Diagnostic(Code.BAD_VALUE, "error", message, entry.span, note=f"it means: {key.meaning}")
         return
+    if key.kind == "phase":
+        yield from _check_phase(entry, known)
+        return
     if key.kind == "clause" and entry.values[0] in key.choices:
         yield from _check_clause(entry)
         return
@@ -108,7 +112,43 @@ def _check_clause(entry: s.Entry) -> Iterator[Diagnostic]:
         yield Diagnostic(Code.BAD_VALUE, "error", str(error), place, fix=advice(error.fix) if error.fix else None)
 
 
-_KINDS = {"ruleset": "rule set", "table": "table", "fuse": "fuse block", "layout": "layout block"}
+def _check_phase(entry: s.Entry, known: Known) -> Iterator[Diagnostic]:
+    unknown = [one for one in rulesets_of(entry.values) if one[1] not in known["ruleset"]]
+    for number, name in unknown:
+        place = entry.place(f"value:{number}")
+        fix = spelling(name, (*known["ruleset"], *LIMITS), place)
+        yield Diagnostic(Code.UNKNOWN_REFERENCE, "error", f"there is no rule set `{name}`", place, fix=fix)
+    if unknown:
+        return
+    try:
+        phase_of(entry.values)
+    except PhaseError as error:
+        fix = advice("a phase reads `phase SET SET rounds 4 enodes 50000 seconds 2;`; limits may be left out")
+        yield Diagnostic(Code.BAD_VALUE, "error", str(error), entry.place(f"value:{error.place}"), fix=fix)
+
+
+def check_level(level: s.Block) -> Iterator[Diagnostic]:
+    """A level that says twice what runs."""
+    sets = next((entry for entry in level.entries if entry.key == "rulesets"), None)
+    strategy = next((entry for entry in level.entries if entry.key == "strategy"), None)
+    if sets is not None and strategy is not None:
+        yield Diagnostic(
+            Code.STRATEGY_AND_RULESETS,
+            "error",
+            f"`{level.name}` names rule sets and a strategy, but one of them says what runs",
+            sets.place("key"),
+            secondary=(strategy.place("key"), "the strategy is here"),
+            fix=replacement("leave `rulesets` out: the phases of the strategy name them", sets.span, ""),
+        )
+
+
+_KINDS = {
+    "ruleset": "rule set",
+    "table": "table",
+    "fuse": "fuse block",
+    "layout": "layout block",
+    "strategy": "strategy",
+}
 
 
 # --- tables ------------------------------------------------------------------------------------------
@@ -177,9 +217,9 @@ def _check_cells(table: s.Table, axis: str, words: frozenset[str]) -> Iterator[D
 
 
 def check_rulesets(
-    rulesets: Sequence[s.Ruleset], levels: Sequence[s.Block], known: Collection[str]
+    rulesets: Sequence[s.Ruleset], runners: Sequence[s.Block], known: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Sets that run after unknown ones or after themselves, and levels that run them in another order."""
+    """Sets that run after unknown ones or after themselves, and levels and strategies with another order."""
     after = {one.name: one.after for one in rulesets}
     for one in rulesets:
         for name in one.after:
@@ -190,8 +230,17 @@ def check_rulesets(
         if one.name in _before(one.name, after):
             message = f"`{one.name}` runs after itself"
             yield Diagnostic(Code.RULESET_CYCLE, "error", message, one.place("name"))
-    for level in levels:
-        yield from _check_order(level, rulesets)
+    for runner in runners:
+        yield from _check_order(runner, rulesets)
+
+
+def run_by(block: s.Block) -> list[tuple[str, s.Span]]:
+    """The rule sets that a level or a strategy names, in their order, with their places."""
+    if block.kind == "level":
+        names = [str(value) for value in values_of(block, "rulesets")]
+        return [(name, value_place(block, "rulesets", number)) for number, name in enumerate(names)]
+    phases = [entry for entry in block.entries if entry.key == "phase"]
+    return [(name, one.place(f"value:{number}")) for one in phases for number, name in rulesets_of(one.values)]
 
 
 def _before(name: str, after: Mapping[str, Sequence[str]]) -> set[str]:
@@ -205,13 +254,14 @@ def _before(name: str, after: Mapping[str, Sequence[str]]) -> set[str]:
     return found
 
 
-def _check_order(level: s.Block, rulesets: Sequence[s.Ruleset]) -> Iterator[Diagnostic]:
-    order = list(map(str, values_of(level, "rulesets")))
+def _check_order(runner: s.Block, rulesets: Sequence[s.Ruleset]) -> Iterator[Diagnostic]:
+    named = run_by(runner)
+    order = [name for name, _ in named]
     for one in rulesets:
         for earlier in one.after:
             if one.name in order and earlier in order and order.index(one.name) < order.index(earlier):
-                message = f"level `{level.name}` runs `{one.name}` before `{earlier}`"
-                place = value_place(level, "rulesets", order.index(one.name))
+                message = f"{runner.kind} `{runner.name}` runs `{one.name}` before `{earlier}`"
+                place = named[order.index(one.name)][1]
                 secondary = (one.place(f"after:{earlier}"), "it is said to run after it here")
                 yield Diagnostic(Code.RULESET_ORDER, "error", message, place, secondary=secondary)
 

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.blocks.keys import values_of
 from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
 from smartmem_rules.language.expansion import Names, expanded
-from smartmem_rules.rulebase.checks.block_checks import check_block, check_ruleset_of, check_rulesets, check_table
+from smartmem_rules.rulebase.checks.block_checks import (
+    check_block,
+    check_level,
+    check_ruleset_of,
+    check_rulesets,
+    check_table,
+    run_by,
+)
 from smartmem_rules.rulebase.checks.deep_checks import DeepChecker, operators_in
 from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
@@ -31,6 +37,8 @@ from smartmem_rules.rulebase.checks.rule_checks import (
     check_duplicate_rewrites,
     check_eliminate,
     check_index_rule,
+    check_keep,
+    check_kept_already,
     check_rewrite,
 )
 from smartmem_rules.rulebase.checks.slip_checks import (
@@ -53,6 +61,7 @@ Named = (
     | s.Rewrite
     | s.Eliminate
     | s.IndexRule
+    | s.Keep
     | s.Table
     | s.Block
 )
@@ -94,8 +103,8 @@ class _Checker:
         self.commutative = commutative_names(self.operators)
         self.blocks = _of(self.items, s.Block)
         self.rulesets = _of(self.items, s.Ruleset)
-        levels = [block for block in self.blocks if block.kind == "level"]
-        named = {str(value) for level in levels for value in values_of(level, "rulesets")}
+        self.runners = [block for block in self.blocks if block.kind in ("level", "strategy")]
+        named = {name for block in self.runners for name, _ in run_by(block)}
         rules: list[s.Rewrite | s.Eliminate] = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
         self.declared_rulesets = {one.name for one in self.rulesets} | named
         self.known = {
@@ -103,6 +112,7 @@ class _Checker:
             "table": {table.name for table in _of(self.items, s.Table)},
             "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
             "layout": {block.name for block in self.blocks if block.kind == "layout"},
+            "strategy": {block.name for block in self.blocks if block.kind == "strategy"},
         }
 
     def problems(self, only: Collection[str] | None) -> Iterator[Diagnostic]:
@@ -110,8 +120,8 @@ class _Checker:
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
-        levels = [block for block in self.blocks if block.kind == "level"]
-        yield from check_rulesets(self.rulesets, levels, self.known["ruleset"] | self.declared_rulesets)
+        yield from check_kept_already(_of(self.items, s.Keep))
+        yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
         for item in self.items:
             if only is None or item.span.file in only:
                 yield from self._item(item)
@@ -139,6 +149,9 @@ class _Checker:
                 yield from check_eliminate(item, operators, functions, names)
                 yield from check_dtype_words(item)
                 yield from self._ruleset(item)
+            case s.Keep():
+                yield from check_keep(item, operators, functions, names)
+                yield from check_dtype_words(item)
             case s.IndexRule():
                 yield from check_index_rule(item, functions, names)
                 yield from check_index_form(names.resolved(item))  # type: ignore[arg-type]
@@ -146,6 +159,7 @@ class _Checker:
                 yield from check_table(item)
             case s.Block():
                 yield from check_block(item, self.known)
+                yield from check_level(item)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
         if self.declared_rulesets:
@@ -176,15 +190,11 @@ class _Checker:
                 right.append(made)
             if files is not None and item.span.file not in files:
                 continue
-            if isinstance(item, s.Operator) and isinstance(made, s.Operator):
-                yield from deep.operator(made, item)
-                yield from check_override(deep, made, item)
-            elif isinstance(item, s.Eliminate) and isinstance(made, s.Eliminate):
-                yield from (*check_is_view(item, deep), *check_loops(made))
-            elif isinstance(item, s.IndexRule) and isinstance(made, s.IndexRule):
-                yield from check_index_guards(made)
-            elif isinstance(item, s.Rewrite) and made in right[-1:] and isinstance(made, s.Rewrite):
-                yield from self._rewrite(item, made, deep, operators)
+            if isinstance(item, s.Rewrite):
+                if isinstance(made, s.Rewrite) and made in right[-1:]:
+                    yield from self._rewrite(item, made, deep, operators)
+            else:
+                yield from _deep_problems(item, made, deep)
         for one in check_relations(right, operators, files):
             if files is None or one.span.file in files:
                 yield one
@@ -200,6 +210,20 @@ class _Checker:
         yield from found
         if not any(one.severity == "error" for one in found):
             yield from check_termination(rule, operators)
+
+
+def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker) -> Iterator[Diagnostic]:
+    """What trying shows of an item that is no rewrite; in `made` predicates and constants are written out."""
+    match written, made:
+        case s.Operator(), s.Operator():
+            yield from deep.operator(made, written)
+            yield from check_override(deep, made, written)
+        case s.Eliminate(), s.Eliminate():
+            yield from (*check_is_view(written, deep), *check_loops(made))
+        case s.Keep(), s.Keep():
+            yield from deep.keep(made, written)
+        case s.IndexRule(), s.IndexRule():
+            yield from check_index_guards(made)
 
 
 def _of(items: Iterable[s.Item], kind: type[_Kind]) -> list[_Kind]:

@@ -63,12 +63,15 @@ class DeepChecker:
             lambda: _rewrite_finding(self, rule),
         )
         if found.get("vacuous"):
-            message = "no values satisfy these guards, so the rule never fires"
-            yield Diagnostic(
-                Code.VACUOUS_GUARD, "error", message, _where(written), note="an SMT solver found the contradiction"
-            )
+            yield _never_fires(written)
         elif "differs" in found:
             yield _sides_differ(written, found)
+
+    def keep(self, rule: s.Keep, written: s.Keep) -> Iterator[Diagnostic]:
+        """The problems of a `keep`: guards that nothing satisfies."""
+        found = self._known(("keep", rule.guards), [], lambda: _keep_finding(rule))
+        if "vacuous" in found:
+            yield _never_fires(written)
 
     def _known(self, key: tuple[object, ...], operators: Sequence[str], find: Any) -> dict[str, Any]:
         definitions = tuple(tuple(self.operators.get(name, ())) for name in operators)
@@ -100,6 +103,18 @@ class DeepChecker:
         if known is None:
             known = self._texts[0] = digest_of(*(repr(self.functions[name]) for name in sorted(self.functions)))
         return known
+
+
+def _keep_finding(rule: s.Keep) -> dict[str, Any]:
+    from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
+
+    return {"vacuous": True} if rule.guards and satisfiable(rule.guards) is False else {}
+
+
+def _never_fires(rule: s.Rewrite | s.Keep) -> Diagnostic:
+    message = "no values satisfy these guards, so the rule never fires"
+    note = "an SMT solver found the contradiction"
+    return Diagnostic(Code.VACUOUS_GUARD, "error", message, _where(rule), note=note)
 
 
 def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]:
@@ -202,8 +217,8 @@ def _sides_differ(written: s.Rewrite, found: Mapping[str, Any]) -> Diagnostic:
 def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
     """Whether the sides have one type, by proof, and where the question has no symbolic form, by trying."""
     from smartmem_rules.analysis.satisfiability import satisfiable  # start-up time
-    from smartmem_rules.analysis.symbolic import prove_types  # start-up time
-    from smartmem_rules.analysis.typing import ATTEMPTS, WANTED, check_types  # start-up time
+    from smartmem_rules.analysis.types.symbolic import prove_types  # start-up time
+    from smartmem_rules.analysis.types.typing import ATTEMPTS, WANTED, check_types  # start-up time
 
     proof = prove_types(base, rule.left, rule.right, rule.guards)
     if proof is not None and proof.holds:
@@ -229,7 +244,7 @@ def operators_in(rule: s.Rewrite) -> set[str]:
     return {node.operator for node in nodes(rule) if isinstance(node, s.PatternOperator)}
 
 
-def _where(rule: s.Rewrite) -> s.Span:
+def _where(rule: s.Rewrite | s.Keep) -> s.Span:
     """From the first guard to the last."""
     first, last = rule.guards[0].span, rule.guards[-1].span
     return first._replace(end_line=last.end_line, end_column=last.end_column)

@@ -8,7 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
-from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
+from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement, spelling
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 from smartmem_rules.rulebase.checks.let_checks import (
@@ -58,7 +58,7 @@ def check_rewrite(
 
 def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
     """Operands that no dtype fits, and sides that cannot have the same one."""
-    from smartmem_rules.analysis.dtypes import Dtypes  # start-up time
+    from smartmem_rules.analysis.types.dtypes import Dtypes  # start-up time
 
     dtypes = Dtypes(operators)
     left = dtypes.of(rule.left)
@@ -73,9 +73,9 @@ def check_dtypes(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
 
 
 def check_eliminate(
-    rule: s.Eliminate, operators: Operators, functions: Functions, names: Names
+    rule: s.Eliminate | s.Keep, operators: Operators, functions: Functions, names: Names
 ) -> Iterator[Diagnostic]:
-    """The problems of one elimination; its guards may use the inputs, attributes and extents of the operator."""
+    """The problems of one elimination or `keep`; its guards may use inputs, attributes and extents of the operator."""
     overloads = operators.get(rule.operator)
     if overloads is None:
         yield _unknown_operator(rule.operator, rule.place("operator"), operators)
@@ -89,6 +89,38 @@ def check_eliminate(
     for guard in rule.guards:
         yield from _scope(bound, functions, names).problems(guard)
         yield from impurities(guard, tensors, names)
+
+
+def check_keep(rule: s.Keep, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
+    """The problems of one `keep`; it is asked when a model is imported, before anything is known of readers."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    yield from check_eliminate(rule, operators, functions, names)
+    for guard in rule.guards:
+        for node in nodes(guard):
+            if isinstance(node, s.Call) and node.function == "uses":
+                message = "what is kept cannot depend on how often something is used"
+                fix = advice("ask for its type, its value or its elements")
+                yield Diagnostic(Code.IMPURE, "error", message, head(node.span, "uses"), fix=fix)
+
+
+def check_kept_already(rules: Sequence[s.Keep]) -> Iterator[Diagnostic]:
+    """A `keep` of an operator that another one keeps always."""
+    always: dict[str, s.Keep] = {}
+    for rule in rules:
+        if not rule.guards:
+            always.setdefault(rule.operator, rule)
+    for rule in rules:
+        other = always.get(rule.operator, rule)
+        if other is not rule:
+            yield Diagnostic(
+                Code.KEPT_ALREADY,
+                "error",
+                f"`{other.name}` keeps every `{rule.operator}` of constants, so `{rule.name}` adds nothing",
+                rule.place("name"),
+                secondary=(other.place("name"), f"`{other.name}` is here"),
+                fix=replacement("leave it out", rule.span, ""),
+            )
 
 
 def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> Iterator[Diagnostic]:

@@ -64,7 +64,7 @@ def check_division(item: s.Item) -> Iterator[Diagnostic]:
                 yield Diagnostic(Code.DIVISION_BY_ZERO, "error", message, zero.span, fix=fix)
 
 
-def check_dtype_words(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
+def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagnostic]:
     """Words that a guard compares a dtype with and that are the name of none."""
     from smartmem_rules.analysis.probes import nodes  # start-up time
 
@@ -89,7 +89,7 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
 
 def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:
     """Dtypes that a guard demands of a tensor and that no operator around it takes."""
-    from smartmem_rules.analysis.dtypes import Dtypes  # start-up time
+    from smartmem_rules.analysis.types.dtypes import Dtypes  # start-up time
 
     dtypes = Dtypes(operators)
     dtypes.of(rule.left)

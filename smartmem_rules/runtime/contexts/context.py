@@ -96,8 +96,8 @@ class ExecutionContext:
         self._run_memory = built.memory.for_runs(self.queue)
         self._memory = self._run_memory.tensors
         self._made = self.launches = [
-            self._launch(built, kernel.name, source)
-            for kernel, source in zip(built.plan.kernels, built.sources, strict=True)
+            self._launch(built, launch.name, source)
+            for launch, source in zip(built.plan.launches, built.sources, strict=True)
         ]
         self._values: dict[str, int] = {}
         self.set_extents({}, anew=True)

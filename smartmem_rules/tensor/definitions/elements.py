@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Gathered, Var
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
 from smartmem_rules.tensor.definitions.inside import OutsideError, is_natural, outside, read_positions
 from smartmem_rules.tensor.definitions.literals import WEAK, from_value, settle, unify
@@ -38,7 +39,7 @@ from smartmem_rules.tensor.expr import (
     select,
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
-from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Gathered, Index, Var, as_index, variable
+from smartmem_rules.tensor.index import Index, as_index, variable
 from smartmem_rules.tensor.substitution import gathered
 
 UNARY = frozenset([

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, condition_indices
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.ranges import surely_at_most
 
 MOST_POINTS = 1 << 22

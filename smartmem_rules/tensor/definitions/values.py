@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,
     FUNCTIONS,
@@ -22,7 +23,7 @@ from smartmem_rules.tensor.builtins import (
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
-from smartmem_rules.tensor.index import UNKNOWN_EXTENT, Index, as_index
+from smartmem_rules.tensor.index import Index, as_index
 from smartmem_rules.tensor.ranges import same
 from smartmem_rules.tensor.substitution import gathered
 

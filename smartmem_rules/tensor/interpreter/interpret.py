@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.tensor import primitives
+from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -29,7 +30,7 @@ from smartmem_rules.tensor.expr import (
     Select,
     own_indices,
 )
-from smartmem_rules.tensor.index import Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.split import split_variables
 from smartmem_rules.tensor.interpreter.strided import padded_view, strided_view

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Div, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -19,7 +20,7 @@ from smartmem_rules.tensor.expr import (
     substitute_variables,
     walk,
 )
-from smartmem_rules.tensor.index import Div, Index, Lookup, Mod, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.primitives import compute_dtype, reduce
 from smartmem_rules.tensor.ranges import several
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, Read
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.primitives import Array
 
 Ranges = Callable[[Var], tuple[int, int]]

@@ -15,7 +15,8 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.discovery.enumerate_terms import Enumerator
 from smartmem_rules.verification.discovery.graphs import GraphWriter
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term, leaves, subterms
-from smartmem_rules.verification.trials.rewrites import Budget, test_rewrite
+from smartmem_rules.verification.trials.outcome import Budget
+from smartmem_rules.verification.trials.rewrites import test_rewrite
 
 RULESET = "discovered"
 TRIALS = 80

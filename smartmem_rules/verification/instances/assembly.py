@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from smartmem_rules.egraph.matching import queries
 from smartmem_rules.egraph.model import Meta
 from smartmem_rules.guards.constant_elements import over_elements
@@ -16,12 +14,10 @@ from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, r
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.instances.attributes import AttributeDraws
 from smartmem_rules.verification.instances.case import DTYPES, Case, Choices, NoInstance, representable
-from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements
+from smartmem_rules.verification.instances.constants import choose_constants, choose_elements
 from smartmem_rules.verification.instances.draws import (
-    DYADIC,
     Extents,
     bind_extents,
     divisible_extents,
@@ -84,8 +80,11 @@ class Assembly:
         if left.type.elements == 0 or any(t.type.elements > self.search.most_elements for t in subterms(left)):
             raise NoInstance("empty or too large")
         self.search.built.add(dtype)
-        constants, uniform = self._constants()
-        given = self._elements(constants, uniform)
+        constants, uniform = choose_constants(self.leaves, self.search.hints, self.choose, self.random)
+        given = choose_elements(
+            {name: self.leaves[name] for name in constants}, uniform, self.search.rule.guards, self.search.hints,
+            lambda: self._partial_scope({}, self.values), self.choose, self.random,
+        )  # fmt: skip
         self._complete_scope(constants, uniform, left.type.dtype)
         case = Case(left, None, self.scope, self.choices, constants, uniform, given, slots=self.slots)
         self.scope.elements = over_elements(given.get)
@@ -351,59 +350,6 @@ class Assembly:
         tensors = {leaf.name: TensorName(leaf.name, leaf.type) for leaf in (*self.leaves.values(), *fresh.values())}
         metas = {name: Meta(t.type) for name, t in tensors.items()}
         return Scope(values, dict(tensors), self.scope.functions, queries(_HOST, metas))
-
-    def _constants(self) -> tuple[frozenset[str], dict[str, float]]:
-        hints = self.search.hints
-        constants, uniform = set(), {}
-        for name, leaf in self.leaves.items():
-            if leaf.number is not None:
-                constants.add(name)
-                uniform[name] = float(leaf.number)
-                continue
-            fixed = True if name in hints.constant else False if name in hints.variable else None
-            is_constant = (
-                fixed if fixed is not None else self.choose(f"constant:{name}", lambda: self.random.random() < 0.2)
-            )
-            if not is_constant:
-                continue
-            constants.add(name)
-            wanted = name in hints.uniform
-            if leaf.type.elements == 1 or self.choose(
-                f"one:{name}", lambda wanted=wanted: self.random.random() < (0.95 if wanted else 0.2)
-            ):
-                uniform[name] = self.choose(f"uniform:{name}", lambda name=name, leaf=leaf: self._uniform(name, leaf))
-                if not representable(uniform[name], leaf.type.dtype):
-                    raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
-        return frozenset(constants), uniform
-
-    def _elements(self, constants: frozenset[str], uniform: dict[str, float]) -> dict[str, Array]:
-        """All elements of the constants over which guards loop; one that has one number is noted as such."""
-        found: dict[str, Array] = {}
-        for name in sorted(self.search.hints.elements & constants & self.leaves.keys()):
-            type_ = self.leaves[name].type
-            scope = self._partial_scope({}, self.values)
-            hints = self.search.hints
-            asked = Asked(name, self.search.rule.guards, scope, (*hints.literals, *hints.infinities))
-            flat = self.choose(
-                f"elements:{name}", lambda type_=type_, asked=asked: draw_elements(type_, asked, self.random)
-            )
-            if len(flat) != type_.elements:
-                raise NoInstance("other elements than the shape has")
-            uniform.pop(name, None)
-            if len(set(flat)) == 1:
-                uniform[name] = flat[0]
-            found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
-        return found
-
-    def _uniform(self, name: str, leaf: Leaf) -> float:
-        listed = self.search.hints.values.get(name, ())
-        numbers = [float(v) for v in listed if not isinstance(v, str) and representable(v, leaf.type.dtype)]
-        near = [n for n in numbers if n in self.search.hints.near]
-        if near:
-            return self.random.choice(near)
-        if numbers and self.random.random() < 0.8:
-            return self.random.choice(numbers)
-        return self.random.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])
 
     def _complete_scope(self, constants: frozenset[str], uniform: Mapping[str, float], dtype: str) -> None:
         def term(pattern: ast.Pattern) -> Term:

@@ -11,9 +11,9 @@ import numpy as np
 
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verification.instances.case import Case
+from smartmem_rules.verification.semantics.bounded import Bounded
 from smartmem_rules.verification.semantics.domains import (
     Array,
-    Bounded,
     Domain,
     PrimeField,
     Rationals,

@@ -32,7 +32,7 @@ from smartmem_rules.verification.semantics.evaluate import evaluate
 from smartmem_rules.verification.semantics.expressions import expression
 from smartmem_rules.verification.semantics.terms import Application, apply_operator
 from smartmem_rules.verification.trials.eliminations import positions
-from smartmem_rules.verification.trials.rewrites import Budget
+from smartmem_rules.verification.trials.outcome import Budget
 
 SECONDS = 8.0
 FEW, MANY = 48, 240

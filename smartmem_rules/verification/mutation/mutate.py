@@ -156,7 +156,10 @@ def _pattern_changes(node: ast.Syntax, bound: list[str], base: RuleBase) -> Iter
 
 
 _KIN = {"Add": "Sub", "Sub": "Add", "Mul": "Div", "Div": "Mul", "Neg": "Abs", "Abs": "Neg"}
-"""What is written by mistake for an operator: an example of each kind is enough."""
+"""What is written by mistake for an operator: an example of each kind is enough.
+
+A slip of the pen, not a fact about operators: no rule file would say it.
+"""
 
 
 def _operator_changes(node: ast.PatternOperator, base: RuleBase) -> Iterator[tuple[ast.Syntax, str]]:

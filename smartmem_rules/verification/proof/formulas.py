@@ -18,7 +18,7 @@ from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, TensorType, reads, walk
 from smartmem_rules.tensor.index import variable
-from smartmem_rules.verification.semantics.domains import PRECISION
+from smartmem_rules.verification.semantics.bounded import PRECISION
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term
 
 _NEAR = PRECISION

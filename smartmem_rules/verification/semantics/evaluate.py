@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
     Compare,
@@ -20,7 +21,7 @@ from smartmem_rules.tensor.expr import (
     Reduce,
     Select,
 )
-from smartmem_rules.tensor.index import Atom, Div, Gathered, Index, Lookup, Mod, Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.verification.semantics.domains import Array, Domain, Value
 
 
@@ -48,11 +49,11 @@ def _equation(equation: Equation, tensors: Mapping[str, Value], domain: Domain) 
         raise TooLarge(f"{equation.type.elements} elements")
     if math.prod(equation.type.shape) == 0:
         return (np.zeros(equation.type.shape),)
-    values = _Points(tensors, domain).element(equation.body, equation.variables)
+    values = Points(tensors, domain).element(equation.body, equation.variables)
     return tuple(np.broadcast_to(v, equation.type.shape) for v in values)
 
 
-class _Points:
+class Points:
     """Evaluates at all points of some variables; each has an array axis of its own."""
 
     def __init__(self, tensors: Mapping[str, Value], domain: Domain) -> None:

@@ -19,7 +19,8 @@ from smartmem_rules.verification.operators import NoReference, reference_outputs
 from smartmem_rules.verification.semantics.domains import Array, Domain
 from smartmem_rules.verification.semantics.evaluate import evaluate
 from smartmem_rules.verification.semantics.terms import Application, equation_functions
-from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL, Budget
+from smartmem_rules.verification.trials.outcome import Budget
+from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL
 
 REFERENCES = 200
 """Instances of one rule that are compared with ONNX's evaluator."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.index import Index, Var
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
 
@@ -18,7 +19,6 @@ VARIABLES = range(-9, 26)
 WIDE_CONSTANTS = (*range(-2, 20), 24, 32, 49)
 WIDE_VARIABLES = range(-130, 260)
 LARGEST = 60_000
-_INTERVAL = 40
 
 
 class Meaningless(Exception):

@@ -16,13 +16,12 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.kernel.addressing import offset, texel
 from smartmem_rules.plan.kernel.model import Layout, Stored
 from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import TensorType
-from smartmem_rules.tensor.index import Index, Var, variable
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.verification.instances.draws import Draws
 from smartmem_rules.verification.semantics.domains import Array, Domain
-from smartmem_rules.verification.semantics.evaluate import _Points
-
-ELEMENTS = 4000
+from smartmem_rules.verification.semantics.evaluate import Points
 
 
 @dataclass
@@ -108,4 +107,4 @@ def _wrong_packing(shape: tuple[int, ...], layout: Layout) -> str | None:
 
 def _points(index: Index, variables: tuple[Var, ...]) -> Array:
     looping = tuple(v for v in variables)
-    return _Points({}, Domain())._index(index, looping, None)
+    return Points({}, Domain())._index(index, looping, None)

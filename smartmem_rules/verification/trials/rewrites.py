@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +12,6 @@ import numpy as np
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
-from smartmem_rules.tensor.expr import Apply, walk
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import HARD, Search
 from smartmem_rules.verification.instances.operands import (
@@ -25,110 +22,21 @@ from smartmem_rules.verification.instances.operands import (
     special_choice,
     special_values,
 )
-from smartmem_rules.verification.semantics.domains import (
-    FIELD,
-    ORDERED,
-    Array,
-    Bounded,
-    Domain,
-    PrimeField,
-    Rationals,
-    Undefined,
-    Value,
-)
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import ORDERED, Domain, Rationals, Undefined, Value
 from smartmem_rules.verification.semantics.evaluate import TooLarge
-from smartmem_rules.verification.semantics.terms import Application, Term, compute, functions_used, leaves, subterms
+from smartmem_rules.verification.semantics.terms import compute, functions_used, leaves, subterms
+from smartmem_rules.verification.trials.comparison import Comparison, with_numbers
+from smartmem_rules.verification.trials.outcome import Budget, Difference, Outcome
+from smartmem_rules.verification.trials.special_values import at_special, truncates
 
-TRIALS = 200
 VALUES_PER_CASE = (2, 4)
 """Draws of elements for one instance, and for one that was hard to find."""
 ATTEMPTS_PER_TRIAL = 4
-SAFETY = 4.0
-"""By how much a difference may exceed the error bounds, which are of first order."""
-ROUNDED_ONCE = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "recip",
-        "neg",
-        "abs",
-        "min",
-        "max",
-        "sqrt",
-        "select",
-        "cast",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "eq",
-        "ne",
-        "and",
-        "or",
-        "not",
-    ]
-)
-"""Primitives of which every device gives the float nearest to the exact value."""
 SLOW = (ORDERED | {"sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "atan"}) - {"pow", "prod"}
 """Functions whose results have no more than a few times the exponent of their arguments."""
 _INSTANCES = 24
 """Instances at which numbers that a solver found are tried."""
-FLOOR = 20
-"""Fewer satisfied trials than this make a rule vacuous."""
-
-
-@dataclass
-class Budget:
-    """How long and how often a rule is tried. Time is the processor's, so that a busy machine changes no verdict."""
-
-    trials: int = TRIALS
-    seconds: float = 10.0
-    hopeless: int = 120
-    """Instances without a satisfied one after which a rule is given up."""
-    started: float = field(default_factory=time.process_time)
-
-    @property
-    def spent(self) -> bool:
-        """Whether the time is over."""
-        return time.process_time() - self.started > self.seconds
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One element that differs."""
-
-    place: tuple[int, ...]
-    left: object
-    right: object
-    domain: str
-    tensors: Mapping[str, Array]
-    left_values: Array
-    right_values: Array
-
-
-@dataclass
-class Outcome:
-    """What the trials of a rule gave."""
-
-    trials: int = 0
-    cases: int = 0
-    generated: int = 0
-    satisfied: int = 0
-    refused: int = 0
-    undefined: int = 0
-    special: int = 0
-    too_large: int = 0
-    domains: set[str] = field(default_factory=set)
-    rounding: float | None = None
-    failure: tuple[Case, Difference] | None = None
-    timed_out: bool = False
-
-    @property
-    def share(self) -> float:
-        """Satisfied of generated instances."""
-        return self.satisfied / self.generated if self.generated else 0.0
 
 
 def directions(rule: ast.Rewrite) -> Iterator[tuple[ast.Pattern, ast.Pattern]]:
@@ -199,17 +107,15 @@ class Trial:
     """Compares both sides of instances of one rule."""
 
     def __init__(self, rule: ast.Rewrite, search: Search) -> None:
-        self.rule = rule
-        self.near = tuple(search.hints.near)
+        self.comparison = Comparison(tuple(search.hints.near), frozenset(rule.relaxes))
         self.search = search
         self.random = random.Random(search.random.random())
-        self.relaxes = set(rule.relaxes)
         self.ranges: dict[tuple[str, ...], Range] = {}
 
     def run(self, case: Case, outcome: Outcome) -> Difference | None:
         """Some draws of values for one instance."""
         assert case.right is not None
-        domains = self.domains(case)
+        domains = self.comparison.domains(case)
         drawn = self.drawn(case)
         if drawn.converted:
             domains = [*domains, Domain()]
@@ -218,16 +124,16 @@ class Trial:
             domain = domains[(outcome.cases + number) % len(domains)]
             try:
                 tensors = draw_values(case, domain, self.random, drawn)
-                difference = self.compare(case, domain, tensors)
+                difference = self.comparison.compare(case, domain, tensors)
             except (Undefined, ZeroDivisionError):
                 outcome.undefined += 1
                 if isinstance(domain, Bounded):
                     continue
                 # a root or a power has no exact value: double precision has one
-                domain = Bounded(self.near)
+                domain = Bounded(self.comparison.near)
                 try:
                     tensors = draw_values(case, domain, self.random, drawn)
-                    difference = self.compare(case, domain, tensors)
+                    difference = self.comparison.compare(case, domain, tensors)
                 except (Undefined, ZeroDivisionError):
                     continue
             except TooLarge:
@@ -247,7 +153,7 @@ class Trial:
 
     def at(self, case: Case, numbers: Mapping[str, Fraction]) -> Difference | None:
         """What both sides are where all elements of each operand are one number."""
-        found = next(filter(None, (self._at(case, numbers, domain) for domain in self.domains(case))), None)
+        found = next(filter(None, (self._at(case, numbers, domain) for domain in self.comparison.domains(case))), None)
         if case.left.type.dtype in FLOATS and found is None:
             return None  # floats are rounded in plain numpy, which is no difference of the sides
         return self._at(case, numbers, Domain()) or found
@@ -267,7 +173,7 @@ class Trial:
                 value = domain.constant(plain, dtype)
             tensors[name] = tuple(np.broadcast_to(v, leaf.type.shape) for v in value)
         try:
-            return self.compare(case, domain, tensors)
+            return self.comparison.compare(case, domain, tensors)
         except (Undefined, ZeroDivisionError, TooLarge, OverflowError, ValueError):
             return None
 
@@ -280,154 +186,17 @@ class Trial:
         converted = whole and bool(types & set(FLOATS)) and case.left.type.dtype not in FLOATS
         key = (*sorted(used), case.left.type.dtype, str(converted))
         if key not in self.ranges:
-            exact = converted and "reassociation" not in self.relaxes
+            exact = converted and "reassociation" not in self.comparison.relaxes
             self.ranges[key] = Range(tuple(self.search.hints.literals), used <= SLOW, exact)
         return self.ranges[key]
 
-    def domains(self, case: Case) -> list[Domain]:
-        """The arithmetics in which an instance is compared, exact ones where its operations allow."""
-        assert case.right is not None
-        types = {t.type.dtype for side in (case.left, case.right) for t in subterms(side)}
-        if not types & set(FLOATS):
-            return [Domain()]
-        used = functions_used(case.left) | functions_used(case.right)
-        infinite = any(not np.isfinite(array).all() for array in case.elements.values() if array.dtype.kind == "f")
-        if self.near or infinite or _inexact(case):
-            return [Bounded(self.near)]
-        if used <= FIELD and types <= set(FLOATS):
-            return [PrimeField(), PrimeField(), PrimeField(), Rationals()]
-        if used <= ORDERED:
-            return [Rationals()]
-        return [Bounded(self.near)]
-
-    def compare(self, case: Case, domain: Domain, tensors: Mapping[str, Value]) -> Difference | None:
-        """The first element at which both sides differ more than the domain allows."""
-        assert case.right is not None
-        shape = case.left.type.shape
-        try:
-            left = compute(case.left, tensors, domain)
-        except IndexError as error:
-            raise Undefined("the left side reads outside of an operand") from error
-        try:
-            right = compute(case.right, _with_numbers(case, tensors, domain), domain)
-        except IndexError as error:
-            shown, first = {n: v[0] for n, v in tensors.items()}, np.broadcast_to(left[0], shape)
-            nothing = np.full(shape, np.nan)
-            return Difference(
-                (0,) * len(shape), first.flat[0], f"undefined ({error})", domain.name, shown, first, nothing
-            )
-        wrong = self._wrong(left, right, domain, case.left.type.dtype)
-        wrong = np.broadcast_to(wrong, shape)
-        if not np.any(wrong):
-            return None
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        first, second = np.broadcast_to(left[0], shape), np.broadcast_to(right[0], shape)
-        shown = {name: value[0] for name, value in tensors.items()}
-        return Difference(place, first[place], second[place], domain.name, shown, first, second)
-
-    def _wrong(self, left: Value, right: Value, domain: Domain, dtype: str) -> Array:
-        a, b = left[0], right[0]
-        if not isinstance(domain, Bounded):
-            return np.asarray(a != b, bool)
-        with np.errstate(all="ignore"):
-            errors = sum(np.nan_to_num(v[1], nan=np.inf) for v in (left, right) if len(v) == 2)
-            if dtype not in FLOATS:
-                return np.asarray((a != b) & (errors == 0), bool)  # a doubtful comparison decides nothing
-            far = np.abs(a - b) > SAFETY * errors + 1e-300
-            same = (a == b) | (np.isnan(a) & np.isnan(b))
-            wrong = ~same & (far | np.isnan(a) != np.isnan(b))
-        wrong = np.where(np.isnan(a) & ~np.isnan(b), "nan" not in self.relaxes, wrong)
-        infinite = np.isinf(a) | np.isinf(b)
-        if "infinities" in self.relaxes:
-            wrong = wrong & ~infinite
-        return np.asarray(wrong, bool)
-
     def special(self, case: Case, outcome: Outcome) -> Difference | None:
         """Signed zeros, infinities, NaN and denormals in plain float32, unless the rule excludes them."""
-        if "reassociation" in self.relaxes:
-            tensors = real_values(case, Bounded(self.near), self.random, self.drawn(case))
+        if "reassociation" in self.comparison.relaxes:
+            tensors = real_values(case, Bounded(self.comparison.near), self.random, self.drawn(case))
         else:
-            tensors = special_values(case, special_choice(self.relaxes, _truncates(case)), self.random)
-        return self.at_special(case, tensors, outcome)
-
-    def at_special(self, case: Case, tensors: Mapping[str, Value], outcome: Outcome) -> Difference | None:
-        """What both sides are at given special values; over the reals where the rule reassociates."""
-        assert case.right is not None
-        if "reassociation" in self.relaxes:
-            return self._over_the_reals(case, tensors, outcome)
-        domain = Domain()
-        try:
-            left = compute(case.left, tensors, domain)[0]
-            right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
-        except (IndexError, TooLarge):
-            return None  # ordinary values show it too
-        if case.left.type.dtype not in FLOATS:
-            return self._special_integers(case, tensors, left, right, outcome)
-        left, right = (np.broadcast_to(np.asarray(v, np.float64), case.left.type.shape) for v in (left, right))
-        outcome.special += 1
-        # halves are rounded where an operator ends, and the two sides end theirs at different places
-        whole = case.left.type.dtype in ("float32", "float64")
-        exact = whole and (functions_used(case.left) | functions_used(case.right)) <= ROUNDED_ONCE
-        excused = np.isnan(left) & (_infinite_inside(case.left, tensors) if "infinities" in self.relaxes else False)
-        return self._shown(self._wrong_special(left, right, exact) & ~excused, tensors, left, right)
-
-    def _special_integers(
-        self, case: Case, tensors: Mapping[str, Value], left: Array, right: Array, outcome: Outcome
-    ) -> Difference | None:
-        """What comparisons and conversions give at special values; over the reals roundings may decide them."""
-        sides = [side for side in (case.left, case.right) if side is not None]
-        for word, test in (("infinities", np.isinf), ("nan", np.isnan)):
-            if word in self.relaxes and any(_inside(side, tensors, test) for side in sides):
-                return None
-        outcome.special += 1
-        left, right = (np.broadcast_to(v, case.left.type.shape) for v in (left, right))
-        return self._shown(left != right, tensors, left, right)
-
-    def _over_the_reals(self, case: Case, tensors: Mapping[str, Value], outcome: Outcome) -> Difference | None:
-        """With zeros among the operands both sides are equal, and they are defined at the same points."""
-        assert case.right is not None
-        domain = Bounded(self.near)
-        try:
-            left = compute(case.left, tensors, domain)
-            right = compute(case.right, _with_numbers(case, tensors, domain), domain)
-        except (IndexError, TooLarge, Undefined, ZeroDivisionError):
-            return None
-        outcome.special += 1
-        a, b = (np.broadcast_to(v[0], case.left.type.shape) for v in (left, right))
-        wrong = np.broadcast_to(self._wrong(left, right, domain, case.left.type.dtype), a.shape)
-        if case.left.type.dtype in FLOATS:
-            undefined = np.isfinite(a) != np.isfinite(b)
-            both = np.isfinite(a) & np.isfinite(b)
-            wrong = np.where(both, wrong, undefined & (not {"nan", "infinities"} & self.relaxes))
-        return self._shown(wrong, tensors, a, b, f"{domain.name}, zeros")
-
-    @staticmethod
-    def _shown(
-        wrong: Array, tensors: Mapping[str, Value], left: Array, right: Array, domain: str = "float32, special values"
-    ) -> Difference | None:
-        if not np.any(wrong):
-            return None
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        shown = {name: value[0] for name, value in tensors.items()}
-        return Difference(place, left[place], right[place], domain, shown, left, right)
-
-    def _wrong_special(self, left: Array, right: Array, exact: bool) -> Array:
-        nan = np.isnan(left) != np.isnan(right)
-        infinite = (np.isinf(left) != np.isinf(right)) | (np.isinf(left) & (left != right))
-        infinite &= ~np.isnan(left) & ~np.isnan(right)
-        zero = (left == 0) & (right == 0) & (np.signbit(left) != np.signbit(right))
-        with np.errstate(all="ignore"):
-            # a rule that does not say that it reassociates gives the very same floats
-            near = left == right if exact else np.isclose(left, right, rtol=2e-3, atol=1e-30)
-            near |= ~np.isfinite(left) | ~np.isfinite(right)
-        excluded = np.zeros(left.shape, bool)
-        if "nan" in self.relaxes:
-            excluded |= np.isnan(left)
-        if "infinities" in self.relaxes:
-            excluded |= np.isinf(left) | np.isinf(right)
-        if "signed_zero" in self.relaxes:
-            zero = np.zeros(left.shape, bool)
-        return np.asarray((nan | infinite | zero | ~near) & ~excluded, bool)
+            tensors = special_values(case, special_choice(self.comparison.relaxes, truncates(case)), self.random)
+        return at_special(self.comparison, case, tensors, outcome)
 
     def _measure_rounding(self, case: Case, outcome: Outcome) -> None:
         assert case.right is not None
@@ -437,7 +206,7 @@ class Trial:
         try:
             tensors = draw_values(case, domain, self.random)
             left = compute(case.left, tensors, domain)[0]
-            right = compute(case.right, _with_numbers(case, tensors, domain), domain)[0]
+            right = compute(case.right, with_numbers(case, tensors, domain), domain)[0]
         except (Undefined, ValueError, OverflowError, IndexError, TooLarge):
             return
         with np.errstate(all="ignore"):
@@ -446,54 +215,3 @@ class Trial:
             apart = np.max(np.where(both, np.abs(left.astype(np.float64) - right), 0.0), initial=0.0)
         if scale > 0 and np.any(both):
             outcome.rounding = max(outcome.rounding or 0.0, float(apart / scale))
-
-
-def _with_numbers(case: Case, tensors: Mapping[str, Value], domain: Domain) -> dict[str, Value]:
-    """The tensors with the numbers that the right side names."""
-    assert case.right is not None
-    found = dict(tensors)
-    for name, leaf in leaves(case.right).items():
-        if name not in found and leaf.number is not None:
-            found[name] = domain.constant(leaf.number, leaf.type.dtype)
-    return found
-
-
-def _infinite_inside(term: Term, tensors: Mapping[str, Value]) -> bool:
-    """Whether an infinity arises on the way: what is NaN may come of it."""
-    return _inside(term, tensors, np.isinf)
-
-
-def _inside(term: Term, tensors: Mapping[str, Value], test: Callable[[Array], Array]) -> bool:
-    """Whether a value of a kind arises on the way."""
-    return any(
-        np.any(test(np.asarray(compute(part, tensors, Domain())[0], np.float64)))
-        for part in subterms(term)
-        if part.type.dtype in FLOATS
-    )
-
-
-def _truncates(case: Case) -> bool:
-    """Whether a float becomes an integer, which is undefined for all that is no finite number."""
-    assert case.right is not None
-    parts = [t for side in (case.left, case.right) for t in subterms(side) if isinstance(t, Application)]
-    return any(
-        isinstance(node, Apply) and node.function == "cast" and node.dtype not in (*FLOATS, "bool")
-        for part in parts
-        for equation in part.instance.equations
-        for node in walk(equation.body)
-    )
-
-
-def _inexact(case: Case) -> bool:
-    """Whether a float that is no short binary fraction takes part: what the engine computed with it is rounded."""
-    assert case.right is not None
-    for side in (case.left, case.right):
-        for term in subterms(side):
-            given = term.attributes.values() if isinstance(term, Application) else [term.number]
-            if any(map(_is_rounded, given)):
-                return True
-    return False
-
-
-def _is_rounded(value: object) -> bool:
-    return isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0

@@ -34,7 +34,8 @@ from smartmem_rules.verification.semantics.domains import Undefined
 from smartmem_rules.verification.semantics.evaluate import TooLarge, evaluate
 from smartmem_rules.verification.semantics.expressions import renamed
 from smartmem_rules.verification.semantics.terms import Application, flatten, leaves, term_text
-from smartmem_rules.verification.trials.rewrites import Budget, Trial
+from smartmem_rules.verification.trials.comparison import Comparison
+from smartmem_rules.verification.trials.outcome import Budget
 
 PAIRS_PER_CELL = 14
 _SAMPLES = 4
@@ -204,11 +205,8 @@ def _compare(case: Case, words: Sequence[str]) -> str | None:
     fused = _fuse(flatten(first, "pair"), separate)
     if fused is None:
         return None
-    span = second.instance.operator.span
-    nothing = ast.PatternVariable(span, "x")
-    pair = ast.Rewrite(span, "pair", "", nothing, nothing, False, (), ("reassociation",), None, "")
-    trial = Trial(pair, _NO_SEARCH)
-    domain = trial.domains(case)[0]
+    comparison = Comparison((), frozenset({"reassociation"}))
+    domain = comparison.domains(case)[0]
     try:
         values = draw_values(case, domain, random.Random(1))
         given = {name: value for name, value in values.items() if name in leaves(second)}
@@ -216,7 +214,7 @@ def _compare(case: Case, words: Sequence[str]) -> str | None:
         together = evaluate(fused, given, domain)[fused[-1].tensor]
     except (Undefined, TooLarge, IndexError, ZeroDivisionError):
         return None
-    wrong = trial._wrong(apart, together, domain, second.type.dtype)
+    wrong = comparison.wrong(apart, together, domain, second.type.dtype)
     if np.any(wrong):
         types = ", ".join(str(leaf.type) for leaf in leaves(second).values())
         return f"{term_text(second)} on {types}: fused differs from apart"
@@ -242,15 +240,3 @@ def _fuse(first: Sequence[Equation], both: Sequence[Equation]) -> list[Equation]
             Equation(equation.tensor, equation.variables, substitute_reads(equation.body, replace), equation.type)
         )
     return fused
-
-
-class _NoSearch:
-    """Stands in for a search where a trial needs only its randomness."""
-
-    random = random.Random(0)
-
-    class hints:
-        near: tuple[float, ...] = ()
-
-
-_NO_SEARCH: Search = _NoSearch()  # type: ignore[assignment]

@@ -12,7 +12,7 @@ from smartmem_rules.fuzzing.equal.forms import Forms
 from smartmem_rules.fuzzing.equal.hunting import Hunt, equal_forms, hunt, unequal
 from smartmem_rules.fuzzing.equal.proofs import prove_equal
 from smartmem_rules.fuzzing.equal.rules import BACKWARDS, admit, admitted_base, backward
-from smartmem_rules.fuzzing.sides import side
+from smartmem_rules.fuzzing.sources.sides import side
 from smartmem_rules.fuzzing.systems import SYSTEMS, System
 from smartmem_rules.rulebase.base import load_rules
 

@@ -1,0 +1,1 @@
+"""Whether both sides of a rewrite have one type."""

@@ -1,1 +1,0 @@
-"""Commands on the certificates of plans."""

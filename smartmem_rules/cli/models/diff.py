@@ -1,0 +1,68 @@
+"""`smartmem diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from smartmem_rules.cli.common import (
+    json_option,
+    names,
+    optimize_options,
+    print_json,
+    progress_display,
+    reports_errors,
+)
+from smartmem_rules.stages import STAGES
+
+_SHOWN = 60
+"""Lines of a stage's difference that are shown without --full."""
+
+
+@click.command("diff")
+@click.argument("first", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
+@click.argument("second", metavar="[MODEL|PLAN]", required=False, type=click.Path(path_type=Path))
+@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@optimize_options
+@click.option("--to-level", help="The level of the second one.")
+@click.option("--to-dtype", type=click.Choice(["float32", "float16"]), help="The element type of the second one.")
+@click.option("--to-device", help="The device of the second one.")
+@click.option("--to-memory", type=click.Choice(["auto", "image", "buffer"]), help="The memory of the second one.")
+@click.option("--to-rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file of the second.")
+@click.option("--to-disable", multiple=True, metavar="RULE", help="One more rule that the second one leaves out.")
+@click.option("--stage", multiple=True, type=click.Choice(STAGES), help="Only this stage; repeatable.")
+@click.option("--full", is_flag=True, help="Show all lines that differ.")
+@json_option
+@reports_errors
+def command(
+    first: Path, second: Path | None, level: str, stage: tuple[str, ...], full: bool, as_json: bool, **how: Any
+) -> None:
+    """Show what differs between two plans, stage by stage.
+
+    Of two models or saved plans, or of one model at two levels, with two sets of rules, for two devices.
+    """
+    from smartmem_rules.inspection import inspect_model, stage_differences  # start-up time
+
+    to = {key.removeprefix("to_"): how.pop(key) for key in [key for key in how if key.startswith("to_")]}
+    if second is None and not any(to.values()):
+        raise click.UsageError("give a second MODEL|PLAN, or what is different the second time: --to-level, ...")
+    how = {**how, "level": level, "disable": names(how["disable"])}
+    other = {**how, **{key: value for key, value in to.items() if value and key not in ("rules", "disable")}}
+    other["rules"] = (*how["rules"], *to["rules"])
+    other["disable"] = [*how["disable"], *names(to["disable"])]
+    with progress_display() as progress:
+        sides = [inspect_model(first, progress, **how), inspect_model(second or first, progress, **other)]
+    found = [one for one in stage_differences(*sides) if not stage or one["stage"] in stage]
+    if as_json:
+        print_json({"launches": [len(side.plan.launches) for side in sides], "stages": found})
+        return
+    click.echo(f"launches: {len(sides[0].plan.launches)} and {len(sides[1].plan.launches)}")
+    for one in found:
+        click.echo(f"{one['stage']}: " + ("the same" if one["same"] else f"-{one['removed']} +{one['added']} lines"))
+        lines = one["lines"] if full else one["lines"][:_SHOWN]
+        for line in lines:
+            click.echo(f"    {line}")
+        if len(lines) < len(one["lines"]):
+            click.echo(f"    ... {len(one['lines']) - len(lines)} more lines; --stage {one['stage']} --full shows all")

@@ -1,0 +1,63 @@
+"""`smartmem discover`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from smartmem_rules.cli.common import fail, json_option, names, print_json, progress_display, reports_errors
+from smartmem_rules.cli.rules.verify import _seconds
+
+
+@click.command("discover")
+@click.option(
+    "--operators", required=True, multiple=True, metavar="NAME,...", help="What terms are made of; repeatable."
+)
+@click.option("--size", default=3, show_default=True, type=click.IntRange(1, 6), help="Operators on one side, at most.")
+@click.option(
+    "--rules", multiple=True, type=click.Path(exists=True, path_type=Path), help="One more rule file; repeatable."
+)
+@click.option(
+    "--disable", multiple=True, metavar="RULE", help="Take a rule away first; repeatable, or separated by commas."
+)
+@click.option(
+    "--budget", default="120s", show_default=True, callback=_seconds, help="Time after which what is found is printed."
+)
+@click.option("--seed", default=1, show_default=True, help="Of all random choices.")
+@json_option
+@reports_errors
+def command(
+    operators: tuple[str, ...],
+    size: int,
+    rules: tuple[Path, ...],
+    disable: tuple[str, ...],
+    budget: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find rewrites that do not follow from the rules there are, verify them, and print them as rules."""
+    from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.verification.discovery.discover import discover  # start-up time
+
+    base = load_rules(rules, names(disable))
+    with progress_display() as progress:
+        try:
+            found = discover(base, names(operators), size, seed, budget, lambda a, b: progress("discover", a, b))
+        except ValueError as error:
+            fail(str(error))
+            return
+    summary = {
+        "terms": found.terms,
+        "pairs": found.pairs,
+        "derivable": found.derivable,
+        "refuted": found.refuted,
+        "reorderings": found.reorderings,
+        "seconds": round(found.seconds, 2),
+    }
+    if as_json:
+        print_json({"rules": [{"name": r.name, "text": r.text} for r in found.rules], **summary})
+        return
+    for rule in found.rules:
+        click.echo(rule.text)
+    click.echo("# " + ", ".join(f"{value} {key}" for key, value in summary.items()))

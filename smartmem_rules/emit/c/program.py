@@ -1,0 +1,100 @@
+"""The program text around a kernel's body: its template, parameters and grid."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+
+from smartmem_rules.emit.c.access import Access
+from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.plan.kernel.launch import Launch, Ordered
+from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.kernel.work_items import Grid
+from smartmem_rules.resources import templates_path
+from smartmem_rules.tensor.extents import Dimension, is_symbolic
+
+
+@dataclass(frozen=True)
+class Target:
+    """What emission needs to know of a device.
+
+    Attributes:
+        width: the lanes of its vectors.
+        inside: kernels are written as functions that a launch of several kernels calls.
+        group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
+        dimensions: those for a range of which kernels are made.
+    """
+
+    device: Device
+    width: int
+    inside: bool = False
+    group_items: int = 0
+    dimensions: tuple[Dimension, ...] = ()
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.kind == "cpu"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    loader = jinja2.FileSystemLoader(str(templates_path()))
+    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def render(template: str, **values: Any) -> str:
+    """A template of `codegen/` filled in."""
+    return _environment().get_template(template).render(**values)
+
+
+def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
+    """A kernel's text with all that it relies on before it."""
+    defines = ["#define SMR_CPU"] if target.is_cpu else []
+    if target.device.compute.shuffle:
+        defines.append(f"#define SMR_SHUFFLE_{target.device.compute.shuffle.upper()}")
+    if any(a.stored.storage == "float64" for a in accesses):
+        defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    return "\n".join([*defines, render("prelude.cl"), text])
+
+
+def used_dimensions(text: str, target: Target) -> tuple[Dimension, ...]:
+    """The open dimensions whose extents a kernel's text needs."""
+    return tuple(d for d in target.dimensions if re.search(rf"\b{d.parameter}\b", text))
+
+
+def extent_parameters(used: Iterable[Dimension]) -> str:
+    """Their declarations, behind those of the tensors."""
+    return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
+
+
+def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str]) -> str:
+    """The parameters of a launch's tensors; those that lie at one place in memory say so by not being `restrict`.
+
+    In an ordered launch other work-groups write what one reads.
+    """
+    shared = set(accesses) if isinstance(launch, Ordered) else {*launch.in_place, *launch.in_place.values()}
+    declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
+    return ",\n    ".join(declared)
+
+
+def checked_grid(launch: Launch, items: int) -> Grid:
+    """The grid of a launch, if it is one for so many work-items.
+
+    Raises:
+        PlanError: the launch has no grid, or one for another number of work-items.
+    """
+    grid = launch.grid
+    if grid is None:
+        raise PlanError(f"the kernel {launch.name} was not scheduled: it has no grid")
+    group = 1 if grid.local_size is None else math.prod(grid.local_size)
+    if not (is_symbolic(items) or is_symbolic(grid.items)) and not items <= grid.items < items + group:
+        raise PlanError(
+            f"the kernel {launch.name} is for {items} work-items, its grid has {grid.items} in groups of {group}"
+        )
+    return grid

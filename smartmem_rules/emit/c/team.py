@@ -1,0 +1,69 @@
+"""Cooperating work-items: how they divide a loop, and how they combine what each of them found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smartmem_rules.emit.c.primitives import combine, narrowed
+from smartmem_rules.emit.c.writer import Writer
+
+
+@dataclass(frozen=True)
+class Team:
+    """Neighbouring work-items of a work-group that compute a row together.
+
+    Attributes:
+        size: how many, a power of two.
+        lane: C text of a work-item's place in its team.
+        scratch: a local array with one float for each work-item of the group, addressed by `thread`.
+        rows: rows of the work-group.
+        row: C text of the number of a team's row among them.
+        shuffles: whether neighbours exchange values in registers, `subgroup` of them.
+    """
+
+    size: int
+    lane: str
+    thread: str
+    scratch: str
+    rows: int
+    row: str
+    shuffles: bool = False
+    subgroup: int = 1
+
+    def head(self, name: str, extent: int) -> str:
+        """A loop whose turns the members take one after the other; its loads are under way together."""
+        return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
+
+    def combined(self, writer: Writer, kind: str, name: str, dtype: str) -> str:
+        """Write what combines the members' partial results; gives the result's name, known to all of them.
+
+        Args:
+            kind: of the reduction: sum, prod, max, min.
+            name: the variable that holds a member's partial result.
+        """
+        if self.size == 1:
+            return name
+        met = 1
+        if self.shuffles and dtype == "float32":
+            met = min(self.size, self.subgroup)
+            with writer.block(f"for (int distance = {met // 2}; distance > 0; distance /= 2)"):
+                other = f"smr_neighbour({name}, distance, {met})"
+                writer.line(f"{name} = {combine(kind, name, other, dtype, 1)};")
+        if met == self.size:
+            return name
+        at = f"{self.scratch}[{self.thread}]"
+        writer.line(f"{at} = {name};")
+        writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        with writer.block(f"for (int stride = {self.size // 2}; stride >= {met}; stride /= 2)"):
+            other = f"{self.scratch}[{self.thread} + stride]"
+            writer.line(f"if ({self.lane} < stride) {at} = {combine(kind, at, other, dtype, 1)};")
+            writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        writer.line(f"{name} = {narrowed(f'{self.scratch}[{self.thread} - {self.lane}]', dtype)};")
+        writer.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        return name
+
+
+def shared_loop(extents: list[int], size: int) -> int:
+    """Which of nested loops a team divides: the innermost that keeps all members busy, else the longest."""
+    full = [i for i, extent in enumerate(extents) if extent >= size]
+    return full[-1] if full else max(range(len(extents)), key=lambda i: (extents[i], i))

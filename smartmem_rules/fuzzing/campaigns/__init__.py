@@ -1,0 +1,1 @@
+"""Many cases in processes of their own."""

@@ -1,0 +1,1 @@
+"""What the outputs of a model are, by implementations that are not ours."""

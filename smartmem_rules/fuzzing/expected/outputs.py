@@ -1,0 +1,389 @@
+"""What a model's outputs are, and how far a right implementation may be from them, element by element.
+
+The model is computed node by node in double precision.  Then it is computed again several times with every rounding
+that an implementation may do replaced by a random one: results of nodes that round, and operands of nodes that sum,
+are multiplied by 1 + noise, a few units in the last place of the element type in which they are held.  How far these
+runs spread is the model's own conditioning; an element that they move is not known better than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
+from smartmem_rules.fuzzing.expected.roundings import CANCELLING, EXACT, LINEAR, STASHED, SUMMING
+
+RUNS = 4
+MORE_RUNS = 24
+_ULPS = 4.0
+_FACTOR = 8.0
+"""How many times the spread an error may be: the spread of a few runs is below that of all."""
+_OWN_ULPS = 64.0
+"""Units in the last place by which any element may differ: elementary functions of several steps."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How the reals of an element type are held.
+
+    Attributes:
+        unit: half the distance of 1 from the next number.
+        least: the least normal number; below it devices may hold zero.
+        most: the greatest number.
+    """
+
+    unit: float
+    least: float
+    most: float
+
+
+PRECISIONS = {
+    "bfloat16": Precision(2.0**-8, 1.2e-38, 3.38e38),
+    "float16": Precision(2.0**-11, 6.2e-5, 65504.0),
+    "float32": Precision(2.0**-24, 1.2e-38, 3.4028234e38),
+    "float64": Precision(2.0**-53, 2.3e-308, float("inf")),
+}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One output: its value, by how much an element may be off, and which elements are known at all."""
+
+    value: Array
+    bound: Array
+    known: Array
+    dtype: str
+
+
+class Reference:
+    """A model that can be computed, precisely and with noise.
+
+    Args:
+        storage: the element type in which an implementation holds single precision.
+    """
+
+    def __init__(self, model: onnx.ModelProto, feeds: Mapping[str, Array], storage: str = "float32") -> None:
+        """Raises:
+        NoReference: there is no reference for a node.
+        """
+        self.model = model
+        self.storage = storage
+        self.outputs = [o.name for o in model.graph.output]
+        self.natives: dict[str, Array | None] = {"": None}
+        self.constants = {t.name: np.asarray(numpy_helper.to_array(t)) for t in model.graph.initializer}
+        self.natives.update(self.constants)
+        self.natives.update(feeds)
+        self.starts = dict(self.natives)
+        self.runners: list[NodeRunner] = []
+        self.precise_ways: list[bool] = []
+        self.overflowing: list[bool] = []
+        """Nodes whose sums overflow on their way at the node's own element type, and not in double precision."""
+        self.single: set[str] = set()
+        """Tensors in double precision that the reference computes in single precision only."""
+        with np.errstate(all="ignore"):
+            for node in model.graph.node:
+                self._prepare(node)
+
+    def _prepare(self, node: onnx.NodeProto) -> None:
+        if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
+            raise NoReference(f"{node.op_type} has a graph of its own")
+        runner = NodeRunner(node, self.model.opset_import, self.constants)
+        operands = [self.natives[name] for name in node.input]
+        results = runner.native(operands)
+        precise = any(map(is_float, [*operands, *results]))
+        overflowing = False
+        if precise:
+            try:
+                wider = runner.precise(operands)
+                excused = self._overflowing(runner, operands, results, wider)
+                overflowing = any(bool(mask.any()) for mask in excused)
+                precise = runner.own is not None or _agree(results, wider, excused)
+            except NoReference:
+                precise = False
+        self.runners.append(runner)
+        self.overflowing.append(overflowing and precise)
+        self.precise_ways.append(precise)
+        self.natives.update(zip([n for n in node.output if n], results, strict=True))
+        if runner.evaluated or not precise or node.op_type in STASHED:
+            self.single.update(node.output)
+        if node.op_type == "Constant":
+            self.constants[node.output[0]] = results[0]
+
+    def _overflowing(
+        self, runner: NodeRunner, operands: Sequence[Array | None], results: Sequence[Array], wider: Sequence[Array]
+    ) -> list[Array]:
+        """Elements of each result that overflow on the way of a sum at the node's own type, and not in doubles."""
+        if runner.node.op_type not in SUMMING:
+            return [np.zeros(one.shape, bool) for one in results]
+        masks = [
+            ~np.isfinite(_double(one)) & np.isfinite(other)
+            if is_float(one) and one.shape == other.shape
+            else np.zeros(one.shape, bool)
+            for one, other in zip(results, wider, strict=True)
+        ]
+        if runner.node.op_type in LINEAR and masks[0].shape == wider[0].shape and is_float(results[0]):
+            masks[0] |= _exceeding(runner, [wide(o) for o in operands], PRECISIONS[results[0].dtype.name].most)
+        return masks
+
+    def native_outputs(self) -> dict[str, Array]:
+        """The outputs with every node at its own element types."""
+        return {name: _array(self.natives[name]) for name in self.outputs}
+
+    def precision(self, name: str) -> Precision | None:
+        """How a tensor's reals are held, None for other types."""
+        value = self.natives[name]
+        if not is_float(value):
+            return None
+        assert value is not None
+        own = value.dtype.name
+        if own == "float64" and name in self.single:
+            return PRECISIONS["float32"]
+        return PRECISIONS[self.storage if own == "float32" else own]
+
+    def compute(self, noise: np.random.Generator | None, overflow: bool) -> dict[str, Array]:
+        """The outputs in double precision.
+
+        Args:
+            noise: draws the roundings; None for none.
+            overflow: whether what exceeds its element type becomes infinite, in sums on their way, too.
+        """
+        values: dict[str, Array | None] = {}
+        for name, start in self.starts.items():
+            # what is given is stored at once where storage is narrower than the model's type
+            rounds = self.storage != "float32" and start is not None and start.dtype == np.float32
+            values[name] = self._held(name, wide(start), noise if rounds else None, overflow and rounds)
+        ways = zip(self.precise_ways, self.overflowing, strict=True)
+        for node, runner, (precise, overflowing) in zip(self.model.graph.node, self.runners, ways, strict=True):
+            natively = overflow and overflowing and node.op_type not in LINEAR
+            self._step(node, runner, precise and not natively, values, noise, overflow)
+        return {name: _array(values[name]) for name in self.outputs}
+
+    def _step(
+        self,
+        node: onnx.NodeProto,
+        runner: NodeRunner,
+        precise: bool,
+        values: dict[str, Array | None],
+        noise: np.random.Generator | None,
+        overflow: bool,
+    ) -> None:
+        names = [n for n in node.output if n]
+        operands = [values[name] for name in node.input]
+        if not any(is_float(self.natives[n]) for n in (*node.input, *names)):
+            same = all(_same(v, self.natives[n]) for v, n in zip(operands, node.input, strict=True))
+            results = [_array(self.natives[n]) for n in names] if same else runner.native(operands)
+        else:
+            if node.op_type in SUMMING and noise is not None:
+                stashed = node.op_type in STASHED
+                operands = [self._held(n, v, noise, False, stashed) for n, v in zip(node.input, operands, strict=True)]
+            if precise:
+                results = runner.precise(operands)
+                if overflow and node.op_type in LINEAR:
+                    results = self._in_any_order(names, results, runner, operands)
+            else:
+                narrow = [_narrowed(v, self.natives[n]) for v, n in zip(operands, node.input, strict=True)]
+                results = [_array(wide(r)) for r in runner.native(narrow)]
+        if node.op_type in CANCELLING and noise is not None:
+            results = [self._cancelled(n, r, operands, noise) for n, r in zip(names, results, strict=True)]
+        for name, result in zip(names, results, strict=True):
+            rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
+            values[name] = self._held(name, result, rounds, overflow)
+
+    def _in_any_order(
+        self, names: Sequence[str], results: Sequence[Array], runner: NodeRunner, operands: Sequence[Array | None]
+    ) -> list[Array]:
+        """Sums, infinite or NaN where finite addends in some order exceed the element type on their way."""
+        precision = self.precision(names[0])
+        if precision is None:
+            return list(results)
+        opposed = np.where(np.isinf(results[0]), np.nan, np.copysign(np.inf, results[0]))
+        exceeding = _exceeding(runner, operands, precision.most) & ~np.isnan(results[0])
+        return [np.where(exceeding, opposed, results[0]), *results[1:]]
+
+    def _cancelled(
+        self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator
+    ) -> Array:
+        precision = self.precision(name)
+        reals = [np.abs(o) for o in operands if o is not None and o.dtype == np.float64]
+        if precision is None or not reals:
+            return result
+        same = [o for o in reals if o.shape == result.shape]
+        size = np.where(np.isfinite(same[0]), same[0], 0) if same else np.max(reals[0], initial=0.0)
+        return np.asarray(
+            result + noise.uniform(-1, 1, result.shape) * precision.unit * np.maximum(size, np.abs(result))
+        )
+
+    def _narrow(self, name: str) -> bool:
+        value = self.natives[name]
+        return self.storage != "float32" and value is not None and value.dtype == np.float32
+
+    def _held(
+        self,
+        name: str,
+        value: Array | None,
+        noise: np.random.Generator | None,
+        overflow: bool,
+        stashed: bool = False,
+    ) -> Array | None:
+        """A value as an implementation may hold it; `stashed`: in single precision at most."""
+        precision = self.precision(name)
+        if stashed and precision == PRECISIONS["float64"]:
+            precision = PRECISIONS["float32"]
+        if value is None or precision is None or value.dtype != np.float64:
+            return value
+        if noise is not None:
+            drawn = noise.uniform(-_ULPS, _ULPS, value.shape)
+            small = noise.uniform(-1, 1, value.shape) * precision.least * (np.abs(value) < 2 * precision.least)
+            value = value * (1 + drawn * precision.unit) + np.where(value == 0, 0, small)
+        if overflow:
+            value = np.where(np.abs(value) > precision.most, np.copysign(np.inf, value), value)
+        return value
+
+    def expected(self, seed: int = 0, runs: int = RUNS) -> dict[str, Expected]:
+        """The outputs and their bounds."""
+        with np.errstate(all="ignore"):
+            generator = np.random.default_rng(seed)
+            base = self.compute(None, overflow=False)
+            others = [self.compute(None, overflow=True)]
+            others += [self.compute(generator, overflow=bool(k % 2)) for k in range(runs)]
+            return {name: self._bounded(name, base[name], [o[name] for o in others]) for name in self.outputs}
+
+    def _bounded(self, name: str, base: Array, others: Sequence[Array]) -> Expected:
+        value = _array(self.natives[name])
+        fitting = all(o.shape == base.shape for o in others) and value.shape == base.shape
+        if not fitting:  # sizes that hang on roundings
+            return Expected(base, np.zeros(base.shape), np.zeros(base.shape, bool), value.dtype.name)
+        known = np.ones(base.shape, bool)
+        spread = np.zeros(base.shape)
+        number = base.dtype.kind not in "OSU"
+        for other in others if number else []:
+            same = (base == other) | ((base != base) & (other != other))
+            both = np.isfinite(_double(base)) & np.isfinite(_double(other))
+            known &= same | both
+            spread = np.maximum(spread, np.where(both, np.abs(_double(base) - _double(other)), 0.0))
+        precision = self.precision(name)
+        if precision is None:
+            return Expected(base, spread * 2, known, value.dtype.name)
+        # squares vanish below the root of the least number, on the way to a result that does not
+        known &= ~((_double(value) == 0) & (np.abs(base) < np.sqrt(precision.least)) & (base != 0))
+        own = _OWN_ULPS * precision.unit * np.abs(np.where(np.isfinite(base), base, 0)) + precision.least
+        return Expected(base, _FACTOR * spread + own, known, value.dtype.name)
+
+
+def _array(value: Array | None) -> Array:
+    assert value is not None
+    return value
+
+
+def _double(value: Array) -> Array:
+    return value.astype(np.float64)
+
+
+def _same(one: Array | None, other: Array | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+def _narrowed(value: Array | None, like: Array | None) -> Array | None:
+    if value is None or like is None or value.dtype == like.dtype:
+        return value
+    return value.astype(like.dtype)
+
+
+def _exceeding(runner: NodeRunner, operands: Sequence[Array | None], most: float) -> Array:
+    """Where the finite addends of a linear node's sums, all of one sign, exceed the greatest number.
+
+    A factor of the whole sum (`alpha`, one over the number of addends) may come before the sum or after it.
+    """
+    addends = [np.where(np.isfinite(o), np.abs(o), 0) if is_float(o) and o is not None else o for o in operands]
+    size = np.abs(runner.precise(addends)[0])
+    return size / min(1.0, _factor_of_sum(runner.node, operands, size)) > most
+
+
+def _factor_of_sum(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> float:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    first = operands[0]
+    assert first is not None
+    match node.op_type:
+        case "Mean":
+            return 1 / len(operands)
+        case "ReduceMean" | "GlobalAveragePool":
+            return max(1, result.size) / max(1, first.size)
+        case "AveragePool":
+            return 1.0 / float(np.prod(attributes["kernel_shape"]))
+    return abs(attributes.get("alpha", 1.0)) or 1.0
+
+
+def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence[Array]) -> bool:
+    """Whether two computations of one node are the same but for roundings: evaluators have faults of their own.
+
+    Args:
+        excused: elements of each result that overflow on their way; where they are not finite, they may differ.
+    """
+    for one, other, mask in zip(natives, precise, excused, strict=True):
+        if one.shape != other.shape or is_float(one) != is_float(other):
+            return False
+        if not is_float(one):
+            if not np.array_equal(one, other):
+                return False
+            continue
+        precision = PRECISIONS[one.dtype.name]
+        first, second = _double(one), _double(other)
+        second = np.where(np.abs(second) > precision.most, np.copysign(np.inf, second), second)
+        first = np.where(mask & ~np.isfinite(first), second, first)
+        if not np.array_equal(np.isnan(first), np.isnan(second)):
+            return False
+        finite = np.isfinite(first) & np.isfinite(second)
+        if not np.array_equal(first[~finite], second[~finite], equal_nan=True):
+            return False
+        scale = float(np.abs(first[finite]).max(initial=0.0))
+        bound = min(4000 * precision.unit, 0.01) * scale + precision.least
+        if not np.all(np.abs(first - second)[finite] <= bound):
+            return False
+    return True
+
+
+def differences(results: Mapping[str, Array], expected: Mapping[str, Expected]) -> dict[str, Any]:
+    """The outputs that are wrong, each with one line that says where and by how much."""
+    wrong: dict[str, Any] = {}
+    for name, wanted in expected.items():
+        got = np.asarray(results[name])
+        if got.shape != wanted.value.shape:
+            wrong[name] = f"shape {got.shape}, not {wanted.value.shape}"
+        elif got.dtype.name != wanted.dtype:
+            wrong[name] = f"element type {got.dtype.name}, not {wanted.dtype}"
+        elif got.size and got.dtype.kind not in "OSU":
+            line = _difference(got, wanted)
+            if line:
+                wrong[name] = line
+    return wrong
+
+
+def _difference(got: Array, wanted: Expected) -> str:
+    with np.errstate(all="ignore"):
+        return _worst_element(got, wanted)
+
+
+def _worst_element(got: Array, wanted: Expected) -> str:
+    a, b = _double(got), _double(wanted.value)
+    most = PRECISIONS[wanted.dtype].most if wanted.dtype in PRECISIONS else np.inf
+    # rounding may cross the greatest number
+    b = np.where(np.abs(b) > most, np.copysign(np.inf, b), b)
+    off = np.abs(a - b)
+    finite = np.isfinite(a) & np.isfinite(b)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    at_edge = np.isfinite(wanted.bound) & (np.abs(b) + wanted.bound >= most)
+    edge = at_edge & (np.abs(a) + wanted.bound >= most) & (np.sign(a) == np.sign(b))
+    bad = wanted.known & ~same & ~(finite & (off <= wanted.bound)) & ~edge
+    if not bad.any():
+        return ""
+    excess = np.where(bad, np.where(finite, off / np.maximum(wanted.bound, 1e-300), np.inf), -1.0)
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    off_by = f"{a[place]:.9g}, not {b[place]:.9g} ± {wanted.bound[place]:.2g}"
+    return f"{int(bad.sum())} of {bad.size} wrong; at {place} {off_by}"

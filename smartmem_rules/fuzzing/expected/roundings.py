@@ -1,0 +1,50 @@
+"""Which operators round, and where.
+
+The definitions in the rule files tell it, too.  A reference must not rely on them: it shows where they are wrong.
+"""
+
+from __future__ import annotations
+
+EXACT = frozenset(
+    {
+        "Abs", "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Ceil",
+        "CenterCropPad", "Clip", "Col2Im", "Compress", "Concat", "Constant", "ConstantOfShape", "DepthToSpace",
+        "Dropout", "Equal", "Expand", "EyeLike", "Flatten", "Floor", "Gather", "GatherElements", "GatherND",
+        "GlobalMaxPool", "Greater", "GreaterOrEqual", "HardTanh", "Identity", "IsInf", "IsNaN", "Less",
+        "LessOrEqual", "Max", "MaxPool", "MaxUnpool", "Min", "Neg", "NonMaxSuppression", "NonZero", "Not", "OneHot",
+        "Optional", "Or", "Pad", "Range", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Round",
+        "ScatterElements", "ScatterND", "Shape", "Shrink", "Sign", "Size", "Slice", "SpaceToDepth", "Split",
+        "Squeeze", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Tril", "Trilu", "Unique", "Unsqueeze",
+        "Upsample", "Where", "Xor",
+    }
+)  # fmt: skip
+"""Operators whose results are among their operands, or integers: they round nothing."""
+SUMMING = frozenset(
+    {
+        "AffineGrid", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT",
+        "DeformConv", "Einsum", "FusedMatMul", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
+        "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LpNormalization", "LpPool",
+        "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "RNN", "ReduceL1",
+        "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+        "Resize", "STFT", "SimplifiedLayerNormalization", "SkipLayerNormalization",
+        "SkipSimplifiedLayerNormalization", "Sum",
+    }
+)  # fmt: skip
+"""Operators that add products or operands: an order of summation is a rounding of the operands."""
+LINEAR = frozenset(
+    {
+        "AveragePool", "Conv", "ConvTranspose", "CumSum", "Einsum", "FusedMatMul", "Gemm", "GlobalAveragePool",
+        "MatMul", "Mean", "ReduceL1", "ReduceMean", "ReduceSum", "Sum",
+    }
+)  # fmt: skip
+"""Those of them that are linear in each operand: of the operands' sizes they make the size of all addends together."""
+CANCELLING = frozenset(
+    {
+        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "FusedConv", "FusedGemm",
+        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize", "STFT",
+        "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
+    }
+)  # fmt: skip
+"""Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
+STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})
+"""Operators that by their definition (`stash_type`) compute in single precision, even where operands are wider."""

@@ -1,0 +1,64 @@
+"""Where cases come from, by name; each gives the same case for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from smartmem_rules.fuzzing.case import Case
+from smartmem_rules.fuzzing.recipes import blocks, math, rules, sums, views
+from smartmem_rules.fuzzing.recipes.builder import Builder
+from smartmem_rules.fuzzing.recipes.values import draw_dtypes, draw_shape
+from smartmem_rules.fuzzing.sources.cuttings import cut
+from smartmem_rules.fuzzing.sources.modes import draw_mode
+from smartmem_rules.fuzzing.sources.sides import side
+from smartmem_rules.fuzzing.sources.symbolic import opened
+
+Recipe = Callable[[Builder], None]
+RECIPES: Mapping[Recipe, int] = {
+    math.unary: 10, math.binary: 14, math.compare: 3, math.logic: 3,
+    math.where: 4, math.clip: 2, math.cast: 5, math.reduction: 8, math.arg: 2,
+    math.softmax: 4, math.cumulative: 1, math.rows_and_columns: 5, math.quantized: 2,
+    views.reshape: 8, views.flatten: 1, views.transpose: 8, views.squeeze: 4,
+    views.slices: 6, views.concat: 5, views.split: 3, views.shifted: 2,
+    views.pad: 4, views.expand: 3, views.tile: 2, views.depth_to_space: 2,
+    views.gather: 4, views.scatter: 3, views.triangle: 1, views.one_hot: 1,
+    views.top: 2, views.reverse: 1, views.crop: 1, views.eye: 1,
+    sums.matmul: 8, sums.gemm: 3, sums.einsum: 2, sums.conv: 6,
+    sums.conv_transposed: 2, sums.pool: 4, sums.resize: 3, blocks.normalization: 6,
+    blocks.attention: 2, sums.integer_products: 2, blocks.fused: 3, blocks.recurrent: 1,
+    blocks.grid: 1, rules.any_operator: 8,
+}  # fmt: skip
+"""What a model grows by, with how often."""
+MOST_STEPS = 14
+SMALL_STEPS = 3
+SPECIAL_SHARE = 0.15
+OPEN_SHARE = 0.12
+
+
+def drawn(seed: int) -> Case:
+    """A model of up to 14 steps over all operators, with a mode; one in eight has an open dimension."""
+    return _drawn(f"drawn-{seed}", np.random.default_rng(seed), MOST_STEPS)
+
+
+def small(seed: int) -> Case:
+    """A model of up to three steps."""
+    return _drawn(f"small-{seed}", np.random.default_rng((seed, 1)), SMALL_STEPS)
+
+
+def _drawn(name: str, random: np.random.Generator, most_steps: int) -> Case:
+    builder = Builder(random, bool(random.random() < SPECIAL_SHARE), draw_dtypes(random))
+    builder.input(builder.fresh(draw_shape(random, 1, 5), builder.dtype()))
+    recipes, weights = list(RECIPES), np.array(list(RECIPES.values()), float)
+    steps = int(random.integers(1, most_steps + 1))
+    tries = 0
+    while (len(builder.nodes) < steps and tries < 5 * steps) or not builder.nodes:
+        tries += 1
+        recipes[int(random.choice(len(recipes), p=weights / weights.sum()))](builder)
+    model, feeds = builder.model()
+    case = Case(name, model, feeds, draw_mode(random))
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+SOURCES: Mapping[str, Callable[[int], Case]] = {"drawn": drawn, "small": small, "cut": cut, "side": side}

@@ -1,0 +1,220 @@
+"""The resources that a kernel needs: scratch memory, arithmetic, bytes of packed factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles, Schedule
+from smartmem_rules.plan.fusion.contraction import is_constant
+from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.expr import Expr, tensors_read
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.ranges import largest
+
+
+def panel_of(schedules: Iterable[Schedule]) -> Panel | None:
+    """The first schedule of the panel template, None where the device's level admits none."""
+    return next((s for s in schedules if isinstance(s, Panel)), None)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a convolution demands where whole rows of tiles are filtered (`winograd`).
+
+    Attributes:
+        blocks: scalar operations that take as long, by the rows of a work-item's block; others cannot be filtered.
+        right_bytes: bytes of the transformed weights.
+    """
+
+    blocks: Mapping[int, float]
+    right_bytes: int
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The demands of a kernel whose work-items own whole rows.
+
+    Attributes:
+        most: rows for which a work-item has scratch memory.
+        constant: whether all right factors were packed before.
+        right_bytes: bytes of the right factors of one batch.
+        operations: scalar operations of the whole kernel.
+        filters: other ways to compute it, for certain blocks of rows.
+    """
+
+    batch: tuple[Var, ...]
+    m: tuple[Var, ...]
+    most: int
+    constant: bool
+    right_bytes: int
+    operations: int
+    filters: tuple[Filter, ...] = ()
+
+    def takes(self, block: int) -> bool:
+        """Whether a work-item can own so many rows."""
+        return block <= self.most or any(block in found.blocks for found in self.filters)
+
+    @cached_property
+    def batch_count(self) -> int:
+        return most(self.batch)
+
+    @cached_property
+    def m_count(self) -> int:
+        return most(self.m)
+
+
+LANES = 8
+"""Floats of a vector."""
+LINE_FLOATS = 16
+"""Floats of a cache line."""
+INNER_COLUMNS = 16
+"""Columns of the register block that computes scores."""
+UNBOUNDED = 1 << 30
+"""Rows of a kernel that keeps nothing of them."""
+
+
+def resources_of(
+    kernel: Kernel, s: Panel, constants: Collection[str], block_rows: int | None = None
+) -> Resources | None:
+    """None for kernels whose work-items do not own rows, or that the schedule cannot realise.
+
+    Args:
+        block_rows: rows of a work-item, where the kernel's launch decides that.
+    """
+    c = kernel.contraction
+    if c is None:
+        if kernel.form != "reduction":
+            return None
+        fixed = sum(4 * most(stage.axes) for stage in kernel.stages)
+        return Resources((), kernel.axes, UNBOUNDED, True, 0, kernel.operations) if fixed <= s.scratch_bytes else None
+    if c.scores is not None:
+        return None
+    factors = right_factors(kernel)
+    constant = all(tensors_read(b) and is_constant(b, constants) for _, b in factors)
+    rows = most_rows(kernel, c, s, constant, panel_columns(kernel, s, block_rows))
+    if rows < 1:
+        return None
+    right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
+    return Resources(c.batch, c.m, rows, constant, right, kernel.operations)
+
+
+def register_step(s: RegisterTiles, rows: int, columns: int) -> float:
+    """The time of a step of the reduction for a register block, in products of a vector.
+
+    Sums wait for the products before them, products for their turn, and all for the loads of both factors.
+    """
+    vectors = columns / LANES
+    return max(s.product_latency, rows * vectors, s.load_cost * (rows + vectors)) + s.step_overhead
+
+
+def register_rows(s: RegisterTiles, block: int, columns: int) -> tuple[int, int, float]:
+    """The register block for so many rows, the rows that are left for a smaller one, and the time of a step of all."""
+
+    def time(rows: int) -> float:
+        full, tail = divmod(block, rows)
+        return full * register_step(s, rows, columns) + (register_step(s, tail, columns) if tail else 0)
+
+    rows = min((r for r in _rows(s, columns) if r <= block), key=lambda r: (time(r), -r), default=min(s.rows))
+    return rows, block % rows, time(rows)
+
+
+def rows_as_at_peak(s: RegisterTiles, block: int) -> float:
+    """How many rows take as long in register blocks of the best size as these do."""
+    return min(register_rows(s, block, c)[2] / c for c in s.columns) / least_step(s)
+
+
+def least_step(s: RegisterTiles) -> float:
+    """The time of a step for each sum of the best register block."""
+    return min(register_step(s, r, c) / (r * c) for c in s.columns for r in _rows(s, c))
+
+
+def _rows(s: RegisterTiles, columns: int) -> list[int]:
+    """The rows of register blocks with so many columns."""
+    return [r for r in s.rows if r * columns <= s.most_sums] or [min(s.rows)]
+
+
+def steps_ahead(s: RegisterTiles, k: int, columns: int, blocks: int) -> int:
+    """Steps of the reduction for each request of a line of the right factor's next tile, 0 for no requests.
+
+    Args:
+        blocks: register blocks of rows over one tile, which share its lines.
+    """
+    if is_symbolic(k) or is_symbolic(blocks):
+        return 0
+    possible = blocks * LINE_FLOATS // columns
+    # where so many blocks read a tile that its first use does not count, there are no requests
+    most_steps = min(s.request_steps, possible) if possible <= 4 * s.request_steps else 0
+    return max((steps for steps in range(2, most_steps + 1) if k % steps == 0), default=0)
+
+
+def right_factors(kernel: Kernel) -> list[tuple[Var, Expr]]:
+    """The columns and right factors of a contraction and of those beside it."""
+    c = kernel.contraction
+    assert c is not None
+    return [(c.n, c.b), *((part.n, part.b) for part in kernel.parts)]
+
+
+def panel_columns(kernel: Kernel, s: Panel, block_rows: int | None = None) -> int:
+    """Columns of the register block: wide ones, unless too much of the last one would be wasted.
+
+    Args:
+        block_rows: rows of a work-item, where the kernel's launch decides that.
+    """
+    c = kernel.contraction
+    if c is not None and s.row_columns and most(c.m) == 1:
+        return s.row_columns
+    extents = [largest(n.extent) for n, _ in right_factors(kernel)]
+
+    def time(columns: int) -> float:
+        tiles = sum(-(-n // columns) for n in extents)
+        if block_rows is not None:
+            return tiles * register_rows(s, block_rows, columns)[2]
+        return tiles * min(register_step(s, r, columns) / r for r in _rows(s, columns))
+
+    return min(s.columns, key=lambda columns: (round(time(columns), 6), s.columns.index(columns)))
+
+
+def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns: int) -> int:
+    """Rows of the left factor that a work-item can keep, 0 where it cannot keep the fewest that pay.
+
+    Args:
+        columns: of the register block.
+    """
+    k, m = most(c.k), most(c.m)
+    if k * s.smallest_block > s.panel_bytes:
+        return 0
+    fixed, row = scratch(c, columns, constant)
+    if kernel.stages:
+        row += 4 * -(-largest(c.n.extent) // columns) * columns
+        fixed += sum(4 * most(stage.axes) for stage in kernel.stages)
+    if fixed + row * min(m, s.smallest_block) > s.scratch_bytes:
+        return 0
+    return max(1, (s.scratch_bytes - fixed) // max(row, 1))
+
+
+def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
+    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
+    k = most(c.k)
+    fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
+    row = 4 * k
+    if c.scores is not None:
+        padded = -(-largest(c.scores.n.extent) // INNER_COLUMNS) * INNER_COLUMNS
+        fixed += padded * most(c.scores.k) * 4
+        row += 4 * padded + 4 * most(c.scores.k)
+    for stage in c.stages:
+        fixed += 4 * most(stage.axes)
+    return fixed, row
+
+
+def count(variables: tuple[Var, ...]) -> int:
+    """How many values the variables take together."""
+    return math.prod(v.extent for v in variables)
+
+
+def most(variables: tuple[Var, ...]) -> int:
+    """How many values they take at the greatest extents of open dimensions."""
+    return largest(count(variables))

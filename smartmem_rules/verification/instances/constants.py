@@ -1,0 +1,92 @@
+"""Which tensors of an instance are constants, and what their elements are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.definitions.values import Scope
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+from smartmem_rules.verification.instances.case import NoInstance, representable
+from smartmem_rules.verification.instances.constant_draws import Asked, draw_elements
+from smartmem_rules.verification.instances.draws import DYADIC
+from smartmem_rules.verification.instances.roles import Hints
+from smartmem_rules.verification.semantics.terms import Leaf
+
+Choose = Callable[[str, Callable[[], Any]], Any]
+"""The chosen value of a slot, drawn where there is none."""
+
+
+def choose_constants(
+    leaves: Mapping[str, Leaf], hints: Hints, choose: Choose, source: random.Random
+) -> tuple[frozenset[str], dict[str, float]]:
+    """The names of the constants, and the value of those whose elements all have one.
+
+    Raises:
+        NoInstance: an element type has no such value.
+    """
+    constants, uniform = set(), {}
+    for name, leaf in leaves.items():
+        if leaf.number is not None:
+            constants.add(name)
+            uniform[name] = float(leaf.number)
+            continue
+        fixed = True if name in hints.constant else False if name in hints.variable else None
+        if not (choose(f"constant:{name}", partial(_happens, 0.2, source)) if fixed is None else fixed):
+            continue
+        constants.add(name)
+        often = 0.95 if name in hints.uniform else 0.2
+        if leaf.type.elements == 1 or choose(f"one:{name}", partial(_happens, often, source)):
+            uniform[name] = choose(f"uniform:{name}", partial(_uniform, name, leaf, hints, source))
+            if not representable(uniform[name], leaf.type.dtype):
+                raise NoInstance(f"{uniform[name]} is no {leaf.type.dtype}")
+    return frozenset(constants), uniform
+
+
+def choose_elements(
+    constants: Mapping[str, Leaf],
+    uniform: dict[str, float],
+    guards: tuple[ast.Expression, ...],
+    hints: Hints,
+    scope: Callable[[], Scope],
+    choose: Choose,
+    source: random.Random,
+) -> dict[str, Array]:
+    """All elements of the constants over which guards loop; one that has one number is noted in `uniform`.
+
+    Raises:
+        NoInstance: the chosen elements are those of another shape.
+    """
+    found: dict[str, Array] = {}
+    for name in sorted(hints.elements & constants.keys()):
+        type_ = constants[name].type
+        asked = Asked(name, guards, scope(), (*hints.literals, *hints.infinities))
+        flat = choose(f"elements:{name}", partial(draw_elements, type_, asked, source))
+        if len(flat) != type_.elements:
+            raise NoInstance("other elements than the shape has")
+        uniform.pop(name, None)
+        if len(set(flat)) == 1:
+            uniform[name] = flat[0]
+        found[name] = np.array(flat, np.float64).reshape(type_.shape).astype(storage_dtype(type_.dtype))
+    return found
+
+
+def _happens(share: float, source: random.Random) -> bool:
+    return source.random() < share
+
+
+def _uniform(name: str, leaf: Leaf, hints: Hints, source: random.Random) -> float:
+    numbers = [
+        float(v) for v in hints.values.get(name, ()) if not isinstance(v, str) and representable(v, leaf.type.dtype)
+    ]
+    near = [n for n in numbers if n in hints.near]
+    if near:
+        return source.choice(near)
+    if numbers and source.random() < 0.8:
+        return source.choice(numbers)
+    return source.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])

@@ -1,0 +1,123 @@
+"""Compares the two sides of an instance: in which arithmetic, and by how much they may differ there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from smartmem_rules.tensor.binding import FLOATS
+from smartmem_rules.verification.instances.case import Case
+from smartmem_rules.verification.semantics.bounded import Bounded
+from smartmem_rules.verification.semantics.domains import (
+    FIELD,
+    ORDERED,
+    Array,
+    Domain,
+    PrimeField,
+    Rationals,
+    Undefined,
+    Value,
+)
+from smartmem_rules.verification.semantics.terms import Application, compute, functions_used, leaves, subterms
+from smartmem_rules.verification.trials.outcome import Difference
+
+SAFETY = 4.0
+"""By how much a difference may exceed the error bounds, which are of first order."""
+
+
+class Comparison:
+    """Compares both sides of instances of one rule.
+
+    Args:
+        near: numbers near to which the rule's guards hold a constant.
+        relaxes: what the rule says that it does not keep.
+    """
+
+    def __init__(self, near: tuple[float, ...], relaxes: frozenset[str]) -> None:
+        self.near = near
+        self.relaxes = relaxes
+
+    def domains(self, case: Case) -> list[Domain]:
+        """The arithmetics in which an instance is compared, exact ones where its operations allow."""
+        assert case.right is not None
+        types = {t.type.dtype for side in (case.left, case.right) for t in subterms(side)}
+        if not types & set(FLOATS):
+            return [Domain()]
+        used = functions_used(case.left) | functions_used(case.right)
+        infinite = any(not np.isfinite(array).all() for array in case.elements.values() if array.dtype.kind == "f")
+        if self.near or infinite or _inexact(case):
+            return [Bounded(self.near)]
+        if used <= FIELD and types <= set(FLOATS):
+            return [PrimeField(), PrimeField(), PrimeField(), Rationals()]
+        if used <= ORDERED:
+            return [Rationals()]
+        return [Bounded(self.near)]
+
+    def compare(self, case: Case, domain: Domain, tensors: Mapping[str, Value]) -> Difference | None:
+        """The first element at which both sides differ more than the domain allows."""
+        assert case.right is not None
+        shape = case.left.type.shape
+        try:
+            left = compute(case.left, tensors, domain)
+        except IndexError as error:
+            raise Undefined("the left side reads outside of an operand") from error
+        try:
+            right = compute(case.right, with_numbers(case, tensors, domain), domain)
+        except IndexError as error:
+            shown, first = {n: v[0] for n, v in tensors.items()}, np.broadcast_to(left[0], shape)
+            nothing = np.full(shape, np.nan)
+            return Difference(
+                (0,) * len(shape), first.flat[0], f"undefined ({error})", domain.name, shown, first, nothing
+            )
+        wrong = self.wrong(left, right, domain, case.left.type.dtype)
+        wrong = np.broadcast_to(wrong, shape)
+        if not np.any(wrong):
+            return None
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        first, second = np.broadcast_to(left[0], shape), np.broadcast_to(right[0], shape)
+        shown = {name: value[0] for name, value in tensors.items()}
+        return Difference(place, first[place], second[place], domain.name, shown, first, second)
+
+    def wrong(self, left: Value, right: Value, domain: Domain, dtype: str) -> Array:
+        """Where two values differ more than their error bounds and what the rule relaxes allow."""
+        a, b = left[0], right[0]
+        if not isinstance(domain, Bounded):
+            return np.asarray(a != b, bool)
+        with np.errstate(all="ignore"):
+            errors = sum(np.nan_to_num(v[1], nan=np.inf) for v in (left, right) if len(v) == 2)
+            if dtype not in FLOATS:
+                return np.asarray((a != b) & (errors == 0), bool)  # a doubtful comparison decides nothing
+            far = np.abs(a - b) > SAFETY * errors + 1e-300
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            wrong = ~same & (far | np.isnan(a) != np.isnan(b))
+        wrong = np.where(np.isnan(a) & ~np.isnan(b), "nan" not in self.relaxes, wrong)
+        infinite = np.isinf(a) | np.isinf(b)
+        if "infinities" in self.relaxes:
+            wrong = wrong & ~infinite
+        return np.asarray(wrong, bool)
+
+
+def with_numbers(case: Case, tensors: Mapping[str, Value], domain: Domain) -> dict[str, Value]:
+    """The tensors with the numbers that the right side names."""
+    assert case.right is not None
+    found = dict(tensors)
+    for name, leaf in leaves(case.right).items():
+        if name not in found and leaf.number is not None:
+            found[name] = domain.constant(leaf.number, leaf.type.dtype)
+    return found
+
+
+def _inexact(case: Case) -> bool:
+    """Whether a float that is no short binary fraction takes part: what the engine computed with it is rounded."""
+    assert case.right is not None
+    for side in (case.left, case.right):
+        for term in subterms(side):
+            given = term.attributes.values() if isinstance(term, Application) else [term.number]
+            if any(map(_is_rounded, given)):
+                return True
+    return False
+
+
+def _is_rounded(value: object) -> bool:
+    return isinstance(value, float) and value == value and abs(value) < 1e30 and (value * 2**20) % 1 != 0

@@ -1,0 +1,210 @@
+"""The judge itself: it calls wrong what is wrong, and rounding rounding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from smartmem_rules.fuzzing.campaigns.worker import Worker
+from smartmem_rules.fuzzing.case import Array, Case, Mode, load_case
+from smartmem_rules.fuzzing.expected.node_runner import NoReference
+from smartmem_rules.fuzzing.expected.outputs import Reference, differences
+from smartmem_rules.fuzzing.reduction import Reducer
+from smartmem_rules.fuzzing.sources.by_name import SOURCES
+
+
+def _model(nodes: list[onnx.NodeProto], shape: tuple[int, ...], kind: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    inputs = [helper.make_tensor_value_info("x", kind, shape)]
+    outputs = [helper.make_tensor_value_info("y", kind, None)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def _wrong(model: onnx.ModelProto, x: Array, got: Array) -> bool:
+    return bool(differences({"y": got}, Reference(model, {"x": x}).expected()))
+
+
+def test_a_few_units_in_the_last_place_are_right_and_a_thousandth_is_wrong() -> None:
+    model = _model([helper.make_node("Exp", ["x"], ["y"])], (5,))
+    x = np.array([-2, -0.5, 0, 1, 3], np.float32)
+    assert not _wrong(model, x, np.exp(x))
+    assert not _wrong(model, x, np.exp(x) * np.float32(1 + 3e-7))
+    wrong = np.exp(x)
+    wrong[1] *= np.float32(1.001)
+    assert _wrong(model, x, wrong)
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "y"),
+    [
+        ("Softplus", -29.0, 2.5436656473765994e-13),
+        ("Sigmoid", -48.0, 1.4251640827409352e-21),
+        ("Mish", -40.0, -1.6993417021166355e-16),
+        ("Elu", -1e-30, -1e-30),
+        ("Selu", -1e-30, -1.7580993463430305e-30),
+        ("Celu", -1e-30, -1e-30),
+        ("Gelu", -10.0, -7.619853024160526e-23),
+    ],
+)
+def test_functions_do_not_cancel(operator: str, x: float, y: float) -> None:
+    """ONNX Runtime's or the evaluator's result in double precision has no right digit here."""
+    model = _model([helper.make_node(operator, ["x"], ["y"])], (1,), TensorProto.DOUBLE)
+    model.opset_import[0].version = 20
+    expected = Reference(model, {"x": np.array([x])}).expected()["y"]
+    assert abs(expected.value[0] - y) <= 1e-14 * abs(y)
+
+
+def test_shapes_of_the_evaluator_are_looked_at() -> None:
+    """ONNX Runtime has no such pool of doubles, and the evaluator's result of rank 3 has rank 2."""
+    model = _model([helper.make_node("GlobalMaxPool", ["x"], ["y"])], (4, 2, 5), TensorProto.DOUBLE)
+    with pytest.raises(NoReference, match="shape"):
+        Reference(model, {"x": np.ones((4, 2, 5))})
+
+
+def test_attributes_that_the_evaluator_does_not_look_at() -> None:
+    nodes = [helper.make_node("LSTM", ["x", "w", "r"], ["y"], input_forget=1)]
+    model = _model(nodes, (3, 1, 2))
+    constants = {"w": np.linspace(-1, 1, 16).reshape(1, 8, 2), "r": np.linspace(1, -2, 16).reshape(1, 8, 2)}
+    model.graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items())
+    x = np.linspace(-1, 2, 6).reshape(3, 1, 2).astype(np.float32)
+    coupled = Reference(model, {"x": x}).native_outputs()["y"]
+    model.graph.node[0].ClearField("attribute")
+    assert np.abs(Reference(model, {"x": x}).native_outputs()["y"] - coupled).max() > 0.01
+
+
+def test_a_variance_that_overflows_has_no_reference() -> None:
+    """ONNX's function gives NaN, its evaluator the bias, and ONNX Runtime what the row's length decides."""
+    nodes = [helper.make_node("LayerNormalization", ["x", "one"], ["y"])]
+    model = _model(nodes, (1, 3))
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "one"))
+    with pytest.raises(NoReference, match="variance"):
+        Reference(model, {"x": np.array([[-1, 0.5, -3e38]], np.float32)})
+
+
+def test_padding_of_the_evaluator_is_no_data() -> None:
+    """It marks padding by NaN, and leaves out NaN of the data; ONNX Runtime has no such pool of doubles."""
+    model = _model([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2])], (1, 1, 4), TensorProto.DOUBLE)
+    with pytest.raises(NoReference, match="NaN"):
+        Reference(model, {"x": np.array([[[1, np.nan, 3, 4]]])})
+
+
+def test_sums_that_overflow_on_their_way_alone_are_not_known() -> None:
+    """3e38 * 2 - 3e38 * 2 is NaN, infinite or 0, as an implementation rounds and orders; the other sums are known."""
+    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 3))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[2], [-2], [1]], np.float32), "w"))
+    x = np.array([[3e38, 3e38, 1], [3, 1, 2]], np.float32)
+    for way in (np.nan, np.inf, -np.inf, 1.0):
+        assert not _wrong(model, x, np.array([[way], [6]], np.float32))
+    assert _wrong(model, x, np.array([[1], [6.001]], np.float32))
+
+
+def test_an_infinity_beside_a_product_that_overflows_is_not_known() -> None:
+    """-inf * -1 + 3e38 * -2 is infinite, or NaN where the product is rounded; without the product it is infinite."""
+    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 2))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[-1], [-2]], np.float32), "w"))
+    x = np.array([[-np.inf, 3e38], [-np.inf, 3]], np.float32)
+    for way in (np.nan, np.inf):
+        assert not _wrong(model, x, np.array([[way], [np.inf]], np.float32))
+    assert _wrong(model, x, np.array([[np.inf], [np.nan]], np.float32))
+
+
+def test_regions_of_no_batch_have_no_reference() -> None:
+    nodes = [helper.make_node("RoiAlign", ["x", "regions", "batches"], ["y"], sampling_ratio=1)]
+    model = _model(nodes, (2, 1, 3, 3))
+    regions, batches = np.array([[0, 0, 2, 2]], np.float32), np.array([-1])
+    model.graph.initializer.extend(
+        [numpy_helper.from_array(regions, "regions"), numpy_helper.from_array(batches, "batches")]
+    )
+    with pytest.raises(NoReference, match="batches outside"):
+        Reference(model, {"x": np.ones((2, 1, 3, 3), np.float32)})
+
+
+def test_doubles_are_normalised_in_single_precision() -> None:
+    """ONNX's `stash_type`: what the bias cancels is not known better than single precision."""
+    model = _model([helper.make_node("LayerNormalization", ["x", "one", "bias"], ["y"])], (1, 3), TensorProto.DOUBLE)
+    x = np.array([[0.3, -1.7, 1.1]])
+    rows = (x - x.mean()) / np.sqrt(x.var() + np.float32(1e-5))
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(v), n) for n, v in {"one": np.ones(3), "bias": 1e-3 - rows[0]}.items()
+    )
+    assert not _wrong(model, x, np.full((1, 3), 1e-3 + 5e-8))
+    assert _wrong(model, x, np.full((1, 3), 1e-3 + 1e-4))
+
+
+def test_gaps_of_a_window_are_not_read() -> None:
+    """ONNX's evaluator multiplies them by 0; ONNX Runtime has no such Conv of doubles."""
+    model = _model([helper.make_node("Conv", ["x", "w"], ["y"], dilations=[2])], (1, 1, 3), TensorProto.DOUBLE)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((1, 1, 2)), "w"))
+    assert not _wrong(model, np.array([[[1, 2, 3.0]]]), np.array([[[4.0]]]))
+    with pytest.raises(NoReference, match="gaps"):
+        Reference(model, {"x": np.array([[[1, np.inf, 3.0]]])})
+
+
+def test_one_wrong_element_beside_a_huge_one_is_seen() -> None:
+    model = _model([helper.make_node("Neg", ["x"], ["y"])], (4,))
+    x = np.array([1e10, 0.006, 1.0, np.nan], np.float32)
+    assert not _wrong(model, x, -x)
+    assert _wrong(model, x, np.array([-1e10, -0.012, -1.0, np.nan], np.float32))
+    assert _wrong(model, x, np.array([-1e10, -0.006, -1.0, 0.0], np.float32))
+
+
+def test_a_difference_that_cancellation_explains_is_rounding() -> None:
+    nodes = [
+        helper.make_node("Sin", ["x"], ["s"]),
+        helper.make_node("ReduceSum", ["s"], ["r"], keepdims=1),
+        helper.make_node("Sub", ["r", "r"], ["y"]),
+    ]
+    model = _model(nodes, (64,))
+    x = np.linspace(-3, 3, 64).astype(np.float32)
+    sums = np.sin(x.astype(np.float64)).sum()
+    assert not _wrong(model, x, np.array([0.0], np.float32))
+    assert abs(sums) < 1e-6  # the sum itself is nothing but rounding
+    whole = _model(nodes[:2], (64,))
+    whole.graph.node[1].output[0] = "y"
+    assert not _wrong(whole, x, np.array([3e-7], np.float32))
+    assert _wrong(whole, x, np.array([3e-3], np.float32))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_models_are_models(seed: int) -> None:
+    """ONNX's checker takes them, and one seed gives one model."""
+    case = SOURCES["drawn"](seed)
+    onnx.checker.check_model(case.model)
+    again = SOURCES["drawn"](seed)
+    assert again.model.SerializeToString() == case.model.SerializeToString()
+    assert again.mode == case.mode
+
+
+def test_a_failure_becomes_small() -> None:
+    nodes = [
+        helper.make_node("Abs", ["x"], ["a"]),
+        helper.make_node("Exp", ["a"], ["e"]),
+        helper.make_node("Transpose", ["e"], ["t"], perm=[1, 0]),
+        helper.make_node("Neg", ["t"], ["y"]),
+    ]
+    case = Case("c", _model(nodes, (16, 9)), {"x": np.ones((16, 9), np.float32)}, Mode(level="none", debug=True))
+    small = Reducer(lambda c: any(n.op_type == "Transpose" for n in c.model.graph.node)).reduce(case)
+    assert [n.op_type for n in small.model.graph.node] == ["Transpose"]
+    assert [list(a.shape) for a in small.feeds.values()] == [[1, 1]]
+    assert small.mode == Mode()
+
+
+def test_kept_cases_come_back_whole(tmp_path: Path) -> None:
+    case = SOURCES["drawn"](3)
+    path = case.save(tmp_path, "a line")
+    again = load_case(path)
+    assert again.mode == case.mode
+    assert again.model == case.model
+    for name, array in case.feeds.items():
+        np.testing.assert_array_equal(array, again.feeds[name])
+
+
+def test_a_process_that_ends_is_a_result() -> None:
+    with Worker() as worker:
+        verdict, _ = worker.ask({"file": "/nowhere/at/all.onnx"})
+        assert verdict.kind == "crash"
+        assert "nowhere" in verdict.detail

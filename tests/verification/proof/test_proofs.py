@@ -1,0 +1,70 @@
+"""What z3 proves, and what it must not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import smartmem_rules as sm
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.verification.proof.proofs import prove_eliminate, prove_rewrite
+
+pytest.importorskip("z3")
+UNSOUND = Path(__file__).parents[2] / "corpus" / "unsound"
+WRONG_OVER_THE_REALS = (
+    "reciprocal_of_product_misprinted",
+    "common_factor_misprinted",
+    "gelu_with_another_constant",
+    "gelu_of_any_constant",
+    "clip_without_order",
+    "root_of_square",
+    "square_root_of_negative",
+    "division_by_itself",
+    "floor_of_sum",
+    "ceil_is_floor_plus_one",
+    "log_product",
+    "power_distributes",
+    "unit_extent_softmax",
+    "matmul_scale_rows",
+)
+PROVED = ("gelu", "gelu_tanh", "swish", "hard_swish", "sigmoid", "clip_of_clip", "relu_of_clip", "squared_sum", "cube",
+          "double_not", "roots_of_one_tensor", "exp_of_log", "factor_addend")  # fmt: skip
+NO_ALGEBRA_OF_ELEMENTS = ("biased_matmul", "softmax", "scale_after_conv", "layer_normalization", "concat_of_split")
+
+
+def test_shipped_algebra_is_proved() -> None:
+    base = load_rules()
+    proofs = {r.name: prove_rewrite(r, Instances(base)) for r in base.rewrites if r.unsound is None}
+    proved = [name for name, proof in proofs.items() if proof.answer == "proved"]
+    assert set(PROVED) <= set(proved)
+    assert not set(NO_ALGEBRA_OF_ELEMENTS) & set(proved)
+    assert len(proved) >= 50
+    assert all(proof.reason for name, proof in proofs.items() if name not in proved)
+
+
+@pytest.mark.parametrize("name", WRONG_OVER_THE_REALS)
+def test_what_is_wrong_is_not_proved(name: str) -> None:
+    base = load_rules(sorted(UNSOUND.glob("*.smr")))
+    (rule,) = [r for r in base.rewrites if r.name == name]
+    assert prove_rewrite(rule, Instances(base)).answer != "proved"
+
+
+def test_views_of_fixed_rank() -> None:
+    base = load_rules()
+    proofs = {r.name: prove_eliminate(r, Instances(base)).answer for r in base.eliminates}
+    assert proofs["transpose"] == proofs["identity"] == "proved"
+
+
+@pytest.mark.parametrize("name", ["unshifted_softmax", "rms_normalization", "batch_normalization_as_scale_and_bias"])
+def test_rounding_at_the_numbers_of_a_failed_proof_refutes_nothing(name: str) -> None:
+    (report,) = sm.verify(rule=name, prove=True, jobs=1).rules
+    assert report.verdict in ("tested", "proved")
+
+
+def test_numbers_of_a_failed_proof_become_a_counterexample(tmp_path: Path) -> None:
+    file = tmp_path / "bounded.smr"
+    file.write_text("rewrite bounded in algebra   # min(x, 65504) is not x\n    Min(x, 65504) => x\n")
+    (report,) = sm.verify(file, prove=True, jobs=1).rules
+    assert report.verdict == "failed"
