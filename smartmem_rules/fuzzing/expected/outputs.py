@@ -25,6 +25,8 @@ MORE_RUNS = 24
 _ULPS = 4.0
 _FACTOR = 8.0
 """How many times the spread an error may be: the spread of a few runs is below that of all."""
+_ILL_CONDITIONED = 64.0
+"""The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
 _OWN_ULPS = 64.0
 """Units in the last place by which any element may differ: elementary functions of several steps."""
 
@@ -214,8 +216,9 @@ class Reference:
         reals = [np.abs(o) for o in operands if o is not None and o.dtype == np.float64]
         if precision is None or not reals:
             return result
-        same = [o for o in reals if o.shape == result.shape]
-        size = np.where(np.isfinite(same[0]), same[0], 0) if same else np.max(reals[0], initial=0.0)
+        reals = [np.where(np.isfinite(o), o, 0) for o in reals]
+        first, *others = reals if reals[0].shape == result.shape else [np.max(reals[0], initial=0.0)]
+        size = first + sum(np.max(o, initial=0.0) for o in others)  # a bias moves the argument
         return np.asarray(
             result + noise.uniform(-1, 1, result.shape) * precision.unit * np.maximum(size, np.abs(result))
         )
@@ -274,7 +277,8 @@ class Reference:
         # squares vanish below the root of the least number, on the way to a result that does not
         known &= ~((_double(value) == 0) & (np.abs(base) < np.sqrt(precision.least)) & (base != 0))
         own = _OWN_ULPS * precision.unit * np.abs(np.where(np.isfinite(base), base, 0)) + precision.least
-        return Expected(base, _FACTOR * spread + own, known, value.dtype.name)
+        factor = np.where(spread > np.abs(base) / 2, _ILL_CONDITIONED, _FACTOR)
+        return Expected(base, factor * spread + own, known, value.dtype.name)
 
 
 def _array(value: Array | None) -> Array:
