@@ -197,12 +197,17 @@ def drop_damaged(folder: Path, since: float) -> None:
     """Drop the programs of PoCL's cache of which a file was written only in part.
 
     Args:
-        since: files that were written before this time (of the system's clock) are taken to be whole.
+        since: programs that were not used after this time (of the system's clock) are taken to be whole: PoCL notes
+            every use before it writes.
     """
     for program in _programs(folder):
-        recent = (file for file in _files(program) if file.stat().st_mtime >= since)
-        if any(cut_short(Path(file)) for file in recent if file.name.endswith((".so", ".bc"))):
-            shutil.rmtree(program, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process may clean, too
+            if _last_used(program) >= since and _damaged(program):
+                shutil.rmtree(program, ignore_errors=True)
+
+
+def _damaged(program: Path) -> bool:
+    return any(cut_short(Path(file)) for file in _files(program) if file.name.endswith((".so", ".bc")))
 
 
 def _programs(folder: Path) -> list[Path]:

@@ -235,6 +235,11 @@ def _ignoring(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(a.name in _IGNORED for a in node.attribute)
 
 
+def _wide_window(node: onnx.NodeProto, operands: Operands) -> bool:
+    window = attribute(node, "kernel_shape", [])
+    return isinstance(window, list) and int(np.prod(window)) > 1 << 14
+
+
 def _dilated(node: onnx.NodeProto, operands: Operands) -> bool:
     dilations = attribute(node, "dilations", [])
     return isinstance(dilations, list) and any(d > 1 for d in dilations) and _not_finite(node, operands)
@@ -246,6 +251,10 @@ EVALUATOR_FAULTS = (
         for o in ("GRU", "LSTM", "RNN")
     ),
     Fault("AveragePool", _not_a_number, "ONNX's evaluator marks its padding by NaN, and leaves out NaN of the data"),
+    *(
+        Fault(o, _wide_window, "ONNX's evaluator takes minutes for windows of so many elements")
+        for o in ("AveragePool", "LpPool", "MaxPool")
+    ),
     Fault("Conv", _dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
 )
 """Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""
