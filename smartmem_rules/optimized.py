@@ -172,10 +172,12 @@ class OptimizedPlan:
                 the model show that rounding can do to it.
             dims: extents of the open dimensions.
             rules: files that define operators of the model which no other system knows; by default those that the
-                plan was made with. Such an operator is computed by its definition, interpreted in double precision.
+                plan was made with. Such an operator is computed by the numpy function that its definition names,
+                which is imported for that, else by the definition, interpreted in double precision.
 
         Raises:
             NoReferenceError: no reference takes the model.
+            OwnReferenceError: the numpy function that a rule file names for an operator cannot be called.
             ValueError: the plan comes from a file or a Graph, and no model is given.
         """
         source = self.model if model is None else model

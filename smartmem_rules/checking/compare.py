@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.checking.bounds import Judgement, judge
 from smartmem_rules.checking.kernels import NoKernelError
+from smartmem_rules.checking.own_references import references_of
 from smartmem_rules.checking.walk import NOISE, Sampled, Walk, Walker
 from smartmem_rules.checking.whole import run_whole
 from smartmem_rules.graph.loading import ModelSource
@@ -30,7 +31,7 @@ class Verdict:
     Attributes:
         passed: False if an element is off by more than rounding explains; None if rounding alone may change an output
             so much that nothing can be said, or no reference could be computed.
-        reference: what computed the reference: `onnxruntime`, `definitions`, ..., joined by ` + `.
+        reference: what computed the reference: `onnxruntime`, `definitions`, `numpy`, ..., joined by ` + `.
         precision: `double`, or `double but for OPERATOR, ...`, or `float32`.
         bound: as `Judgement.bound`, of the output with the largest `error_to_bound`.
         draws: perturbed runs that the bound comes from.
@@ -70,7 +71,7 @@ class Comparer:
             GraphError: the model is damaged or its data are missing.
         """
         definitions: Callable[[], KeepRules] = _shipped if base is None else lambda: base
-        self._walker = Walker(model, definitions)
+        self._walker = Walker(model, definitions, {} if base is None else references_of(base))
 
     def compare(
         self, feeds: Mapping[str, Array], outputs: Mapping[str, Array], dtype: str = "float32", seed: int = 0
@@ -85,6 +86,7 @@ class Comparer:
 
         Raises:
             GraphError: an input is missing, or a weight cannot be read.
+            OwnReferenceError: the numpy function that a rule file names for an operator cannot be called.
         """
         half = dtype == "float16"
         known = {name: array for name, array in outputs.items() if name in self._walker.outputs}

@@ -17,8 +17,11 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from smartmem_rules.checking.own_references import OwnReferenceError, References, by_reference
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import UnknownValuesError, import_model
+from smartmem_rules.graph.loading import domain_of
+from smartmem_rules.graph.matching import raw_attribute
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.rulebase.kept import KeepRules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
@@ -27,7 +30,8 @@ from smartmem_rules.tensor.primitives import Array
 ONNXRUNTIME = "onnxruntime"
 DEFINITIONS = "definitions"
 EVALUATOR = "onnx.reference"
-ORDER = (ONNXRUNTIME, DEFINITIONS, EVALUATOR)
+NUMPY = "numpy"
+ORDER = (NUMPY, ONNXRUNTIME, DEFINITIONS, EVALUATOR)
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _REPLACED = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
 _TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")
@@ -53,11 +57,15 @@ class Computed:
 class Kernels:
     """Implementations of single nodes; sessions and interpreted graphs are kept for nodes that are alike."""
 
-    def __init__(self, model: onnx.ModelProto, base: Callable[[], KeepRules]) -> None:
+    def __init__(
+        self, model: onnx.ModelProto, base: Callable[[], KeepRules], references: References | None = None
+    ) -> None:
         """Args:
         model: whose operator sets the nodes use.
         base: gives the operators' definitions, when they are first needed.
+        references: the definitions that name a numpy function.
         """
+        self._references = references or {}
         self._opsets = list(model.opset_import)
         self._version = model.ir_version or 8
         self._base = base
@@ -132,7 +140,12 @@ class Kernels:
         retyped = retype(node, working)
         given = [None if operand is None else as_working(operand, working) for operand in operands]
         captured = {name: as_working(array, working) for name, array in outer.items()}
-        ways = {ONNXRUNTIME: self._runtime, DEFINITIONS: self._definitions, EVALUATOR: self._evaluator}
+        ways = {
+            NUMPY: self._numpy,
+            ONNXRUNTIME: self._runtime,
+            DEFINITIONS: self._definitions,
+            EVALUATOR: self._evaluator,
+        }
         kind = _kind(retyped, given)
         reasons = []
         if self._random(node):
@@ -145,10 +158,26 @@ class Kernels:
             try:
                 outputs = ways[name](retyped, given, captured)
                 return Computed([None if o is None else as_working(o, working) for o in outputs], name)
+            except OwnReferenceError:
+                raise  # an author who names a reference means it
             except Exception as error:  # other people's code: whatever it raises, it does not take the node
                 self._without.add((name, kind))
                 reasons.append(f"{name}: {error}")
         raise NoKernelError(f"{node.op_type} {node.name or node.output[0]!r}: " + "; ".join(reasons))
+
+    # --- numpy functions that rule files name ---
+
+    def _numpy(
+        self, node: onnx.NodeProto, operands: Sequence[Array | None], outer: Mapping[str, Array]
+    ) -> list[Array | None]:
+        del outer
+        operator = self._references.get((domain_of(node.domain), node.op_type))
+        if operator is None:
+            raise NoKernelError("no rule file names a numpy function for it")
+        given = {attribute.name: raw_attribute(attribute) for attribute in node.attribute}
+        wanted = [place for place, name in enumerate(node.output) if name]
+        results = by_reference(operator, operands, given, 1 + max(wanted, default=0), self._base().functions)
+        return [results[place] if name else None for place, name in enumerate(node.output)]
 
     # --- ONNX Runtime ---
 

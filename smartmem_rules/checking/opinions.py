@@ -13,7 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from smartmem_rules.checking.kernels import DEFINITIONS, DOUBLE, EVALUATOR, ONNXRUNTIME, SINGLE, Kernels, as_working
+from smartmem_rules.checking.kernels import (
+    DEFINITIONS,
+    DOUBLE,
+    EVALUATOR,
+    NUMPY,
+    ONNXRUNTIME,
+    SINGLE,
+    Kernels,
+    as_working,
+)
 from smartmem_rules.tensor.primitives import Array
 
 DISPUTED = 1e-2
@@ -87,6 +96,7 @@ def _voted(
     """The opinion that the most implementations share; of equally many the first."""
     opinions: list[tuple[str, bool, list[Array | None]]] = []
     for by, double in (
+        (NUMPY, True),
         (ONNXRUNTIME, False),
         (DEFINITIONS, True),
         (EVALUATOR, True),

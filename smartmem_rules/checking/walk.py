@@ -23,6 +23,7 @@ import onnx
 
 from smartmem_rules.checking.kernels import DOUBLE, SINGLE, Kernels, NoKernelError
 from smartmem_rules.checking.opinions import Opinion, opinion
+from smartmem_rules.checking.own_references import References
 from smartmem_rules.checking.rounding import as_stored, noisy, relative_noise, rounding, to_half
 from smartmem_rules.graph.constants import constant_node_value, dense
 from smartmem_rules.graph.errors import GraphError
@@ -85,7 +86,7 @@ class Walk:
 class Walker:
     """A model that can be walked through for one set of inputs after the other."""
 
-    def __init__(self, model: ModelSource, base: Callable[[], KeepRules]) -> None:
+    def __init__(self, model: ModelSource, base: Callable[[], KeepRules], references: References | None = None) -> None:
         """Raises GraphError: the model is damaged or its data are missing."""
         proto, self._folder = load_model(model)
         self.model = inline_functions(proto)
@@ -96,7 +97,7 @@ class Walker:
         given = {*self._initializers, *self._sparse, *(value.name for value in graph.input)}
         self.nodes = sorted_nodes(graph.node, given, self.outputs)
         self.declared = _declared_floats(self.model)
-        self.kernels = Kernels(self.model, base)
+        self.kernels = Kernels(self.model, base, references)
 
     def run(self, feeds: Mapping[str, Array], draws: int, seed: int, half: bool = False, noise: float = NOISE) -> Walk:
         """One walk.

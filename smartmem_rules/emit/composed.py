@@ -164,9 +164,24 @@ class _Parts:
         """The launch with this text."""
         names = tuple(dimension.name for dimension in self.dimensions)
         if target.inside:
-            return Source("smr_part", text, self.arguments, grid.global_size, (1,), dimensions=names)
+            return Source(
+                entry="smr_part",
+                text=text,
+                arguments=self.arguments,
+                global_size=grid.global_size,
+                local_size=(1,),
+                dimensions=names,
+            )
         text = program(text, target, self.accesses.values())
-        return Source("smr_kernel", text, self.arguments, grid.global_size, grid.local_size, options, names)
+        return Source(
+            entry="smr_kernel",
+            text=text,
+            arguments=self.arguments,
+            global_size=grid.global_size,
+            local_size=grid.local_size,
+            options=options,
+            dimensions=names,
+        )
 
 
 def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode
+from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.rulebase.costs import own_costs
 from smartmem_rules.rulebase.instances import Instances
-from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.expr import Apply, Equation, Expr, Reduce, Select, TensorType, children
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
@@ -22,6 +24,10 @@ SIMPLE = frozenset({
 """Primitives that take one operation; all others count as `special_operations` of the device."""
 VIEW_COST = 1.0
 """Nanoseconds: views are free, but of equal forms the one with fewer views is to be read by people."""
+
+
+class CostError(SmartmemError):
+    """What an operator says that it costs cannot be computed."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,21 @@ class CostModel:
             bandwidth=bandwidth, launch=compute.launch, peak=compute.peak, special=compute.special_operations
         )
 
-    def cost(self, operands: Sequence[TensorType | None], equations: Sequence[Equation], outputs: int) -> float:
-        """The cost of computing the equations over the operands."""
-        moved = sum(size_in_bytes(o) for o in operands if o is not None)
+    def cost(
+        self,
+        operands: Sequence[TensorType | None],
+        equations: Sequence[Equation],
+        outputs: int,
+        own: Mapping[str, float] | None = None,
+    ) -> float:
+        """The cost of computing the equations over the operands; `own` is what the operator itself says."""
+        given = own or {}
+        moved: float = sum(size_in_bytes(o) for o in operands if o is not None)
         written = [e for e in equations if e.tensor.startswith("%")][:outputs]
         moved += sum(size_in_bytes(e.type) for e in written)
         work = sum(operations(e.body, self.special) * largest(e.type.elements) for e in equations)
-        return self.launch + moved / self.bandwidth + work / self.peak
+        moved, work = given.get("bytes", moved), given.get("operations", work)
+        return given.get("launches", 1.0) * self.launch + moved / self.bandwidth + work / self.peak
 
 
 def size_in_bytes(type_: TensorType) -> int:
@@ -80,7 +94,11 @@ def operations(expr: Expr, special: int) -> float:
 
 
 def node_cost(node: ENode, classes: Mapping[int, EClass], instances: Instances, model: CostModel) -> float | None:
-    """The cost of an e-node by itself, None where it cannot be built."""
+    """The cost of an e-node by itself, None where it cannot be built.
+
+    Raises:
+        CostError: what the operator says that it costs is no number from zero on.
+    """
     if node.operator in (INPUT, CONSTANT, OUT):
         return 0.0
     if node.operator == VIEW:
@@ -93,7 +111,11 @@ def node_cost(node: ENode, classes: Mapping[int, EClass], instances: Instances, 
         instance = instances.get(node.operator, operands, attributes, node.outputs)
     except Unsupported:
         return None
-    return model.cost(operands, instance.equations, node.outputs)
+    try:
+        own = own_costs(instance, operands, instances.base.functions)
+    except (DefinitionError, Unsupported) as failure:
+        raise CostError(f"{node.operator} at {', '.join(map(str, operands))}: {failure}") from failure
+    return model.cost(operands, instance.equations, node.outputs, own)
 
 
 def operand_types(node: ENode, classes: Mapping[int, EClass]) -> list[TensorType | None]:

@@ -46,6 +46,8 @@ class Code(StrEnum):
     OVERRIDE = "SMR0220"
     NAME_OF_OTHER_DOMAIN = "SMR0221"
     DIVISION_BY_ZERO = "SMR0222"
+    BAD_REFERENCE = "SMR0223"
+    BAD_COST = "SMR0224"
 
     UNKNOWN_OPERATOR = "SMR0301"
     OPERAND_COUNT = "SMR0302"
@@ -120,6 +122,8 @@ EXPLANATIONS: dict[Code, str] = {
     Code.OVERRIDE: "A definition takes the place of a built-in one, which needs the word `override`.",
     Code.NAME_OF_OTHER_DOMAIN: "An operator has the name of another domain's operator; rules mean the other one.",
     Code.DIVISION_BY_ZERO: "An expression divides by the number 0.",
+    Code.BAD_REFERENCE: "The reference of an operator names no function of a module.",
+    Code.BAD_COST: "A cost is none that extraction counts, is given twice, or is no number from zero on.",
     Code.UNKNOWN_OPERATOR: "A rule names an operator that no file defines.",
     Code.OPERAND_COUNT: "A pattern gives an operator a number of operands that none of its overloads takes.",
     Code.UNKNOWN_ATTRIBUTE: "A pattern names an attribute that no overload of the operator has.",

@@ -8,6 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from smartmem_rules.language.definitions import (
+    Attribute,
+    Cost,
+    DtypeVariable,
+    EquationSyntax,
+    Input,
+    Let,
+    OnnxBinding,
+    Operator,
+    Output,
+    TensorType,
+)
 from smartmem_rules.language.expressions import (
     NOWHERE,
     Binary,
@@ -32,6 +44,21 @@ from smartmem_rules.language.expressions import (
     Unary,
     parts_of,
 )
+from smartmem_rules.language.rules import (
+    Eliminate,
+    IndexRule,
+    Keep,
+    Pattern,
+    PatternAttribute,
+    PatternComputed,
+    PatternNumber,
+    PatternOperator,
+    PatternVariable,
+    Rewrite,
+    Rule,
+    RuleLet,
+    Term,
+)
 
 __all__ = [
     "NOWHERE",
@@ -44,6 +71,7 @@ __all__ = [
     "Comprehension",
     "Conditional",
     "Constant",
+    "Cost",
     "Declaration",
     "DtypeVariable",
     "Eliminate",
@@ -92,97 +120,7 @@ __all__ = [
     "parts_of",
 ]
 
-# --- operators ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class TensorType(Syntax):
-    """`T[*S, K]`: a dtype variable or class and a shape pattern (inputs) or shape expressions (outputs)."""
-
-    dtype: str
-    shape: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DtypeVariable(Declaration):
-    """`T: float | int` in the angle brackets of an operator."""
-
-    name: str
-    classes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Input(Declaration):
-    """An input: a tensor, or with `constant` a compile-time value (`type` is then None)."""
-
-    name: str
-    type: TensorType | None
-    constant: str | None  # ints | int | floats | float: the kind of the compile-time value
-    optional: bool
-    variadic: bool
-    default: Expression | None
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute(Declaration):
-    name: str
-    kind: str  # int | float | string | ints | floats | bool
-    default: Expression | None
-    required: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Output(Declaration):
-    """An output; `index` names the running number of a variadic one (`ys[j]: ...`)."""
-
-    name: str
-    type: TensorType
-    index: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Let(Declaration):
-    name: str
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class EquationSyntax(Declaration):
-    """`y[*i, k] = body`; `view` marks a pure index map; locals give `*i < R` as index items."""
-
-    tensor: str
-    member: str | None  # the running number in `ys[j][*i] = ...`
-    indices: tuple[Binder, ...]  # kind "loop" | "loops"; bound is a Name("_") where the signature gives it
-    body: Expression
-    view: bool
-    scan: bool = False  # the body reads what this tensor and other scans hold one step before, along the first axis
-
-
-@dataclass(frozen=True, slots=True)
-class OnnxBinding(Declaration):
-    domain: str
-    name: str
-    since: int
-    until: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Operator(Declaration):
-    name: str
-    dtypes: tuple[DtypeVariable, ...]
-    inputs: tuple[Input, ...]
-    attributes: tuple[Attribute, ...]
-    outputs: tuple[Output, ...]
-    commutative: bool
-    internal: bool
-    onnx: OnnxBinding | None
-    also: tuple[OnnxBinding, ...]  # further ONNX operators that it stands for
-    requires: tuple[Expression, ...]
-    lets: tuple[Let, ...]
-    equations: tuple[EquationSyntax, ...]
-    declared_class: str | None  # "ILD.Variable" ...
-    declared_mapping: str | None  # "one_to_one" ...
-    override: bool = False  # takes the place of a built-in definition, and says so
+# --- names -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,128 +166,6 @@ class Ruleset(Declaration):
     name: str
     after: tuple[str, ...]
     comment: str
-
-
-# --- rules -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern(Declaration):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class PatternVariable(Pattern):
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class PatternNumber(Pattern):
-    """A constant tensor all of whose elements equal this number."""
-
-    value: int | float
-
-
-@dataclass(frozen=True, slots=True)
-class PatternComputed(Pattern):
-    """A constant tensor without axes of a right side: one number, computed when the rule is applied."""
-
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class PatternAttribute(Declaration):
-    """`axis = e`: on the left a Name binds the attribute, anything else must equal it; on the right it is computed."""
-
-    name: str
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class PatternOperator(Pattern):
-    """`Op(a, b; axis = e, @rest)`; `_` stands for an absent optional input."""
-
-    operator: str
-    arguments: tuple[Pattern, ...]
-    attributes: tuple[PatternAttribute, ...]
-    bundle: str | None  # the name after `@`: all attributes of the matched node
-    variadic: str | None  # the name of `*xs`: all further operands
-    output: int | None  # `Op(...).1`
-
-
-@dataclass(frozen=True, slots=True)
-class Term(Expression):
-    """A term that a `let` of the rule names, in a guard or attribute: what `shape(t)` asks about."""
-
-    pattern: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class RuleLet(Declaration):
-    """`let t = Mul(x, y)` or `let n = rank(x)` in a rule: a name for a term or for a value."""
-
-    name: str
-    value: Expression | Pattern
-    used: bool = field(default=True, compare=False)
-    """Whether anything of the rule speaks of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite(Declaration):
-    name: str
-    ruleset: str
-    left: Pattern
-    right: Pattern
-    bidirectional: bool
-    guards: tuple[Expression, ...]
-    relaxes: tuple[str, ...]  # reassociation | nan | infinities | signed_zero
-    unsound: str | None  # the counterexample of a rule that is kept as a warning; never compiled
-    comment: str
-    explores: bool = False  # the right side need not be better: other rules decide
-    tags: tuple[str, ...] = ()
-    lets: tuple[RuleLet, ...] = ()
-    cites: str | None = None  # where the rule comes from
-
-
-@dataclass(frozen=True, slots=True)
-class Eliminate(Declaration):
-    """The operator may become an index map inside its neighbours."""
-
-    name: str
-    ruleset: str
-    operator: str
-    guards: tuple[Expression, ...]
-    comment: str
-    tags: tuple[str, ...] = ()
-    lets: tuple[RuleLet, ...] = ()
-    cites: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRule(Declaration):
-    """An equation of index arithmetic; free names are index variables or constants."""
-
-    name: str
-    left: Expression
-    right: Expression
-    guards: tuple[Expression, ...]
-    comment: str
-    tags: tuple[str, ...] = ()
-    lets: tuple[RuleLet, ...] = ()
-    cites: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Keep(Declaration):
-    """The operator is computed when the model runs, even where all its operands are constants."""
-
-    name: str
-    operator: str
-    guards: tuple[Expression, ...]
-    comment: str
-    tags: tuple[str, ...] = ()
-    lets: tuple[RuleLet, ...] = ()
-    cites: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +214,6 @@ class Family(Declaration):
     items: tuple[Item, ...]
 
 
-Rule = Rewrite | Eliminate | IndexRule | Keep
 Item = Import | OperatorFamily | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
 
 

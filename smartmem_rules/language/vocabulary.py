@@ -93,4 +93,6 @@ CONSTANT_KINDS = frozenset({"int", "ints", "float", "floats", "tensor"})
 
 CLASSES = frozenset({"ILD.Variable", "ILI.Variable", "ILD.Fixed", "ILI.Fixed"})
 MAPPINGS = frozenset({"one_to_one", "one_to_many", "many_to_many", "reorganize", "shuffle"})
+COST_QUANTITIES = ("operations", "bytes", "launches")
+"""What a `cost` clause of an operator may say."""
 RELAXATIONS = frozenset({"reassociation", "nan", "infinities", "signed_zero"})

@@ -23,7 +23,7 @@ _RULE_LET = re.compile(r"^\s+let\s+([a-z_]\w*)\s*=(.*)")
 _RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "cites", "unsound")
 _OPERATOR_CLAUSES = (
     *("onnx", "internal", "commutative", "override", "require"),
-    *("let", "class", "mapping", "view", "scan"),
+    *("let", "class", "mapping", "reference", "cost", "view", "scan"),
 )
 
 

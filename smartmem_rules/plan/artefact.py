@@ -23,7 +23,7 @@ class Argument:
     access: str  # read | write
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """The OpenCL C text of one kernel and how to launch it; kernels of one structure share text and entry."""
 
@@ -77,7 +77,7 @@ class Enqueue:
     source: Source
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Plan:
     """Everything that an inference needs.
 

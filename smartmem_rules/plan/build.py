@@ -112,22 +112,21 @@ def prepare(
         PlanError: the level is unknown, or no kernel or schedule exists for something.
     """
     clock = clock or Unmeasured()
-    if level not in base.levels:
-        raise PlanError(f"there is no level {level}; the rule files define {', '.join(base.levels)}")
-    policy = policy_of(base.levels[level], base.tables, base.fuses)
-    memory, kinds = _memory(memory, policy, profile)
-    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, bool(graph.dimensions))
-    schedules = within_stack(schedules, profile.memory.stack_bytes)
-    # transformed weights of few bits would lose too much
-    schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or dtype == "float32")
-    policy = policy.within({s.template for s in schedules})
+    means = _means(base, profile, level, dtype, memory, bool(graph.dimensions))
+    policy, schedules = means.policy, means.schedules
     with clock.stage("fuse"):
         program = flatten(graph, policy.reads_through_views)
         # an operator rounds its outputs alone, however many kernels it takes
         storage = _Storage(dtype, program.inner.union(wide))
-        fusion = FusionInput(program, policy, schedules, profile.memory.local_memory, refusals)
+        fusion = FusionInput(
+            program=program,
+            policy=policy,
+            schedules=schedules,
+            local_memory=profile.memory.local_memory,
+            refusals=refusals,
+        )
         own = fusion.kernels()
-    where = _layout_options(base, level, profile, program, own, schedules, kinds)
+    where = _layout_options(base, level, profile, program, own, means)
     exact = layout == "exact"
     with clock.stage("fuse"):
         joint = None
@@ -148,9 +147,9 @@ def prepare(
         launches=tuple(laid),
         tensors=tensors,
         schedules=schedules,
-        elementwise=element_schedules(base.schedules, profile.kind, memory),
-        limits=profile.memory.limits if memory == "image" else None,
-        width=TEXEL_LANES if memory == "image" else profile.compute.vector_width,
+        elementwise=element_schedules(base.schedules, profile.kind, means.memory),
+        limits=profile.memory.limits if means.memory == "image" else None,
+        width=TEXEL_LANES if means.memory == "image" else profile.compute.vector_width,
         layouts=layouts,
         joint=joint,
         in_place=policy.writes_in_place,
@@ -158,6 +157,45 @@ def prepare(
         horizontal=policy.rule(Horizontal),
         megakernel=policy.rule(Megakernel) if profile.compute.ordered_launches else None,
         refusals=refusals,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Means:
+    """What a level and a device offer to kernels.
+
+    Attributes:
+        policy: which equations are fused, and how layouts and memory are chosen.
+        memory: what the schedules are for, image or buffer.
+        kinds: where single tensors may lie.
+    """
+
+    policy: Policy
+    memory: str
+    kinds: tuple[str, ...]
+    schedules: tuple[Schedule, ...]
+
+
+def _means(base: RuleBase, profile: Device, level: str, dtype: str, memory: str, open_extents: bool) -> _Means:
+    """The means of a level on a device; the fusion rules are those that the schedules can realise.
+
+    Args:
+        memory: as for `prepare`.
+        open_extents: whether the plan is made for ranges of extents.
+
+    Raises:
+        PlanError: the level is unknown, or no schedule is admitted.
+    """
+    if level not in base.levels:
+        raise PlanError(f"there is no level {level}; the rule files define {', '.join(base.levels)}")
+    policy = policy_of(base.levels[level], base.tables, base.fuses)
+    memory, kinds = _memory(memory, policy, profile)
+    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, open_extents)
+    schedules = within_stack(schedules, profile.memory.stack_bytes)
+    # transformed weights of few bits would lose too much
+    schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or dtype == "float32")
+    return _Means(
+        policy=policy.within({s.template for s in schedules}), memory=memory, kinds=kinds, schedules=schedules
     )
 
 
@@ -175,17 +213,16 @@ def _layout_options(
     profile: Device,
     program: Program,
     kernels: Sequence[Kernel],
-    schedules: tuple[Schedule, ...],
-    kinds: tuple[str, ...],
+    means: _Means,
 ) -> LayoutOptions:
     """What the choice of layouts is about."""
     # weights that a recurrence reads at every step: the elements that it sums up lie side by side as they come
     fixed = [*program.outputs, *(t for k in kernels if k.form == "scan" for t in (*k.writes, *k.reads))]
-    block = _register_block(schedules, profile.compute.wave if "image" in kinds else 0)
+    block = _register_block(means.schedules, profile.compute.wave if "image" in means.kinds else 0)
     return LayoutOptions(
         costs=_weights(base, level),
         device=profile,
-        kinds=kinds,
+        kinds=means.kinds,
         fixed=fixed,
         constants=program.packable.keys(),
         block=block,
@@ -317,5 +354,7 @@ def _stored(kernels: Sequence[Kernel], program: Program, storage: _Storage) -> d
         if free and role == "intermediate" and name in storage.wide:
             held = "float32"
         shown = program.shown.get(name)
-        tensors[name] = Stored(name, type_, row_major(len(type_.shape)), role, held, shown=shown)
+        tensors[name] = Stored(
+            name=name, type=type_, layout=row_major(len(type_.shape)), role=role, storage=held, shown=shown
+        )
     return tensors

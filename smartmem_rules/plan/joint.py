@@ -24,7 +24,7 @@ from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Variable
 from smartmem_rules.statistics import JointStatistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JointChoice:
     """The kernels of a plan chosen together with its layouts, and what is known of the optimum.
 
@@ -215,12 +215,20 @@ def choose_kernels(
     elif proved:
         bound = first.cost
     return JointChoice(
-        best.kernels, best.answer, "optimal" if proved else "feasible", best.time / 1000, best.cost / 1000,
-        max(0.0, min(bound, best.cost)) / 1000, first.cost / 1000,
-        (first.time + first.answer.problem.time(first.answer.local)) / 1000,
-        pool.first, len(pool.kernels) - pool.first, len(pool.regions),
-        0 if best is first else sum(number > 0 for number in picked), time.perf_counter() - begin,
-    )  # fmt: skip
+        kernels=best.kernels,
+        answer=best.answer,
+        status="optimal" if proved else "feasible",
+        kernel_cost=best.time / 1000,
+        cost=best.cost / 1000,
+        bound=max(0.0, min(bound, best.cost)) / 1000,
+        two_step_cost=first.cost / 1000,
+        local_cost=(first.time + first.answer.problem.time(first.answer.local)) / 1000,
+        by_rules=pool.first,
+        alternatives=len(pool.kernels) - pool.first,
+        regions=len(pool.regions),
+        changed=0 if best is first else sum(number > 0 for number in picked),
+        seconds=time.perf_counter() - begin,
+    )
 
 
 def _solve(problem: JointProblem, two_step: LayoutAnswer) -> tuple[Solution, bool]:

@@ -163,7 +163,14 @@ def _horizontal_on_gpus(
     if rule is None or not device.models_occupancy or planning.profile.kind == "cpu":
         return launches
     unsized = {launch.name: launch for launch in planning.launches}
-    configs = LaunchConfigs(scheduler, scheduler.costs, tensors, device, unsized, rule.rereads)
+    configs = LaunchConfigs(
+        scheduler=scheduler,
+        costs=scheduler.costs,
+        tensors=tensors,
+        device=device,
+        unsized=unsized,
+        rereads=rule.rereads,
+    )
     candidates = [Candidate(launch, configs.of(launch)) for launch in launches]
     return side_by_side_in_groups(candidates, rule, device, configs.reschedule)
 
@@ -178,7 +185,7 @@ def _drop_unused(tensors: dict[str, Stored], launches: Sequence[Launch], program
 def _pack_constants(tensors: dict[str, Stored], constants: Mapping[str, np.ndarray]) -> None:
     for name, stored in tensors.items():
         if stored.role == "constant" and stored.packed is None:
-            stored.packed = pack(constants[name], stored.layout, stored.storage)
+            tensors[name] = replace(stored, packed=pack(constants[name], stored.layout, stored.storage))
 
 
 def _bytes(stored: Stored) -> int:

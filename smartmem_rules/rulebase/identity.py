@@ -68,15 +68,29 @@ def inner_name(operator: s.Operator) -> str:
     return f"{operator.name}__{re.sub(r'[^0-9A-Za-z]', '_', domain)}"
 
 
-def replaced_by(operator: s.Operator, operators: Mapping[str, Sequence[s.Operator]]) -> list[s.Operator]:
-    """The built-in definitions in whose place a definition of a user's file may be taken."""
-    if is_shipped(operator.span.file):
-        return []
-    own = {(one.domain, one.name) for one in bindings(operator)}
-    found: list[s.Operator] = []
-    for name, overloads in operators.items():
-        for other in overloads:
-            same = own & {(one.domain, one.name) for one in bindings(other)} or (name == operator.name)
-            if same and is_shipped(other.span.file):
-                found.append(other)
-    return found
+@dataclass(frozen=True)
+class BuiltIn:
+    """The built-in definitions of a set of operators, by their name and by the ONNX operators that they stand for."""
+
+    by_word: Mapping[str | tuple[str, str], Sequence[tuple[int, s.Operator]]]
+
+    @classmethod
+    def of(cls, operators: Mapping[str, Sequence[s.Operator]]) -> BuiltIn:
+        """Those of all overloads."""
+        found: dict[str | tuple[str, str], list[tuple[int, s.Operator]]] = {}
+        shipped = ((n, o) for n, overloads in operators.items() for o in overloads if is_shipped(o.span.file))
+        for place, (name, operator) in enumerate(shipped):
+            words: list[str | tuple[str, str]] = [name]
+            words += [(one.domain, one.name) for one in bindings(operator)]
+            for word in words:
+                found.setdefault(word, []).append((place, operator))
+        return cls(found)
+
+    def replaced_by(self, operator: s.Operator) -> list[s.Operator]:
+        """The definitions in whose place one of a user's file may be taken, in the order of the files."""
+        if is_shipped(operator.span.file):
+            return []
+        words: list[str | tuple[str, str]] = [operator.name]
+        words += [(one.domain, one.name) for one in bindings(operator)]
+        found = {place: one for word in words for place, one in self.by_word.get(word, ())}
+        return [found[place] for place in sorted(found)]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.formals import by_formals
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, truth
@@ -54,15 +55,7 @@ def keeps(rule: ast.Keep, base: Definitions, instance: Instance, operands: Seque
 
 def _scope(base: Definitions, instance: Instance, operands: Sequence[Constant | None]) -> Scope:
     """What the guards of a `keep` rule see: the inputs, attributes and extents of the operator."""
-    bound: dict[str, Constant | Sequence[Constant]] = {}
-    rest = list(operands)
-    for formal in instance.operator.inputs:
-        if formal.constant is not None:
-            continue
-        if formal.variadic:
-            bound[formal.name] = [one for one in rest if one is not None]
-        elif rest and (operand := rest.pop(0)) is not None:
-            bound[formal.name] = operand
+    bound = by_formals(instance.operator, operands)
     tensors: dict[str, TensorName | TensorList | None] = {}
     for name, one in bound.items():
         if isinstance(one, Constant):

@@ -238,22 +238,22 @@ def _plan(data: Mapping[str, Any], constants: _Constants) -> Plan:
     dimensions = {d["name"]: Dimension(d["name"], d["low"], d["high"]) for d in data["dimensions"]}
     tensors = [_stored(one, constants, dimensions) for one in data["tensors"]]
     plan = Plan(
-        data["model"],
-        data["device"],
-        data["level"],
-        data["dtype"],
-        list(data["inputs"]),
-        list(data["outputs"]),
-        {tensor.name: tensor for tensor in tensors},
-        [
+        model=data["model"],
+        device=data["device"],
+        level=data["level"],
+        dtype=data["dtype"],
+        inputs=list(data["inputs"]),
+        outputs=list(data["outputs"]),
+        tensors={tensor.name: tensor for tensor in tensors},
+        enqueues=[
             Enqueue(launch=_launch(kernel), source=_source(source, data["texts"], dimensions))
             for kernel, source in zip(data["kernels"], data["sources"], strict=True)
         ],
-        [Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
-        {name: Place(slot, offset) for name, (slot, offset) in data["placement"].items()},
-        {name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
-        tuple(dimensions.values()),
-        Statistics.of(data["statistics"]),
+        slots=[Slot(s["memory"], s["bytes"], (s["size"][0], s["size"][1]), s["storage"]) for s in data["slots"]],
+        placement={name: Place(slot, offset) for name, (slot, offset) in data["placement"].items()},
+        sizes={name: {int(axis): count for axis, count in axes.items()} for name, axes in data["sizes"].items()},
+        dimensions=tuple(dimensions.values()),
+        statistics=Statistics.of(data["statistics"]),
     )
     used = [a.tensor for source in plan.sources for a in source.arguments] + plan.inputs + plan.outputs
     unknown = set(used) - set(plan.tensors)
@@ -270,13 +270,13 @@ def _stored(data: Mapping[str, Any], constants: _Constants, dimensions: Mapping[
     layout = data["layout"]
     packed = data["packed"]
     return Stored(
-        data["name"],
-        TensorType(data["type"]["dtype"], _shape(data["type"]["shape"], dimensions)),
-        Layout(layout["memory"], tuple(layout["order"]), layout["rows"], layout["inner"]),
-        data["role"],
-        data["storage"],
-        None if packed is None else constants.array(packed),
-        None if data["shown"] is None else _shape(data["shown"], dimensions),
+        name=data["name"],
+        type=TensorType(data["type"]["dtype"], _shape(data["type"]["shape"], dimensions)),
+        layout=Layout(layout["memory"], tuple(layout["order"]), layout["rows"], layout["inner"]),
+        role=data["role"],
+        storage=data["storage"],
+        packed=None if packed is None else constants.array(packed),
+        shown=None if data["shown"] is None else _shape(data["shown"], dimensions),
     )
 
 
@@ -297,11 +297,11 @@ def _launch(data: Mapping[str, Any]) -> Recorded:
 def _source(data: Mapping[str, Any], texts: list[str], dimensions: Mapping[str, Dimension]) -> Source:
     local = data["local_size"]
     return Source(
-        data["entry"],
-        texts[data["text"]],
-        tuple(Argument(a["tensor"], a["access"]) for a in data["arguments"]),
-        _shape(data["global_size"], dimensions),
-        None if local is None else tuple(local),
-        tuple(data["options"]),
-        tuple(data["dimensions"]),
+        entry=data["entry"],
+        text=texts[data["text"]],
+        arguments=tuple(Argument(a["tensor"], a["access"]) for a in data["arguments"]),
+        global_size=_shape(data["global_size"], dimensions),
+        local_size=None if local is None else tuple(local),
+        options=tuple(data["options"]),
+        dimensions=tuple(data["dimensions"]),
     )

@@ -112,7 +112,18 @@ def runnable(variant: Variant, device: Device, seed: int) -> Executor:
             tensors[name] = replace(variant.tensors[name], role="intermediate")
     launch = Recorded(kernel=Kernel(name="kernel", form="contraction"))
     enqueue = Enqueue(launch=launch, source=variant.source)
-    plan = Plan("kernel", device.name, "", "", [], [], tensors, [enqueue], [], {})
+    plan = Plan(
+        model="kernel",
+        device=device.name,
+        level="",
+        dtype="",
+        inputs=[],
+        outputs=[],
+        tensors=tensors,
+        enqueues=[enqueue],
+        slots=[],
+        placement={},
+    )
     executor = Executor(plan, device)
     while len(_recent) > 1:
         _recent.pop(next(iter(_recent)))

@@ -21,10 +21,11 @@ from smartmem_rules.verification.trials.indices import test_index_rule
 from smartmem_rules.verification.trials.keeps import test_keep
 from smartmem_rules.verification.trials.layouts import test_layouts
 from smartmem_rules.verification.trials.outcome import FLOOR, Budget, Outcome
+from smartmem_rules.verification.trials.references import test_reference
 from smartmem_rules.verification.trials.rewrites import directions, test_rewrite, try_numbers
 from smartmem_rules.verification.trials.tables import test_table
 
-Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Keep | ast.Table | ast.Block
+Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule | ast.Keep | ast.Operator | ast.Table | ast.Block
 
 SMALLEST_SHARE = 0.01
 """Below this share of satisfied instances a rule counts as vacuous."""
@@ -55,6 +56,8 @@ def judge(
             report = _index(rule, seed, prove, files)
         case ast.Keep():
             report = _keep(rule, instances, seed, budget)
+        case ast.Operator():
+            report = _operator(rule, instances, seed, budget, files)
         case ast.Table():
             report = _table(rule, instances, seed, budget, files)
         case ast.Block():
@@ -172,7 +175,9 @@ def _eliminate(
     return report
 
 
-def _again(rule: ast.Eliminate | ast.Table | ast.Block, seed: int, budget: Budget, files: Sequence[str]) -> str:
+def _again(
+    rule: ast.Eliminate | ast.Operator | ast.Table | ast.Block, seed: int, budget: Budget, files: Sequence[str]
+) -> str:
     """Python that finds the same counterexample again."""
     return (
         "import smartmem_rules as sm\n\n"
@@ -245,6 +250,22 @@ def _keep(rule: ast.Keep, instances: Instances, seed: int, budget: Budget) -> Ru
     if not outcome.trials:
         reason = f"none of {outcome.generated} instances of {rule.operator} satisfied the guards"
         return replace(report, verdict=r.VACUOUS, reason=reason)
+    return report
+
+
+def _operator(rule: ast.Operator, instances: Instances, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:
+    """An operator that names a numpy function: its definition and the function on the same operands."""
+    outcome = test_reference(rule, instances, seed, budget)
+    method = "the definition and the numpy function that it names, in double precision"
+    report = RuleReport(
+        rule.name, "operator", rule.span, r.TESTED, method, (_SMALL,), outcome.trials, outcome.trials, 1.0
+    )
+    if outcome.failure is not None:
+        lines = (f"{rule.place('reference')}: {rule.name} is not its reference (seed {seed})", *outcome.failure)
+        found = Counterexample(outcome.failure[-1].strip(), lines, _again(rule, seed, budget, files))
+        return replace(report, verdict=r.FAILED, counterexample=found)
+    if not outcome.trials:
+        return replace(report, verdict=r.VACUOUS, reason="no instance of the operator was found")
     return report
 
 

@@ -17,7 +17,14 @@ UNKNOWN = "unknown"
 
 def kind_of(rule: object) -> str:
     """The word for a kind of rule."""
-    kinds = {"Rewrite": "rewrite", "Eliminate": "eliminate", "IndexRule": "index", "Keep": "keep", "Table": "table"}
+    kinds = {
+        "Rewrite": "rewrite",
+        "Eliminate": "eliminate",
+        "IndexRule": "index",
+        "Keep": "keep",
+        "Operator": "operator",
+        "Table": "table",
+    }
     return kinds.get(type(rule).__name__, "layout")
 
 
@@ -43,7 +50,7 @@ class RuleReport:
     """The verdict on one rule and what it rests on.
 
     Attributes:
-        kind: rewrite, eliminate, index, keep, table or layout.
+        kind: rewrite, eliminate, index, keep, operator, table or layout.
         trials: instances with values at which both sides were compared; all satisfied the rule's guards.
         cases: the different shapes and attributes among them.
         satisfied: the share of generated instances that satisfied the guards; nothing else was counted.

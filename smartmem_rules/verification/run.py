@@ -90,6 +90,7 @@ def rules_of(base: RuleBase) -> list[Rule]:
         *base.eliminates,
         *base.index_rules,
         *base.keeps,
+        *(one for overloads in base.operators.values() for one in overloads if one.reference is not None),
         *base.tables.values(),
         *(layout.block for layout in base.layouts.values()),
     ]

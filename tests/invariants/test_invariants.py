@@ -172,13 +172,13 @@ def test_a_loop_that_runs_too_far(plan: Plan) -> None:
     "layout", [Layout("buffer", (0,)), Layout("buffer", (0, 0)), Layout("buffer", (0, -1)), Layout("image", (0, 1), 2)]
 )
 def test_a_layout_of_other_axes(plan: Plan, layout: Layout) -> None:
-    plan.tensors["b"].layout = layout
+    plan.tensors["b"] = replace(plan.tensors["b"], layout=layout)
     with pytest.raises(InvariantError, match=r"layout.*'b'"):
         check(plan)
 
 
 def test_a_text_for_another_layout(plan: Plan) -> None:
-    plan.tensors["b"].layout = Layout("buffer", (1, 0))
+    plan.tensors["b"] = replace(plan.tensors["b"], layout=Layout("buffer", (1, 0)))
     with pytest.raises(InvariantError, match=r"emission.*'b'.*accesses it as buffer\[d0d1\]"):
         check(plan)
 

@@ -156,13 +156,19 @@ def test_one_that_writes_in_pieces_is_awaited_by_all_readers() -> None:
 
 
 def test_a_common_work_group_is_chosen() -> None:
-    one = Candidate(_kernel("a", "x", "y"), (LaunchConfig(64, 64, 0, 10.0, 256), LaunchConfig(128, 128, 0, 12.0, 256)))
-    other = Candidate(_kernel("b", "x", "z"), (LaunchConfig(128, 128, 0, 10.0, 256),))
+    one = Candidate(
+        _kernel("a", "x", "y"),
+        (
+            LaunchConfig(threads=64, items=64, local=0, time=10.0, busy=256),
+            LaunchConfig(threads=128, items=128, local=0, time=12.0, busy=256),
+        ),
+    )
+    other = Candidate(_kernel("b", "x", "z"), (LaunchConfig(threads=128, items=128, local=0, time=10.0, busy=256),))
     chosen = []
     found = side_by_side_in_groups([one, other], RULE, GPU, lambda k, share, threads: chosen.append(threads) or k)
     assert [launch.group_items for launch in found if isinstance(launch, Beside)] == [128]
     assert chosen == [128, 128]
-    none = Candidate(_kernel("b", "x", "z"), (LaunchConfig(32, 32, 0, 10.0, 256),))
+    none = Candidate(_kernel("b", "x", "z"), (LaunchConfig(threads=32, items=32, local=0, time=10.0, busy=256),))
     assert len(side_by_side_in_groups([one, none], RULE, GPU, lambda k, share, threads: k)) == 2
 
 

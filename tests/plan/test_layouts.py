@@ -22,7 +22,7 @@ SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=6).filter(lambda s: ma
 
 
 def stored(shape: tuple[int, ...], layout: Layout) -> Stored:
-    return Stored("t", TensorType("float32", shape), layout, "intermediate", "float32")
+    return Stored(name="t", type=TensorType("float32", shape), layout=layout, role="intermediate", storage="float32")
 
 
 def numbered(shape: tuple[int, ...]) -> np.ndarray:

@@ -27,7 +27,7 @@ ALLOCATOR = Allocator(alignment=128)
 def stored(name: str, shape: tuple[int, ...], memory: str = "buffer", storage: str = "float32") -> Stored:
     rank = len(shape)
     layout = row_major(rank) if memory == "buffer" else Layout("image", tuple(range(rank)), rank - 1)
-    return Stored(name, TensorType("float32", shape), layout, "intermediate", storage)
+    return Stored(name=name, type=TensorType("float32", shape), layout=layout, role="intermediate", storage=storage)
 
 
 def kernel(place: int, reads: tuple[str, ...], writes: tuple[str, ...]) -> Launch:
@@ -212,7 +212,7 @@ def test_a_tensor_in_pieces_lives_from_its_first_piece() -> None:
 def test_inputs_outputs_and_constants_have_their_own_memory() -> None:
     tensors = {n: stored(n, (8, 8)) for n in ("x", "c", "y")}
     for name, role in (("x", "input"), ("c", "constant"), ("y", "output")):
-        tensors[name].role = role
+        tensors[name] = replace(tensors[name], role=role)
     plan = plan_memory(tensors, [kernel(0, ("x", "c"), ("y",))], ALLOCATOR)
     assert (plan.slots, plan.placement) == ([], {})
 

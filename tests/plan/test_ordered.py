@@ -172,7 +172,10 @@ def joined(*kernels: tuple[str, str, int, int], places: dict[str, tuple[int, int
         made.append(Single(kernel=kernel, grid=Grid.of(items, 1)))
     names = {name for launch in made for name in (*launch.reads, *launch.writes)}
     type_ = TensorType("float32", (SIZE // 4,))
-    tensors = {n: Stored(n, type_, Layout("buffer", (0,)), "intermediate", "float32") for n in names}
+    tensors = {
+        n: Stored(name=n, type=type_, layout=Layout("buffer", (0,)), role="intermediate", storage="float32")
+        for n in names
+    }
     placement = {name: Place(*place) for name, place in (places or {}).items()}
     return join_launches(made, (tensors, placement), rule(), MACHINE)
 

@@ -119,7 +119,7 @@ def layer(operations: int, steps: int = 64) -> _Layer:
 
     product = Kernel(name="p", form="contraction", operations=operations)
     scan = Kernel(name="s", form="scan", axes=(Var("t", steps),), operations=operations)
-    return _Layer(product, scan, 1, 1 << 20)
+    return _Layer(product=product, scan=scan, rows=1, most=1 << 20)
 
 
 @pytest.mark.parametrize("units", [1, 2, 4, 16])

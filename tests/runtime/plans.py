@@ -66,10 +66,10 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
     values = constant_values()
     packed = values.astype(storage) if memory == "buffer" else texels(values, storage)
     tensors = {
-        "x": Stored("x", type_, row_major(2), "input", "float32"),
-        "c": Stored("c", type_, inner, "constant", storage, packed),
-        "t": Stored("t", type_, inner, "intermediate", storage),
-        "y": Stored("y", type_, row_major(2), "output", "float32"),
+        "x": Stored(name="x", type=type_, layout=row_major(2), role="input", storage="float32"),
+        "c": Stored(name="c", type=type_, layout=inner, role="constant", storage=storage, packed=packed),
+        "t": Stored(name="t", type=type_, layout=inner, role="intermediate", storage=storage),
+        "y": Stored(name="y", type=type_, layout=row_major(2), role="output", storage="float32"),
     }
     add = Kernel(name="add_0", form="pointwise", origin=("/Add",), reads=("x", "c"), writes=("t",))
     twice = Kernel(name="twice_1", form="pointwise", origin=("/Mul",), reads=("t",), writes=("y",))
@@ -77,22 +77,22 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
     texts = (ADD_BUFFER, DOUBLE_BUFFER) if memory == "buffer" else (ADD_IMAGE, DOUBLE_IMAGE)
     columns = 10 if memory == "buffer" else 3
     sources = [
-        Source("add", texts[0], _arguments("x c", "t"), (6, columns), None),
-        Source("twice", texts[1], _arguments("t", "y"), (6, 10), (1, 1)),
+        Source(entry="add", text=texts[0], arguments=_arguments("x c", "t"), global_size=(6, columns), local_size=None),
+        Source(entry="twice", text=texts[1], arguments=_arguments("t", "y"), global_size=(6, 10), local_size=(1, 1)),
     ]
     memory = plan_memory(tensors, launches, Allocator(alignment=128))
     return Plan(
-        "tiny",
-        "pocl",
-        "smartmem",
-        "float32",
-        ["x"],
-        ["y"],
-        tensors,
-        [Enqueue(launch=launch, source=source) for launch, source in zip(launches, sources, strict=True)],
-        memory.slots,
-        memory.placement,
-        {"seconds": {}},
+        model="tiny",
+        device="pocl",
+        level="smartmem",
+        dtype="float32",
+        inputs=["x"],
+        outputs=["y"],
+        tensors=tensors,
+        enqueues=[Enqueue(launch=launch, source=source) for launch, source in zip(launches, sources, strict=True)],
+        slots=memory.slots,
+        placement=memory.placement,
+        sizes={"seconds": {}},
     )
 
 

@@ -107,7 +107,13 @@ def test_a_users_clause_reaches_the_compiler() -> None:
     import pyopencl as cl
 
     context = cl.Context([device.handle])
-    made = Programs(context, device, [Source("five", text, (), (1,), (1,))], ["five"], cache=ProgramCache(None))
+    made = Programs(
+        context,
+        device,
+        [Source(entry="five", text=text, arguments=(), global_size=(1,), local_size=(1,))],
+        ["five"],
+        cache=ProgramCache(None),
+    )
     assert made.count == 1
 
 

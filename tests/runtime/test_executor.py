@@ -72,9 +72,15 @@ def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> 
     plan = make_plan()
     text = """__kernel void add(__global const half *x, __global half *y) {
         size_t i = get_global_id(0); vstore_half(vload_half(i, x) + 1.0f, i, y); }"""
-    plan.tensors["x"].storage = plan.tensors["y"].storage = "float16"
+    plan.tensors |= {name: replace(plan.tensors[name], storage="float16") for name in ("x", "y")}
     launch = plan.launches[0].each(lambda one: replace(one, kernel=replace(one.kernel, reads=("x",), writes=("y",))))
-    source = Source("add", text, (plan.sources[0].arguments[0], plan.sources[1].arguments[1]), (60,), None)
+    source = Source(
+        entry="add",
+        text=text,
+        arguments=(plan.sources[0].arguments[0], plan.sources[1].arguments[1]),
+        global_size=(60,),
+        local_size=None,
+    )
     plan.enqueues, plan.placement, plan.slots = [Enqueue(launch=launch, source=source)], {}, []
     del plan.tensors["t"]
     feeds = feed()
@@ -155,7 +161,7 @@ def test_an_image_beyond_the_device_is_refused(device: Device) -> None:
 
 def test_a_constant_of_the_wrong_size_is_refused(device: Device) -> None:
     plan = make_plan()
-    plan.tensors["c"].packed = np.zeros(7, np.float32)
+    plan.tensors["c"] = replace(plan.tensors["c"], packed=np.zeros(7, np.float32))
     with pytest.raises(RunError, match="'c' has 28 bytes of values and 240 in memory"):
         Executor(plan, device)
 

@@ -174,7 +174,13 @@ def test_a_disk_that_has_become_full_is_an_error_before_the_driver_meets_it(monk
     if not device.workaround("driver_keeps_programs"):
         pytest.skip("this driver compiles in memory")
     monkeypatch.setattr(compiling, "free_bytes", lambda folder: 3 << 20)
-    source = Source("k", "__kernel void k(__global float* y) { y[0] = 31.5f; }", (), (1,), (1,))
+    source = Source(
+        entry="k",
+        text="__kernel void k(__global float* y) { y[0] = 31.5f; }",
+        arguments=(),
+        global_size=(1,),
+        local_size=(1,),
+    )
     with pytest.raises(BuildError, match=r"has 3 MiB free; make room"):
         Programs(cl.Context([device.handle]), device, [source], ["k"])
 

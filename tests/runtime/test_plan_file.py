@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_a_loaded_plan_runs_the_same(tmp_path: Path, memory: str, storage: str) 
 
 def test_scalar_and_boolean_constants(tmp_path: Path) -> None:
     plan = make_plan()
-    plan.tensors["c"].packed = np.asarray(True)
+    plan.tensors["c"] = replace(plan.tensors["c"], packed=np.asarray(True))
     save_plan(plan, tmp_path / "a.plan")
     packed = load_plan(tmp_path / "a.plan").tensors["c"].packed
     assert packed is not None

@@ -27,7 +27,7 @@ def device() -> Device:
 
 
 def run(context: Any, device: Device, cache: ProgramCache) -> float:
-    source = Source("smr_kernel", TEXT, (), (4,), (1,))
+    source = Source(entry="smr_kernel", text=TEXT, arguments=(), global_size=(4,), local_size=(1,))
     kernel = Programs(context, device, [source], ["three"], cache=cache).kernel(source)
     queue = cl.CommandQueue(context)
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 16)

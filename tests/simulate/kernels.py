@@ -33,13 +33,22 @@ def device(l1: Cache | None = None, **compute: int) -> MemoryModel:
 
 
 def buffer(name: str, elements: int, storage: str = "float32", **more) -> Stored:
-    return Stored(name, TensorType(storage, (elements,)), Layout("buffer", (0,)), "intermediate", storage, **more)
+    return Stored(
+        name=name,
+        type=TensorType(storage, (elements,)),
+        layout=Layout("buffer", (0,)),
+        role="intermediate",
+        storage=storage,
+        **more,
+    )
 
 
 def image(name: str, height: int, texels: int, storage: str = "float32") -> Stored:
     """[height, 4 * texels] with rows as y and the last axis in the lanes."""
     layout = Layout("image", (0, 1), 1)
-    return Stored(name, TensorType(storage, (height, texels * 4)), layout, "intermediate", storage)
+    return Stored(
+        name=name, type=TensorType(storage, (height, texels * 4)), layout=layout, role="intermediate", storage=storage
+    )
 
 
 def launch(
@@ -47,7 +56,7 @@ def launch(
 ) -> TracedLaunch:
     text = f"__kernel void smr_kernel({parameters}) {{\n{body}\n}}"
     arguments = tuple(Argument(t.name, "write" if t.name in written else "read") for t in tensors)
-    source = Source("smr_kernel", text, arguments, size, local)
+    source = Source(entry="smr_kernel", text=text, arguments=arguments, global_size=size, local_size=local)
     return TracedLaunch.of(source, {t.name: t for t in tensors}, on.wave)
 
 

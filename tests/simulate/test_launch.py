@@ -1,5 +1,7 @@
 """Small kernels whose accesses, lines and misses are worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -197,8 +199,7 @@ def test_local_memory_bounds_the_work_groups_of_a_unit():
 
 def test_indices_from_a_constant_are_its_values():
     table = np.array([3, 1, 1, 0], dtype=np.int64)
-    stored = buffer("rows", 4, "int64")
-    stored.role, stored.packed = "constant", table
+    stored = replace(buffer("rows", 4, "int64"), role="constant", packed=table)
     body = "const int item = (int)get_global_id(0); p2[item] = p0[smr_wrap((int)p1[item], 4) * 16];"
     parameters = "__global const float* restrict p0, __global const long* restrict p1, __global float* restrict p2"
     on = device()

@@ -126,10 +126,23 @@ class Emission:
         if self.target.inside:
             local = 4 * sum(array.floats for array in self.shared)
             return Source(
-                "smr_part", text, arguments, grid.global_size, grid.local_size, dimensions=names, local_bytes=local
-            )  # fmt: skip
+                entry="smr_part",
+                text=text,
+                arguments=arguments,
+                global_size=grid.global_size,
+                local_size=grid.local_size,
+                dimensions=names,
+                local_bytes=local,
+            )
         whole = program(text, self.target, self.accesses.values())
-        return Source("smr_kernel", whole, arguments, grid.global_size, grid.local_size, dimensions=names)
+        return Source(
+            entry="smr_kernel",
+            text=whole,
+            arguments=arguments,
+            global_size=grid.global_size,
+            local_size=grid.local_size,
+            dimensions=names,
+        )
 
     # --- stages: tensors of one row ---
 

@@ -21,7 +21,7 @@ from smartmem_rules.language.patterns import OR, pattern_of
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
-_REMOVED = ("internal", "commutative", "override", "class", "mapping", "explores", "cites", "unsound")
+_REMOVED = ("internal", "commutative", "override", "class", "mapping", "reference", "explores", "cites", "unsound")
 _MERGED = {
     **dict.fromkeys(_REMOVED, "remove this one"),
     **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
@@ -147,6 +147,8 @@ class Builder(ExpressionBuilder):
             requires=tuple(group[1] for group in nodes_of(children, list) if group and group[0] == "require"),
             lets=nodes_of(children, s.Let),
             equations=nodes_of(children, s.EquationSyntax),
+            reference=unquote(reference[1]) if (reference := _group(children, "reference")) else None,
+            costs=nodes_of(children, s.Cost),
             declared_class=".".join(names_of(_group(children, "class"))) or None,
             declared_mapping=".".join(names_of(_group(children, "mapping"))) or None,
             places=self._name(children[1]) | self._clauses(children),
@@ -157,7 +159,7 @@ class Builder(ExpressionBuilder):
         places = {}
         for group in nodes_of(children, list):
             word = str(group[0]) if group else ""
-            if word in ("class", "mapping"):
+            if word in ("class", "mapping", "reference"):
                 places[word] = self._span(group[1:])
             elif word in ("internal", "commutative", "override"):
                 places[word] = self._span(group)
@@ -179,7 +181,7 @@ class Builder(ExpressionBuilder):
         return children
 
     inputs = attributes = outputs = flag = require = class_clause = mapping_clause = dtype_variables
-    where = relaxes = tags = cites = unsound = row = index_list = subscript = dtype_variables
+    reference = where = relaxes = tags = cites = unsound = row = index_list = subscript = dtype_variables
 
     def dtype_variable(self, children: Children) -> s.DtypeVariable:
         name, *classes = tokens_of(children, "NAME")
@@ -225,6 +227,10 @@ class Builder(ExpressionBuilder):
 
     def let(self, children: Children) -> s.Let:
         return s.Let(self._span(children), str(children[1]), children[-1], places=self._name(children[1]))
+
+    def cost(self, children: Children) -> s.Cost:
+        quantity = tokens_of(children, "NAME")[0]
+        return s.Cost(self._span(children), str(quantity), children[-1], places=self._name(quantity))
 
     def equation(self, children: Children) -> s.EquationSyntax:
         groups = [nodes_of(group, s.Binder) for group in nodes_of(children, list)]

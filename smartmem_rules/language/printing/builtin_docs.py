@@ -111,6 +111,8 @@ KEYWORDS: dict[str, str] = {
     "require": "a condition on extents and attributes; where it fails the next overload is tried",
     "class": "the class, checked against the one that follows from the definition",
     "mapping": "the mapping type, checked against the one that follows from the definition",
+    "reference": "a numpy function, `package.module:function`, with which checks compare the definition",
+    "cost": "what extraction counts for the operator: `operations`, `bytes` or `launches`",
     "view": "a pure index map",
     "scan": "the equation reads its own tensor one step before, along the first axis",
 }

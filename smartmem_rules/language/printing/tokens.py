@@ -19,7 +19,20 @@ ITEMS = frozenset(ITEM_WORDS)
 BLOCKS = frozenset(BLOCK_WORDS)
 RULES = frozenset(["rewrite", "eliminate", "index", "keep"])
 CLAUSES = frozenset(
-    ["onnx", "internal", "commutative", "override", "require", "let", "class", "mapping", "view", "scan"]
+    [
+        "onnx",
+        "internal",
+        "commutative",
+        "override",
+        "require",
+        "let",
+        "class",
+        "mapping",
+        "reference",
+        "cost",
+        "view",
+        "scan",
+    ]
 )
 """The words that clauses of an operator begin with, besides equations."""
 RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "cites", "unsound"])

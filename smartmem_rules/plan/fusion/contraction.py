@@ -35,7 +35,7 @@ ACCUMULATED = ("float32", "float16", "bfloat16")
 """The dtypes that contraction kernels sum, all of them in single precision."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MatchedContraction:
     """The parts of a contraction's equation.
 
@@ -99,7 +99,9 @@ def match_contraction(
     n = max(columns, key=lambda v: largest(v.extent))
     batch = tuple(v for v in space if v in in_b and v is not n)
     m = tuple(v for v in space if v not in in_b)
-    return MatchedContraction(tuple(space), tuple(coordinates), body, reduce, a, b, batch, m, n)
+    return MatchedContraction(
+        space=tuple(space), coordinates=tuple(coordinates), body=body, reduce=reduce, a=a, b=b, batch=batch, m=m, n=n
+    )
 
 
 def is_constant(factor: Expr, constants: Collection[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from smartmem_rules.language.blocks.fuse import (
     FeedBlock,
@@ -59,7 +59,7 @@ class Fuser(Feeding):
             self._finish_rows()
         groups = self._ordered()
         stored = {t for g in groups for t in self._outputs(g)}
-        return FusionResult(groups, self.inlined, stored, self.decisions, growth)
+        return FusionResult(groups=groups, inlined=self.inlined, stored=stored, decisions=self.decisions, growth=growth)
 
     # --- growing groups over their consumers ---
 
@@ -126,43 +126,69 @@ class Fuser(Feeding):
                 self._try_inline(group, outputs[0])
 
     def _try_inline(self, group: Group, tensor: str) -> None:
-        first = self.definition[tensor]
-        elements = largest(first.equation.type.elements)
         readers = self._readers(tensor)
-        computed = 0
         rules: list[FeedBlock] = []
         for reader in readers:
-            rule = self.policy.feeding(group.form, reader.form)
-            if rule is None and self.refusals is not None:
-                reason = f"no fuse block feeds a {reader.form} kernel from a {group.form} kernel"
-                self.refusals.note(self.policy.level, nodes_of(group), nodes_of(reader), reason, None, 1)
-            uses = [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
+            rule = self._feeding(group, tensor, reader)
             if rule is None:
                 return
-            if group.form != "pointwise":
-                admitted = self._read_once(tensor, uses, reader)
-            else:
-                admitted = all(self.policy.may(first, use, reader.form) for use in uses)
-            if not admitted:
-                self._refuse(rule, group, reader, "not every reader takes each of its elements once and may join it")
-                return
-            read = max(evaluations(u.equation, tensor, reader, group.form != "pointwise") for u in uses)
-            computed += read * _times(reader, rule)
             rules.append(rule)
-        cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
-        repeated = cost * max(0, computed - elements)
+        repeated = self._repeated(group, tensor, list(zip(readers, rules, strict=True)))
+        elements = largest(self.definition[tensor].equation.type.elements)
         if not readers or repeated > min(rule.recompute for rule in rules) * elements:
-            if readers and repeated <= min(rule.most for rule in rules) * elements:
-                self.decisions.refused.update(rule.name for rule in rules)
-            least = min(rules, key=lambda rule: rule.recompute, default=None)
-            for reader in readers if least is not None else ():
-                assert least is not None
-                figures = (repeated / max(1, elements), least.recompute)
-                self._refuse(least, group, reader, "operations repeated for each element saved", figures, 5)
+            self._refuse_inline(group, readers, rules, repeated, elements)
             return
         self.decisions.applied.update(rule.name for rule in rules)
         if repeated:
             self.decisions.repeating.update(rule.name for rule in rules)
+        self._inline(group, readers)
+
+    def _feeding(self, group: Group, tensor: str, reader: Group) -> FeedBlock | None:
+        """The rule by which a reader may compute a group's elements itself; None where it may not."""
+        rule = self.policy.feeding(group.form, reader.form)
+        if rule is None:
+            if self.refusals is not None:
+                reason = f"no fuse block feeds a {reader.form} kernel from a {group.form} kernel"
+                self.refusals.note(self.policy.level, nodes_of(group), nodes_of(reader), reason, None, 1)
+            return None
+        uses = self._uses_in(tensor, reader)
+        if group.form != "pointwise":
+            admitted = self._read_once(tensor, uses, reader)
+        else:
+            first = self.definition[tensor]
+            admitted = all(self.policy.may(first, use, reader.form) for use in uses)
+        if not admitted:
+            self._refuse(rule, group, reader, "not every reader takes each of its elements once and may join it")
+        return rule if admitted else None
+
+    def _uses_in(self, tensor: str, reader: Group) -> list[Definition]:
+        return [u for u in self.users[tensor] if reader in self._homes(u.tensor)]
+
+    def _repeated(self, group: Group, tensor: str, readers: Sequence[tuple[Group, FeedBlock]]) -> int:
+        """The scalar operations that are repeated where all readers compute a group's elements themselves."""
+        cost = 0 if group_moves_only(group) else sum(operations(m.equation.body) for m in group.members)
+        computed = 0
+        for reader, rule in readers:
+            once = group.form != "pointwise"
+            uses = self._uses_in(tensor, reader)
+            computed += max(evaluations(u.equation, tensor, reader, once) for u in uses) * _times(reader, rule)
+        return cost * max(0, computed - largest(self.definition[tensor].equation.type.elements))
+
+    def _refuse_inline(
+        self, group: Group, readers: Sequence[Group], rules: Sequence[FeedBlock], repeated: int, elements: int
+    ) -> None:
+        """Note that a group stays by itself, because too much would be computed again."""
+        if not readers:
+            return
+        if repeated <= min(rule.most for rule in rules) * elements:
+            self.decisions.refused.update(rule.name for rule in rules)
+        least = min(rules, key=lambda rule: rule.recompute)
+        figures = (repeated / max(1, elements), least.recompute)
+        for reader in readers:
+            self._refuse(least, group, reader, "operations repeated for each element saved", figures, 5)
+
+    def _inline(self, group: Group, readers: Sequence[Group]) -> None:
+        """Let the readers of a group compute its elements themselves."""
         for member in group.members:
             self.inlined[member.tensor] = member.equation
             # a member may have come here by being inlined itself

@@ -145,9 +145,16 @@ def _contraction(program: Program, fused: FusionResult, group: Group, outputs: l
     stores = _epilogue(program, fused, group, outputs, {})
     parts = tuple(_part(program, fused, group, sibling) for sibling in group.siblings)
     contraction = Contraction(
-        matched.batch, matched.m, matched.n, matched.reduce.variables, a, b, tuple(stages), scores,
-        _elements_of(matched.a),
-    )  # fmt: skip
+        batch=matched.batch,
+        m=matched.m,
+        n=matched.n,
+        k=matched.reduce.variables,
+        a=a,
+        b=b,
+        stages=tuple(stages),
+        scores=scores,
+        fed=_elements_of(matched.a),
+    )
     every = (*stores, *(s for part in parts for s in part.stores), *kept)
     return Kernel(name="", form="contraction", axes=group.space, stores=every, contraction=contraction, parts=parts)
 

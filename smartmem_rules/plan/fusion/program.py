@@ -57,7 +57,7 @@ class Definition:
         return moves_only(self.equation.body)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Program:
     """Definitions in topological order; every name that no definition gives is an input or a constant."""
 
@@ -119,7 +119,14 @@ def flatten(graph: Graph, through_views: bool) -> Program:
     packed = graph.stays_packed()
     packable = {name: values for name, values in graph.constants.items() if name not in packed}
     program = Program(
-        definitions, types, graph.constants, graph.inputs, graph.outputs, names, packable, inner=frozenset(inner)
+        definitions=definitions,
+        types=types,
+        constants=graph.constants,
+        inputs=graph.inputs,
+        outputs=graph.outputs,
+        names=names,
+        packable=packable,
+        inner=frozenset(inner),
     )
     if through_views:
         _compute_outputs_in_place(program)

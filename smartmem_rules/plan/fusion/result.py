@@ -38,7 +38,7 @@ class SharedGroups:
     rows: dict[object, tuple[int, int]] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FusionResult:
     """The kernels-to-be in an order that can be executed.
 

@@ -90,7 +90,7 @@ def row_major(rank: int) -> Layout:
     return Layout("buffer", tuple(range(rank)))
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Stored:
     """A tensor that lies in device memory.
 
@@ -144,7 +144,7 @@ class Scores:
     b: Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contraction:
     """sum over k of a[batch, m, k] * b[batch, k, n]; `stages` are computed per row before `a` is read.
 

@@ -33,7 +33,7 @@ UNBOUNDED_ITEMS = 1 << 20
 """Work-items that no multiprocessor holds: only its own limits count."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LaunchConfigs:
     """Finds the ways of kernels.
 
@@ -107,13 +107,17 @@ class LaunchConfigs:
         busy = int(cycles.resident_subgroups) * 32 if cycles.sums_per_cycle else UNBOUNDED_ITEMS
         items = groups * choice.splits * tile.threads
         alone = choice.splits > 1 or local + SPARE_LOCAL_BYTES > self.device.memory.local_memory
-        return LaunchConfig(tile.threads, items, local, time, busy, choice.sizes(), alone)
+        return LaunchConfig(
+            threads=tile.threads, items=items, local=local, time=time, busy=busy, choice=choice.sizes(), alone=alone
+        )
 
     def _registers(self, kernel: Kernel) -> LaunchConfig:
         c, schedule = kernel.contraction, schedule_of(kernel, TileSchedule)
         assert c is not None
         blocks = -(-count(c.m) // schedule.rows) * -(-c.n.extent // schedule.columns)
-        return LaunchConfig(0, count(c.batch) * blocks, 0, self._roofline(kernel), UNBOUNDED_ITEMS)
+        return LaunchConfig(
+            threads=0, items=count(c.batch) * blocks, local=0, time=self._roofline(kernel), busy=UNBOUNDED_ITEMS
+        )
 
     # --- elements and rows ---
 
@@ -121,11 +125,13 @@ class LaunchConfigs:
         rows = math.prod(v.extent for v in kernel.axes)
         if kernel.form == "pointwise":
             items = -(-rows // (LANES * schedule_of(kernel, VectorSchedule).places))
-            return LaunchConfig(0, items, 0, self._roofline(kernel), UNBOUNDED_ITEMS)
+            return LaunchConfig(threads=0, items=items, local=0, time=self._roofline(kernel), busy=UNBOUNDED_ITEMS)
         rows_of = schedule_of(kernel, TeamSchedule)
         team, teams = rows_of.team, rows_of.teams
         local = 0 if team == 1 else teams * array_bytes(kernel) + 4 * team * teams
-        return LaunchConfig(0, rows * team, local, self._roofline(kernel), UNBOUNDED_ITEMS)
+        return LaunchConfig(
+            threads=0, items=rows * team, local=local, time=self._roofline(kernel), busy=UNBOUNDED_ITEMS
+        )
 
     def _roofline(self, kernel: Kernel) -> float:
         """Nanoseconds of a kernel that fills the device: its arithmetic, or its traffic."""

@@ -27,7 +27,7 @@ from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.scheduler import too_large
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FusionInput:
     """The kernels of a program by the rules of a policy.
 

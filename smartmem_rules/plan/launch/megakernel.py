@@ -73,13 +73,20 @@ def counters(launches: Iterable[Launch]) -> dict[str, Stored]:
 
 def _counters(order: TaskGraph) -> Stored:
     zeros = np.zeros(LINE_COUNTERS * places(order), np.int32)
-    return Stored(order.state, TensorType("int32", zeros.shape), row_major(1), "constant", "int32", zeros)
+    return Stored(
+        name=order.state,
+        type=TensorType("int32", zeros.shape),
+        layout=row_major(1),
+        role="constant",
+        storage="int32",
+        packed=zeros,
+    )
 
 
 # --- launches that follow each other ---
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Member:
     """A launch and its times on the device.
 
@@ -140,11 +147,11 @@ def _member(launch: Launch, device: Device) -> _Member:
     assert launch.grid is not None
     size = launch.grid.items
     if is_symbolic(size) or size == 0 or isinstance(launch, Ordered):
-        return _Member(launch, False)
+        return _Member(launch=launch, known=False)
     time = max(device.compute.unit_time(launch.operations), launch.bytes_moved / device.memory.of_unit)
     # units without a work-item in the last round, and those that wait for a late one
     late = -size % device.compute.units + device.compute.late_unit
-    return _Member(launch, True, time, time / size * late, time / size)
+    return _Member(launch=launch, known=True, time=time, idle=time / size * late, longest=time / size)
 
 
 def _waits(group: _Group, launch: Launch, touched: _Touched) -> tuple[Wait, ...]:

@@ -34,7 +34,7 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import variable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Layer:
     """A recurrence and the product of its inputs.
 
@@ -143,7 +143,14 @@ def _layer(product: Kernel, scan: Kernel, constants: Mapping[str, np.ndarray], s
     if not _reads_at(scan, store.tensor, axes[0], scan.axes[0]):
         return None
     weights = sum(constants[name].nbytes for name in scan.reads if name in constants)
-    return _Layer(product, scan, math.prod(v.extent for v in within), sizes.most, sizes.right_bytes, weights)
+    return _Layer(
+        product=product,
+        scan=scan,
+        rows=math.prod(v.extent for v in within),
+        most=sizes.most,
+        factor=sizes.right_bytes,
+        weights=weights,
+    )
 
 
 def _reads_at(kernel: Kernel, tensor: str, axis: int, var: Var) -> bool:

@@ -41,7 +41,7 @@ class VectorAxis:
     wave: Wave | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Use:
     """A read or a write of a stored tensor in a kernel.
 
@@ -207,13 +207,13 @@ def reduction_axes(kernel: Kernel) -> dict[str, list[int]]:
 def _led(kernel: Kernel) -> Iterator[Use]:
     """Elementwise kernels, windows and statistics of single rows."""
     items = count(kernel.axes)
+    nothing: frozenset[Var] = frozenset()
     for store in kernel.stores:
-        yield Use(store.tensor, store.indices, items, frozenset(), True, (), frozenset(), True)
+        yield _write(store, items, nothing, nothing, follows=True)
     for expr in expressions(kernel):
         for read, loops in _reads(expr):
-            around = _around(read, loops)
             vectors = frozenset(loops if kernel.form == "reduction" else ())
-            yield Use(read.tensor, read.indices, items * count(around), vectors, True, loops, frozenset(), False)
+            yield _read(read, loops, items * count(_around(read, loops)), vectors, nothing, follows=True)
 
 
 def _unled(kernel: Kernel, constants: Collection[str], block: RegisterBlock | None) -> Iterator[Use]:
@@ -223,24 +223,62 @@ def _unled(kernel: Kernel, constants: Collection[str], block: RegisterBlock | No
     own = {v for s in kernel.stores for v in s.local}
     lanes = frozenset(own if c is None or kernel.stages else {c.n, *(part.n for part in kernel.parts)})
     for store in kernel.stores:
-        items = count(kernel.axes) * count(store.local)
         if c is not None and store.local and not kernel.stages:  # rows of the left factor that others read too
-            items = count((*c.batch, *c.m)) * count(store.local)
             row = frozenset(store.local)
-            yield Use(store.tensor, store.indices, items, row, False, (), row | rows, True)
-            continue
-        yield Use(store.tensor, store.indices, items, lanes, False, (), lanes | rows, True)
-        for read, loops in _reads(store.value):
-            around = _around(read, loops)
-            yield Use(read.tensor, read.indices, items * count(around), lanes, False, loops, lanes | rows, False)
+            yield _write(store, count((*c.batch, *c.m)) * count(store.local), row, row | rows)
+        else:
+            yield from _stored(store, count(kernel.axes) * count(store.local), lanes, lanes | rows)
+    each = count(kernel.axes if c is None else (*c.batch, *c.m))
     for stage in kernel.stages:
         vectors = frozenset(stage.axes) or lanes | {*_reduced(stage.body)}
         for read, loops in _reads(stage.body):
-            around = _around(read, loops)
-            items = count(kernel.axes if c is None else (*c.batch, *c.m)) * count(stage.axes) * count(around)
-            yield Use(read.tensor, read.indices, items, vectors, False, loops, vectors | rows, False)
+            times = each * count(stage.axes) * count(_around(read, loops))
+            yield _read(read, loops, times, vectors, vectors | rows)
     if c is not None:
         yield from _factors(kernel, c, constants, block)
+
+
+def _stored(store: Store, items: int, vectors: frozenset[Var], near: frozenset[Var]) -> Iterator[Use]:
+    """What is stored, and what the value is computed from."""
+    yield _write(store, items, vectors, near)
+    for read, loops in _reads(store.value):
+        yield _read(read, loops, items * count(_around(read, loops)), vectors, near)
+
+
+def _write(store: Store, times: int, vectors: frozenset[Var], near: frozenset[Var], *, follows: bool = False) -> Use:
+    return Use(
+        tensor=store.tensor,
+        indices=store.indices,
+        count=times,
+        vectors=vectors,
+        follows=follows,
+        loops=(),
+        near=near,
+        writes=True,
+    )
+
+
+def _read(
+    read: Read,
+    loops: tuple[Var, ...],
+    times: int,
+    vectors: frozenset[Var],
+    near: frozenset[Var],
+    *,
+    follows: bool = False,
+    wave: Wave | None = None,
+) -> Use:
+    return Use(
+        tensor=read.tensor,
+        indices=read.indices,
+        count=times,
+        vectors=vectors,
+        follows=follows,
+        loops=loops,
+        near=near,
+        writes=False,
+        wave=wave,
+    )
 
 
 def _factors(kernel: Kernel, c: Contraction, constants: Collection[str], block: RegisterBlock | None) -> Iterator[Use]:
@@ -248,7 +286,7 @@ def _factors(kernel: Kernel, c: Contraction, constants: Collection[str], block: 
         vectors = frozenset(stage.axes or _reduced(stage.body))
         for read, loops in _reads(stage.body):
             used = frozenset(v for i in read.indices for v in i.variables)
-            yield Use(read.tensor, read.indices, count(used), vectors, False, loops, vectors | {*c.m[-1:]}, False)
+            yield _read(read, loops, count(used), vectors, vectors | {*c.m[-1:]})
     rows, columns = (None, None) if block is None else block.waves(c)
     repeats = 1 if block is None else -(-largest(c.n.extent) // block.columns)
     near = frozenset({*c.k, *c.m[-1:]})
@@ -267,7 +305,7 @@ def _factor(
     for read, loops in _reads(expr):
         used = {v for i in read.indices for v in i.variables}
         around = loops if wave is None else (*k, *loops)
-        yield Use(read.tensor, read.indices, count(used) * repeats, vectors, False, around, near, False, wave)
+        yield _read(read, around, count(used) * repeats, vectors, near, wave=wave)
 
 
 def _reads(expr: Expr) -> list[tuple[Read, tuple[Var, ...]]]:

@@ -47,7 +47,7 @@ class Place:
     alone: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UseCost:
     """What a kernel's uses of a tensor cost, by the leader's candidates (one row where nothing leads) and its own."""
 
@@ -58,7 +58,7 @@ class UseCost:
     writes: Array | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayoutOptions:
     """What may be chosen, and for which device.
 
@@ -131,8 +131,8 @@ class LayoutSpace:
         """The costs of a touch by the candidates that are left."""
         rows = [0] if touch.leader is None else kept[touch.leader]
         where = np.ix_(rows, kept[touch.node])
-        tables = (None if table is None else table[where] for table in (touch.reads, touch.writes))
-        return UseCost(touch.kernel, touch.node, touch.leader, *tables)
+        reads, writes = (None if table is None else table[where] for table in (touch.reads, touch.writes))
+        return replace(touch, reads=reads, writes=writes)
 
     def node(self, tensor: str, kernel: Kernel) -> Node:
         """What is chosen for a tensor that a kernel touches."""
@@ -213,7 +213,7 @@ class LayoutSpace:
             if writes is not None:
                 writes = writes + self._unwritable(kernel, node)
                 writes = writes if leader is None else writes + self._clashes(kernel, node, leads)
-            found.append(UseCost(kernel, node, leader, reads, writes))
+            found.append(UseCost(kernel=kernel, node=node, leader=leader, reads=reads, writes=writes))
         return found
 
     def _table(self, own: list[Use], node: Node, leads: list[VectorAxis]) -> Array | None:

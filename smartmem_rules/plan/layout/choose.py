@@ -22,7 +22,7 @@ from smartmem_rules.plan.layout.pbqp import Chosen, Solution
 from smartmem_rules.statistics import LayoutStatistics, TensorLayout
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayoutChoice:
     """What was chosen, and what is known of the optimum.
 
@@ -145,10 +145,17 @@ def choose_layouts(
     _lay_out(space, layouts, tensors, constants, kernels)
     free = {name: layout for (name, _), layout in layouts.items() if space.places[name, _].alone > 1}
     return LayoutChoice(
-        proved if exact else "local", problem.time(chosen) / 1000, answer.bound / 1000,
-        problem.time(answer.local) / 1000, answer.seconds + time.perf_counter() - begin, free, len(copies),
-        tuple(copiers), kernels, described,
-    )  # fmt: skip
+        status=proved if exact else "local",
+        cost=problem.time(chosen) / 1000,
+        bound=answer.bound / 1000,
+        local_cost=problem.time(answer.local) / 1000,
+        seconds=answer.seconds + time.perf_counter() - begin,
+        layouts=free,
+        copies=len(copies),
+        copiers=tuple(copiers),
+        kernels=kernels,
+        described=described,
+    )
 
 
 def lay_out_row_major(
@@ -194,7 +201,7 @@ def _lay_out(
             own[layout] = f"{name}@layout{len(own)}" if own else name
             stored = tensors[name]
             if own[layout] == name:
-                stored.layout = layout
+                tensors[name] = replace(stored, layout=layout)
             else:
                 packed = pack(constants[name], layout, stored.storage)
                 tensors[own[layout]] = replace(stored, name=own[layout], layout=layout, packed=packed)

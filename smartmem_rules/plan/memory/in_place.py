@@ -140,10 +140,12 @@ class _Launch:
         assert isinstance(self.launch, Single)
         assert self.uses is not None
         stores = tuple(self.uses.stores.get(new, ()))
-        return _Leaf(self.launch.kernel, self.tensors[old], self.tensors[new], stores, self.uses)
+        return _Leaf(
+            kernel=self.launch.kernel, old=self.tensors[old], new=self.tensors[new], stores=stores, uses=self.uses
+        )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Leaf:
     """The kernel that writes the tensor, and the store that does."""
 

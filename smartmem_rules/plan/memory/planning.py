@@ -23,7 +23,7 @@ from smartmem_rules.tensor.ranges import largest
 LARGEST = 1 << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryPlan:
     """Where intermediates lie.
 
@@ -41,7 +41,7 @@ class MemoryPlan:
     memory: MemoryStatistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Need:
     """A tensor's demand: the memory, and the first and last launch at which its contents count."""
 
@@ -96,7 +96,9 @@ def _arranged(tensors: Mapping[str, Stored], launches: list[Launch], pairs: Pair
     separate = sum(need.bytes for need in needs)
     bound = peak(_blocks(needs, in_place))
     memory = MemoryStatistics(reused=placed.total, separate=separate, bound=bound, optimal=False)
-    return MemoryPlan(launches, placed.slots, placed.placement, in_place, memory)
+    return MemoryPlan(
+        launches=launches, slots=placed.slots, placement=placed.placement, in_place=in_place, memory=memory
+    )
 
 
 def _taken(needs: Sequence[_Need], launches: Sequence[Launch], pairs: Pairs) -> dict[str, str]:
@@ -222,4 +224,12 @@ def _need(tensor: Stored, first: int, last: int, allocator: Allocator) -> _Need:
     own = stored_bytes(tensor)
     # bytes are untyped: buffers of different element types share
     storage = tensor.storage if image else ""
-    return _Need(tensor.name, tensor.layout.memory, own if image else allocator.whole(own), size, storage, first, last)
+    return _Need(
+        tensor=tensor.name,
+        memory=tensor.layout.memory,
+        bytes=own if image else allocator.whole(own),
+        size=size,
+        storage=storage,
+        first=first,
+        last=last,
+    )

@@ -66,7 +66,7 @@ class LaunchCosts:
         return -(-items // self.device.compute.units) + self.device.compute.late_unit
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Block:
     """What a number of rows demands of a work-item for the first `count` steps.
 
@@ -153,7 +153,7 @@ class Steps:
             first = self.sizes[0]
             items = first.batch_count * -(-first.m_count // block)
             # the peak was measured with the best register block
-            here = self._blocks[block] = _Block(items, rows_as_at_peak(self.costs.schedule, block))
+            here = self._blocks[block] = _Block(items=items, rows=rows_as_at_peak(self.costs.schedule, block))
         for sizes in self.sizes[here.count :]:
             here.taken = here.taken and sizes.takes(block)
             if here.taken:

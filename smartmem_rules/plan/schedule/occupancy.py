@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from smartmem_rules.language.blocks.device import Device
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LaunchConfig:
     """One way to run a kernel.
 

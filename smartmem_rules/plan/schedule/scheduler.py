@@ -282,10 +282,14 @@ class Scheduler:
         tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
         sums = TensorType("float32", (tiles * schedule.splits * tile.rows * tile.columns,))
         partials, arrivals = f"{kernel.name}@partials", f"{kernel.name}@arrivals"
-        self.tensors[partials] = Stored(partials, sums, row_major(1), "intermediate", "float32")
+        self.tensors[partials] = Stored(
+            name=partials, type=sums, layout=row_major(1), role="intermediate", storage="float32"
+        )
         zeros = np.zeros(tiles, np.int32)
         arrived = TensorType("int32", zeros.shape)
-        self.tensors[arrivals] = Stored(arrivals, arrived, row_major(1), "constant", "int32", zeros)
+        self.tensors[arrivals] = Stored(
+            name=arrivals, type=arrived, layout=row_major(1), role="constant", storage="int32", packed=zeros
+        )
         met = replace(schedule, partials=partials, arrivals=arrivals)
         return replace(kernel, schedule=met, writes=(*kernel.writes, partials, arrivals))
 

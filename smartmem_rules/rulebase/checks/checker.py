@@ -42,6 +42,7 @@ from smartmem_rules.rulebase.checks.rule_checks import (
     check_rewrite,
 )
 from smartmem_rules.rulebase.checks.slip_checks import (
+    check_bare_dtypes,
     check_division,
     check_dtype_guards,
     check_dtype_words,
@@ -49,7 +50,7 @@ from smartmem_rules.rulebase.checks.slip_checks import (
     check_same_sides,
     commutative_names,
 )
-from smartmem_rules.rulebase.identity import Identities
+from smartmem_rules.rulebase.identity import BuiltIn, Identities
 
 _Kind = TypeVar("_Kind", bound=s.Syntax)
 Named = (
@@ -130,6 +131,7 @@ class _Checker:
 
     def _item(self, item: s.Item) -> Iterator[Diagnostic]:
         yield from check_division(item)
+        yield from check_bare_dtypes(item)
         functions, operators, names = self.functions, self.operators, self.names
         match item:
             case s.Function() | s.Predicate():
@@ -180,6 +182,7 @@ class _Checker:
                 operators.setdefault(made.name, []).append(made)
         functions = {name: resolved[id(item)] for name, item in self.functions.items()}
         deep = DeepChecker(operators, functions)  # type: ignore[arg-type]
+        built_in = BuiltIn.of(operators)
         bad = {o.name for o in _of(self.items, s.Operator) if mistakes.lie_in(o.span)}
         right: list[s.Rewrite] = []
         for item in self.items:
@@ -194,7 +197,7 @@ class _Checker:
                 if isinstance(made, s.Rewrite) and made in right[-1:]:
                     yield from self._rewrite(item, made, deep, operators)
             else:
-                yield from _deep_problems(item, made, deep)
+                yield from _deep_problems(item, made, deep, built_in)
         for one in check_relations(right, operators, files):
             if files is None or one.span.file in files:
                 yield one
@@ -212,12 +215,12 @@ class _Checker:
             yield from check_termination(rule, operators)
 
 
-def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker) -> Iterator[Diagnostic]:
+def _deep_problems(written: s.Item, made: s.Item, deep: DeepChecker, built_in: BuiltIn) -> Iterator[Diagnostic]:
     """What trying shows of an item that is no rewrite; in `made` predicates and constants are written out."""
     match written, made:
         case s.Operator(), s.Operator():
             yield from deep.operator(made, written)
-            yield from check_override(deep, made, written)
+            yield from check_override(deep, built_in, made, written)
         case s.Eliminate(), s.Eliminate():
             yield from (*check_is_view(written, deep), *check_loops(made))
         case s.Keep(), s.Keep():

@@ -6,7 +6,7 @@ Findings hold no places, so that they are kept by the content of what they are a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from smartmem_rules.language import syntax as s
@@ -17,6 +17,8 @@ from smartmem_rules.language.fixes import advice, replacement
 
 _IN_MEMORY: dict[object, Any] = {}
 _MOST_IN_MEMORY = 4096
+_COST_PROBES = 8
+"""Operand types at which the costs of an operator are computed."""
 
 
 @dataclass
@@ -45,6 +47,10 @@ class DeepChecker:
             return
         if "outside" in found:
             yield _reads_outside(written, found)
+        if "cost" in found:
+            place, reason, example = found["cost"]
+            note = f"for example at {example}"
+            yield Diagnostic(Code.BAD_COST, "error", reason, written.costs[place].value.span, note=note)
         for equation in written.equations:
             if equation.tensor in found.get("no_views", ()):
                 message = f"`{equation.tensor}` is no view: it computes with elements or reads several"
@@ -135,6 +141,8 @@ def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]
         names = {f"%{n}": output.name for n, output in enumerate(operator.outputs)}
         computed = {names.get(e.tensor, e.tensor) for e in instance.equations} - {names.get(v, v) for v in views}
         found["no_views"] = sorted(e.tensor for e in operator.equations if e.view and e.tensor in computed)
+        if operator.costs and (wrong := _wrong_cost(base, operator)) is not None:
+            found["cost"] = wrong
     outside = _outside_finding(base, operator)
     if outside is not None:
         found["outside"] = outside
@@ -146,6 +154,23 @@ def _operator_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any]
             found["class"] = [derived.layout, derived.layout_reason, derived.example]
             found["mapping"] = [derived.mapping, derived.mapping_reason, derived.example]
     return found
+
+
+def _wrong_cost(base: DeepChecker, operator: s.Operator) -> list[Any] | None:
+    """The number of a cost that is none at some operands, why, and the operands."""
+    from smartmem_rules.analysis.tries import tried  # start-up time
+    from smartmem_rules.rulebase.costs import own_costs  # start-up time
+    from smartmem_rules.tensor.builtins import DefinitionError, Unsupported  # start-up time
+
+    for probe in tried(base, operator, _COST_PROBES).probes:
+        for place, cost in enumerate(operator.costs):
+            only = replace(probe.instance, operator=replace(probe.instance.operator, costs=(cost,)))
+            try:
+                own_costs(only, probe.operands, base.functions)
+            except (DefinitionError, Unsupported) as failure:
+                operands = ", ".join("_" if one is None else str(one) for one in probe.operands)
+                return [place, str(failure).rpartition(".smr:")[2].partition(": ")[2] or str(failure), operands]
+    return None
 
 
 def _outside_finding(base: DeepChecker, operator: s.Operator) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import advice, replacement
-from smartmem_rules.rulebase.identity import Identities, bindings, domains, is_shipped, replaced_by
+from smartmem_rules.rulebase.identity import BuiltIn, Identities, bindings, domains, is_shipped
 from smartmem_rules.tensor.instantiate import Definitions
 
 _PROBES = 6
@@ -32,9 +32,11 @@ def check_domains(items: Sequence[s.Item], identities: Identities) -> Iterator[D
         )
 
 
-def check_override(base: Definitions, operator: s.Operator, written: s.Operator) -> Iterator[Diagnostic]:
+def check_override(
+    base: Definitions, built_in: BuiltIn, operator: s.Operator, written: s.Operator
+) -> Iterator[Diagnostic]:
     """Definitions of a user's file that take the place of a built-in one, said or not."""
-    replaced = _replaced(base, operator)
+    replaced = _replaced(base, built_in, operator)
     if replaced is None:
         if written.override:
             message = f"`{written.name}` takes the place of no built-in definition"
@@ -57,7 +59,7 @@ def check_override(base: Definitions, operator: s.Operator, written: s.Operator)
     )
 
 
-def _replaced(base: Definitions, operator: s.Operator) -> s.Operator | None:
+def _replaced(base: Definitions, built_in: BuiltIn, operator: s.Operator) -> s.Operator | None:
     """The built-in definition that accepts something that this one accepts, None where there is none."""
     from smartmem_rules.analysis.tries import tried  # start-up time
     from smartmem_rules.tensor.builtins import DefinitionError, Unsupported  # start-up time
@@ -65,7 +67,7 @@ def _replaced(base: Definitions, operator: s.Operator) -> s.Operator | None:
 
     if is_shipped(operator.span.file):
         return None
-    candidates = [one for one in replaced_by(operator, base.operators) if _meet(one, operator)]
+    candidates = [one for one in built_in.replaced_by(operator) if _meet(one, operator)]
     if not candidates:
         return None
     for probe in tried(base, operator, _PROBES).probes:

@@ -21,6 +21,7 @@ from smartmem_rules.language.vocabulary import (
     LIST_FUNCTIONS,
     MAPPINGS,
 )
+from smartmem_rules.rulebase.checks.clause_checks import check_costs, check_reference
 from smartmem_rules.rulebase.checks.scope import Scope, children, head, index_count
 
 Functions = Mapping[str, s.Function]
@@ -104,6 +105,7 @@ def check_operator(operator: s.Operator, functions: Functions, names: Names) -> 
         for extent in output.type.shape:
             yield from _check_extent(extent, inner, operator)
     yield from _check_equations(operator, scope)
+    yield from check_costs(operator, scope)
 
 
 def _check_extent(extent: s.Expression, scope: Scope, operator: s.Operator) -> Iterator[Diagnostic]:
@@ -189,6 +191,8 @@ def _check_declarations(operator: s.Operator) -> Iterator[Diagnostic]:
         yield from _known(
             operator.declared_mapping, MAPPINGS, Code.UNKNOWN_MAPPING, "mapping type", operator.place("mapping")
         )
+    if operator.reference is not None:
+        yield from check_reference(operator, operator.reference)
     for onnx in (operator.onnx, *operator.also):
         if onnx is not None and onnx.until is not None and onnx.until < onnx.since:
             message = f"no opset lies in {onnx.since}..{onnx.until}"

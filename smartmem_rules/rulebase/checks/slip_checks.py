@@ -8,6 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.fixes import advice, replacement, spelling
+from smartmem_rules.language.vocabulary import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import Definitions
 
@@ -85,6 +86,33 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
                     message = f'there is no dtype "{word.value}"'
                     fix = spelling(word.value, ALL_DTYPES, word.span, '"{}"')
                     yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
+
+
+def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
+    """Dtypes without quotes where a dtype is compared: a name there has no value, so the guard never holds."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    for node in nodes(item):
+        words: list[s.Expression] = []
+        match node:
+            case s.Binary(operator="==" | "!=", left=left, right=right):
+                words += [other for one, other in ((left, right), (right, left)) if _is_dtype(one)]
+            case s.Call(function="contains", arguments=(s.ListOf(items=items), one)) if _is_dtype(one):
+                words += items
+            case _:
+                pass
+        for word in words:
+            if isinstance(word, s.Name) and word.id in ALL_DTYPES:
+                message = f"a dtype is compared with a text, which stands in quotes, not with the name `{word.id}`"
+                fix = replacement(f'write `"{word.id}"`', word.span, f'"{word.id}"')
+                yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
+            elif isinstance(word, s.Name) and word.id in DTYPE_CLASSES:
+                dtypes = ", ".join(
+                    f'"{one}"' for one in sorted(ALL_DTYPES) if one.startswith(word.id) and "_" not in one
+                )
+                message = f"`{word.id}` is a class of dtypes, and a dtype is compared with a text"
+                fix = advice(f"write `contains([{dtypes}], dtype(...))`" if dtypes else 'write one dtype: `"float32"`')
+                yield Diagnostic(Code.UNKNOWN_DTYPE, "error", message, word.span, fix=fix)
 
 
 def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagnostic]:

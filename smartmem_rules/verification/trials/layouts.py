@@ -82,7 +82,7 @@ def _wrong_packing(shape: tuple[int, ...], layout: Layout) -> str | None:
     type_ = TensorType("float32", shape)
     values = np.arange(1, math.prod(shape) + 1, dtype=np.float32).reshape(shape)
     packed = pack(values, layout, "float32")
-    stored = Stored("t", type_, layout, "constant", "float32")
+    stored = Stored(name="t", type=type_, layout=layout, role="constant", storage="float32")
     variables = tuple(Var(f"i{axis}", extent) for axis, extent in enumerate(shape))
     indices = tuple(map(variable, variables))
     if layout.memory == "buffer":

@@ -128,7 +128,9 @@ class Packer:
         type_ = TensorType("float32", values.shape)
         storage = self.storage if holds(self.storage, values) else "float32"
         packed = pack(values, layout, storage)
-        self.tensors[name] = Stored(name, type_, layout, "constant", storage, packed)
+        self.tensors[name] = Stored(
+            name=name, type=type_, layout=layout, role="constant", storage=storage, packed=packed
+        )
         return name
 
 

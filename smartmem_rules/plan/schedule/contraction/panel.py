@@ -21,7 +21,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
 from smartmem_rules.tensor.ranges import largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PanelSizes:
     """Register block, and rows and tiles of columns of a work-item."""
 
@@ -84,7 +84,9 @@ class PanelProblem:
         row_blocks = -(-self.m // block_rows) * self.batch
         if row_blocks < s.items and self._may_split() and not self.costly:
             tiles = max(min(total, 4), -(-total // -(-s.items // row_blocks)))
-        return self._fewer_stagings(PanelSizes(rows, columns, block_rows, tiles), total)
+        return self._fewer_stagings(
+            PanelSizes(rows=rows, columns=columns, block_rows=block_rows, tiles_per_block=tiles), total
+        )
 
     def _fewer_stagings(self, sizes: PanelSizes, total: int) -> PanelSizes:
         """Work-items that share rows stage them once each: fewer of them where that costs more than balance gains."""
@@ -123,7 +125,7 @@ class PanelProblem:
         block_rows = self.given or min(kept, -(-min(choice["block_rows"], self.m) // rows) * rows)
         total = sum(self.tiles(columns))
         tiles = max(1, min(choice["tiles_per_block"], total)) if self._may_split() else total
-        return PanelSizes(rows, columns, block_rows, tiles)
+        return PanelSizes(rows=rows, columns=columns, block_rows=block_rows, tiles_per_block=tiles)
 
     def space(self) -> list[PanelSizes]:
         """All different sizes of the schedule's search space that the template can realise."""

@@ -34,7 +34,7 @@ class Filter:
     right_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Resources:
     """The demands of a kernel whose work-items own whole rows.
 
@@ -90,7 +90,13 @@ def resources_of(
         if kernel.form != "reduction":
             return None
         fixed = sum(4 * most(stage.axes) for stage in kernel.stages)
-        return Resources((), kernel.axes, UNBOUNDED, True, 0, kernel.operations) if fixed <= s.scratch_bytes else None
+        return (
+            Resources(
+                batch=(), m=kernel.axes, most=UNBOUNDED, constant=True, right_bytes=0, operations=kernel.operations
+            )
+            if fixed <= s.scratch_bytes
+            else None
+        )
     if c.scores is not None:
         return None
     factors = right_factors(kernel)
@@ -99,7 +105,9 @@ def resources_of(
     if rows < 1:
         return None
     right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
-    return Resources(c.batch, c.m, rows, constant, right, kernel.operations)
+    return Resources(
+        batch=c.batch, m=c.m, most=rows, constant=constant, right_bytes=right, operations=kernel.operations
+    )
 
 
 def register_step(s: RegisterTiles, rows: int, columns: int) -> float:

@@ -71,7 +71,7 @@ class Transform:
         return float((along.max() / self.taps) ** 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Windows:
     """A convolution with windows of taps x taps and stride 1.
 
@@ -142,7 +142,17 @@ def match_windows(c: Contraction, transform: Transform, lanes: int = 8) -> Windo
             source = _along(_along(c.a, y, ky, down), x, kx, across)
             channel = next(v for v in rest if v is not ky and v is not kx)
             if source is not None and channel.extent % lanes == 0:
-                return Windows(tuple(images), y, x, ky, kx, channel, down, across, source)
+                return Windows(
+                    images=tuple(images),
+                    y=y,
+                    x=x,
+                    ky=ky,
+                    kx=kx,
+                    channel=channel,
+                    down=down,
+                    across=across,
+                    source=source,
+                )
     return None
 
 

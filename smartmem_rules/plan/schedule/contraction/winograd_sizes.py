@@ -23,7 +23,7 @@ from smartmem_rules.tensor.ranges import largest
 LANES = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WinogradSizes:
     """Register block over tiles, rows of the contraction and tiles of columns of a work-item; outputs of a tile."""
 
@@ -87,7 +87,9 @@ class WinogradProblem:
         total = self.column_tiles(columns)
         held = total if self.given is not None else max(1, min(tiles_per_block, total))
         rows = register_rows(self.s, tiles, columns)[0]
-        return WinogradSizes(rows, columns, block, held, self.transform.outputs)
+        return WinogradSizes(
+            rows=rows, columns=columns, block_rows=block, tiles_per_block=held, outputs=self.transform.outputs
+        )
 
     def legal(self, choice: Mapping[str, int]) -> WinogradSizes | None:
         """The sizes of a choice, rounded to what the template takes."""
