@@ -1,31 +1,19 @@
 {% from "entry.cl" import entry %}
 {% from "group_product.cl" import product, finished, each %}
+{% from "matrix_product.cl" import unit_product %}
 // Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums; tiles of both factors, {{ s.step }} deep, lie in local
 // memory, and the next ones are on their way in registers while these are used.
 //   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
 //      computed by all work-items, a team for each row;
-//   2. {{ s.slices }} slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums;
+//   2. {{ s.slices }} slices of sub-groups of {{ s.lanes }} work-items share the depth of a tile; a sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums;
 //   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
 //      columns in fours.
 {% if splits > 1 %}
 // {{ splits }} work-groups share the reduction of a tile; the last one to arrive adds up what all have left in memory.
 {% endif %}
-{% if matrix %}
-// The products run on the matrix units: each factor is split into two parts of 11 bits, and three of the four products of
-// parts are summed in single precision; what is lost is below 2^-20 of a product.
-#ifndef SMR_SPLIT
-#define SMR_SPLIT
-static inline uint smr_high(float x) {
-    uint high;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
-    return high;
-}
-static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(high)); }
-#define SMR_MMA(C, A, B0, B1)                                                                                     \
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 { %0,%1,%2,%3}, { %4,%5,%6,%7}, { %8,%9}, { %0,%1,%2,%3};" \
-        : "+f"(C.s0), "+f"(C.s1), "+f"(C.s2), "+f"(C.s3)                                                          \
-        : "r"(A.s0), "r"(A.s1), "r"(A.s2), "r"(A.s3), "r"(B0), "r"(B1))
-#endif
+{% if u %}
+// The products run on the matrix unit {{ u.name }}.
+{{ unit_texts }}
 {% endif %}
 
 {{ entry(inside, in_group, parameters, tables, shared, "group", s.threads) }}
@@ -38,14 +26,17 @@ static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(hig
     const int first_turn = split * {{ turns_each }};
     const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
 {% endif %}
-    const int lane = thread % 32;
-    const int warp = thread / 32 % {{ s.warps }};
-    const int slice = thread / {{ 32 * s.warps }};
+    const int lane = thread % {{ s.lanes }};
+    const int warp = thread / {{ s.lanes }} % {{ s.warps }};
+    const int slice = thread / {{ s.lanes * s.warps }};
     const int warp_row = warp / {{ s.columns // s.warp_columns }} * {{ s.warp_rows }};
     const int warp_column = warp % {{ s.columns // s.warp_columns }} * {{ s.warp_columns }};
+{% if u and u.exchange %}
+    __local uchar* const smr_exchange = (__local uchar*)(memory + {{ s.exchange_place }});
+{% endif %}
 {{ prologue }}
 {% if splits > 1 %}
-{{ product(s, left, right, "first_turn", "last_turn", matrix) }}
+{{ unit_product(s, u, left, right, "first_turn", "last_turn") if u else product(s, left, right, "first_turn", "last_turn") }}
     const int tile = {{ batch }} * {{ column_tiles * row_tiles }} + group % {{ column_tiles * row_tiles }};
     __global float* partial = {{ partials }} + tile * {{ splits * s.rows * s.columns }};
     for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
@@ -62,7 +53,7 @@ static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(hig
     if (arrived[0] == {{ splits - 1 }}) {
     mem_fence(CLK_GLOBAL_MEM_FENCE);
 {% else %}
-{{ product(s, left, right, 0, turns, matrix) }}
+{{ unit_product(s, u, left, right, 0, turns) if u else product(s, left, right, 0, turns) }}
 {% endif %}
 {{ each(s) }}
         const int {{ row }} = first_row + tile_row;

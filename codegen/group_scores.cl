@@ -1,6 +1,7 @@
 {% from "group_product.cl" import product, finished, each %}
+{% from "matrix_product.cl" import unit_product %}
 for (int inner_tile = 0; inner_tile < {{ tiles }}; ++inner_tile) {
-{{ product(s, left, right, 0, turns, matrix) }}
+{{ unit_product(s, u, left, right, 0, turns) if u else product(s, left, right, 0, turns) }}
 {{ each(s) }}
         const int column = inner_tile * {{ s.columns }} + tile_column;
         if (column < {{ padded }}) {

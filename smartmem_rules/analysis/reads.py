@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
+from smartmem_rules.analysis.index_formulas import IndexFormulas, NoFormula
 from smartmem_rules.analysis.probes import Drawing, Operand, nodes
 from smartmem_rules.language import syntax as s
-from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
-from smartmem_rules.tensor.expr import Compare, Condition, Logic
-from smartmem_rules.tensor.extents import Dimension, Quotient, SymbolicExtentError, at, dimensions, is_symbolic, symbol
+from smartmem_rules.tensor.expr import Condition
+from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError, at, dimensions, is_symbolic, symbol
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.instantiate import Definitions, Instantiation
 from smartmem_rules.tensor.types import TensorType
@@ -251,7 +250,7 @@ class _Prover:
         self.asked += 1
         try:
             found = self._ask(index, extent, conditions)
-        except _NoFormula:
+        except NoFormula:
             found = False
         self._known[key] = found
         return found
@@ -259,89 +258,10 @@ class _Prover:
     def _ask(self, index: Index, extent: int, conditions: Sequence[Condition]) -> bool:
         import z3  # type: ignore[import-untyped]
 
-        formulas = _Formulas(z3)
+        formulas = IndexFormulas(z3)
         value, limit = formulas.index(index), formulas.extent(extent)
         known = [formula for c in conditions if (formula := formulas.condition_if_any(c)) is not None]
         solver = z3.Solver()
         solver.set("timeout", _MILLISECONDS)
         solver.add(*known, *formulas.facts, z3.Or(value < 0, value >= limit))
         return bool(solver.check() == z3.unsat)
-
-
-class _NoFormula(Exception):
-    """An index is made of something that has no formula."""
-
-
-class _Formulas:
-    def __init__(self, z3: Any) -> None:
-        self.z3 = z3
-        self.facts: list[Any] = []
-        self._names: dict[object, Any] = {}
-
-    def extent(self, value: int) -> Any:
-        if not is_symbolic(value):
-            return self.z3.IntVal(int(value))
-        total = self.z3.IntVal(0)
-        for monomial, coefficient in value.terms:  # type: ignore[attr-defined]
-            product = self.z3.IntVal(coefficient)
-            for factor in monomial:
-                product = product * self._factor(factor)
-            total = total + product
-        return total
-
-    def _factor(self, factor: Dimension | Quotient) -> Any:
-        if factor in self._names:
-            return self._names[factor]
-        if isinstance(factor, Dimension):
-            made = self._names[factor] = self.z3.Int(factor.name)
-            self.facts.append(made >= factor.low)
-            return made
-        value, divisor = self.extent(factor.value), self.extent(factor.divisor)
-        return self._quotient(factor, value, divisor)
-
-    def _quotient(self, key: object, value: Any, divisor: Any) -> Any:
-        """floor(value / divisor) as a name with what is known of it, which helps where the divisor is open."""
-        made = self._names[key] = self.z3.Int(f"q{len(self._names)}")
-        self.facts += [divisor > 0, made * divisor <= value, value < made * divisor + divisor]
-        return made
-
-    def index(self, index: Index) -> Any:
-        total = self.extent(index.constant)
-        for atom, coefficient in index.terms:
-            total = total + self._atom(atom) * self.extent(coefficient)
-        return total
-
-    def _atom(self, atom: Atom) -> Any:
-        if atom in self._names:
-            return self._names[atom]
-        match atom:
-            case Var(name=name, extent=extent):
-                made = self._names[atom] = self.z3.Int(name)
-                self.facts += [made >= 0, made < self.extent(extent)]
-                return made
-            case Div(value=value, divisor=divisor):
-                return self._quotient(atom, self.index(value), self.extent(divisor))
-            case Mod(value=value, divisor=divisor):
-                inner, by = self.index(value), self.extent(divisor)
-                made = inner - self._quotient((atom, "quotient"), inner, by) * by
-                self._names[atom] = made
-                return made
-            case Lookup() | Gathered():
-                raise _NoFormula
-
-    def condition_if_any(self, condition: Condition) -> Any:
-        try:
-            return self._condition(condition)
-        except _NoFormula:
-            return None
-
-    def _condition(self, condition: Condition) -> Any:
-        match condition:
-            case Compare(operator=operator, left=left, right=right):
-                a, b = self.index(left), self.index(right)
-                return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b}[operator]
-            case Logic(operator="not", operands=(operand,)):
-                return self.z3.Not(self._condition(operand))
-            case Logic(operator=operator, operands=operands):
-                parts = [self._condition(operand) for operand in operands]
-                return self.z3.And(*parts) if operator == "and" else self.z3.Or(*parts)

@@ -163,6 +163,7 @@ class _Parts:
     def source(self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = ()) -> Source:
         """The launch with this text."""
         names = tuple(dimension.name for dimension in self.dimensions)
+        options = (*options, *dict.fromkeys(o for source in self.sources for o in source.options))
         if target.inside:
             return Source(
                 entry="smr_part",
@@ -170,6 +171,7 @@ class _Parts:
                 arguments=self.arguments,
                 global_size=grid.global_size,
                 local_size=(1,),
+                options=options,
                 dimensions=names,
             )
         text = program(text, target, self.accesses.values())

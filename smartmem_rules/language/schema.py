@@ -11,6 +11,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import PASSES, FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord, Key, keys_of, read, values_of
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
+from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import CLASSES, CONTRACTIONS, Schedule
 from smartmem_rules.language.blocks.strategy import Strategy
 from smartmem_rules.language.syntax import Block
@@ -32,7 +33,7 @@ def record_type(kind: str, subject: str | None = None, template: str = "") -> ty
     """The record of a block; what all blocks of the kind have where the subject or template is not known.
 
     Args:
-        kind: `device`, `schedule`, `level`, `strategy`, `layout` or `fuse`.
+        kind: `device`, `matrix`, `schedule`, `level`, `strategy`, `layout` or `fuse`.
         subject: what stands behind `for`.
         template: of a schedule for contractions.
     """
@@ -42,7 +43,7 @@ def record_type(kind: str, subject: str | None = None, template: str = "") -> ty
         )
     if kind == "fuse":
         return PASSES.get(subject or "", FuseBlock)
-    return {"device": Device, "level": Level, "layout": LayoutWeights, "strategy": Strategy}[kind]
+    return {"device": Device, "matrix": Matrix, "level": Level, "layout": LayoutWeights, "strategy": Strategy}[kind]
 
 
 def keys_of_block(block: Block) -> tuple[Key, ...]:

@@ -125,7 +125,7 @@ def _of_block(kind: str, before: str, items: list[s.Item]) -> Iterator[Offer]:
     yield from (Offer(word, "value") for word in key.choices)
     if key.refers == "table":
         yield from (Offer(item.name, "value") for item in items if isinstance(item, s.Table))
-    elif key.refers in ("fuse", "layout", "strategy"):
+    elif key.refers in ("fuse", "layout", "strategy", "matrix"):
         yield from (Offer(b.name, "value") for b in items if isinstance(b, s.Block) and b.kind == key.refers)
     elif key.refers == "ruleset":
         names = {item.ruleset for item in items if isinstance(item, s.Rewrite | s.Eliminate)}

@@ -89,9 +89,9 @@ def _item(item: s.Item, outer: Mapping[str, Symbol]) -> Iterator[Occurrence]:
 
 def _block(block: s.Block) -> Iterator[Occurrence]:
     yield Occurrence(Symbol(block.kind, block.name), block.place("name"), block)
-    kinds = {"rulesets": "ruleset", "table": "table", "fuse": "fuse", "layout": "layout"}
+    kinds = {"rulesets": "ruleset", "table": "table", "fuse": "fuse", "layout": "layout", "matrix": "matrix"}
     for entry in block.entries:
-        if block.kind == "level" and entry.key in kinds:
+        if block.kind in ("level", "device") and entry.key in kinds:
             for number, value in enumerate(entry.values):
                 yield Occurrence(Symbol(kinds[entry.key], str(value)), entry.place(f"value:{number}"))
 

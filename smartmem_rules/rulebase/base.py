@@ -12,6 +12,7 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
+from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import Schedule
 from smartmem_rules.language.blocks.strategy import Strategy, one_by_one
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
@@ -44,6 +45,7 @@ class RuleBase:
     keeps: list[s.Keep] = field(default_factory=list)
     tables: dict[str, s.Table] = field(default_factory=dict)
     devices: dict[str, Device] = field(default_factory=dict)
+    matrices: dict[str, Matrix] = field(default_factory=dict)
     schedules: dict[str, Schedule] = field(default_factory=dict)
     strategies: dict[str, Strategy] = field(default_factory=dict)
     levels: dict[str, Level] = field(default_factory=dict)
@@ -111,6 +113,8 @@ def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
     for item in (*other, *own):
         _add(base, names.resolved(item))
     _settle_phases(base)
+    for name, device in base.devices.items():
+        base.devices[name] = replace(device, units=tuple(base.matrices[unit] for unit in device.compute.matrix))
     return base
 
 
@@ -157,6 +161,8 @@ def _add_block(base: RuleBase, record: BlockRecord) -> None:
     match record:
         case Device():
             base.devices[record.name] = record
+        case Matrix():
+            base.matrices[record.name] = record
         case Schedule():
             base.schedules[record.name] = record
         case Strategy():

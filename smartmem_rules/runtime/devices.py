@@ -46,6 +46,7 @@ class Device:
         host_memory: whether the device computes in the host's memory (a CPU).
         capability: NVIDIA's compute capability, (0, 0) elsewhere.
         half: whether kernels can compute in half precision (storing halves needs nothing).
+        extensions: the OpenCL extensions that it has.
         ordering_atomics: whether atomic operations can order what all work-groups read and write (OpenCL C 3.0).
         workarounds: the clauses of device files that are about this driver and version.
     """
@@ -71,6 +72,7 @@ class Device:
     subgroups: bool
     ordering_atomics: bool
     workarounds: tuple[Workaround, ...] = ()
+    extensions: tuple[str, ...] = ()
     handle: Any = field(repr=False, compare=False, default=None)
 
     @property
@@ -191,6 +193,7 @@ def _describe(place: str, platform: Any, handle: Any, workarounds: Sequence[Work
         subgroups="cl_khr_subgroups" in extensions,
         ordering_atomics=_ordering_atomics(handle),
         workarounds=tuple(one for one in workarounds if one.concerns(name, handle.driver_version)),
+        extensions=tuple(extensions),
         handle=handle,
     )
 

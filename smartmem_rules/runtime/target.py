@@ -60,7 +60,7 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         compute=replace(
             compute,
             units=device.compute_units if own else compute.units,
-            matrix=compute.matrix if device.capability >= compute.matrix_capability else "",
+            half=compute.half if device.capability >= compute.shuffle_capability else "",
             shuffle=compute.shuffle if device.capability >= compute.shuffle_capability else "",
             # what other devices that the profile stands in for do with work-groups is not known
             ordered_launches=compute.ordered_launches and own and device.runs_ordered,
@@ -69,7 +69,9 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
             memory,
             image2d=tuple(min(ours, theirs) for ours, theirs in image),
             local_memory=min(memory.local_memory, device.local_memory),
+            array_memory=memory.array_memory if device.capability >= memory.array_capability else 0,
         ),
+        units=tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
         allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
     )
 

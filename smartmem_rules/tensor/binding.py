@@ -8,6 +8,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import FUNCTIONS, Unsupported, Value, as_list
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
 from smartmem_rules.tensor.expr import ALL_DTYPES, DTYPES, NARROW, TensorType
+from smartmem_rules.tensor.ranges import agree
 
 FLOATS = ("float32", "float16", "float64", "bfloat16")
 INTEGERS = tuple(d for d in DTYPES if d.startswith(("int", "uint")))
@@ -140,7 +141,7 @@ class _Binding:
             self.scope.values[pattern.id] = actual
             return
         expected = evaluate(pattern, self.scope)
-        if expected != actual:
+        if not agree(expected, actual):
             raise Unsupported(
                 f"operand {formal.name} of {self.operator.name}: extent {actual} where {expected} is needed"
             )

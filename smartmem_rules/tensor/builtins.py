@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from smartmem_rules.tensor.atoms import Atom, Gathered
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, div, mod, scale
-from smartmem_rules.tensor.ranges import maximum, minimum
+from smartmem_rules.tensor.ranges import agree, maximum, minimum
 from smartmem_rules.tensor.substitution import gathered, lookup, ravel, unravel
 
 
@@ -194,11 +194,22 @@ def broadcast_shapes(*shapes: Value) -> tuple[int, ...]:
     lists = [integers(s) for s in shapes]
     result = []
     for axis in range(-max((len(s) for s in lists), default=0), 0):
-        extents = {s[axis] for s in lists if len(s) >= -axis} - {1}
+        extents = list(dict.fromkeys(s[axis] for s in lists if len(s) >= -axis and s[axis] != 1))
+        if len(extents) > 1:
+            extents = _unlike(extents)
         if len(extents) > 1:
             raise Unsupported(f"shapes {' and '.join(str(list(s)) for s in lists)} do not broadcast")
-        result.append(extents.pop() if extents else 1)
+        result.append(extents[0] if extents else 1)
     return tuple(result)
+
+
+def _unlike(extents: list[int]) -> list[int]:
+    """Those extents that are not 1 and not equal to one before."""
+    kept: list[int] = []
+    for extent in extents:
+        if not any(agree(extent, other) for other in kept):
+            kept.append(extent)
+    return [extent for extent in kept if not agree(extent, 1)] if len(kept) > 1 else kept
 
 
 def _put(items: Value, axes: Value, values: Value) -> Value:
@@ -300,6 +311,14 @@ def _sorted(items: Value) -> Value:
     return tuple(sorted(texts)) if texts else tuple(sorted(_number(v) for v in values))
 
 
+def _distinct(items: Value) -> Value:
+    kept: list[Value] = []
+    for item in as_list(items):
+        if not any(agree(item, other) for other in kept):
+            kept.append(item)
+    return tuple(kept)
+
+
 def _letters(text: Value) -> Value:
     """The characters of a text, blanks left out; three dots are one."""
     if not isinstance(text, str):
@@ -332,10 +351,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "unpermute": _unpermute,
     "wrap": _wrap,
     "broadcast": broadcast_shapes,
-    "contains": lambda s, v: _plain(v) in as_list(s),
-    "index_of": lambda s, v: as_list(s).index(v),
+    "contains": lambda s, v: any(agree(item, _plain(v)) for item in as_list(s)),
+    "index_of": lambda s, v: [agree(item, v) for item in as_list(s)].index(True),
     "sort": _sorted,
-    "distinct": lambda s: tuple(dict.fromkeys(as_list(s))),
+    "distinct": _distinct,
     "letters": _letters,
     "parts": _parts,
     "cumsum": _cumulative,

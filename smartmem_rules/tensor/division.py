@@ -6,10 +6,9 @@ import math
 from functools import lru_cache
 
 from smartmem_rules.tensor.extents import Extent, Monomial, Quotient, is_symbolic, made_of, terms_of
-from smartmem_rules.tensor.ranges import bounds, surely_at_most, surely_below
+from smartmem_rules.tensor.ranges import bounds, can_divide, surely_at_most, surely_below
 
 
-@lru_cache(maxsize=1 << 16)
 def floor_divide(value: int, divisor: int) -> int:
     """floor(value / divisor) for a positive divisor, as a polynomial where that is possible.
 
@@ -19,10 +18,16 @@ def floor_divide(value: int, divisor: int) -> int:
     """
     if not is_symbolic(value) and not is_symbolic(divisor):
         return value // divisor
-    if divisor <= 0:
+    if not can_divide(divisor):
         if is_symbolic(divisor) or divisor == 0:
             raise ZeroDivisionError("division of an extent by zero or less")
         return floor_divide(-value, -divisor)
+    return _divided_down(value, divisor)
+
+
+@lru_cache(maxsize=1 << 16)
+def _divided_down(value: int, divisor: int) -> int:
+    """floor(value / divisor) for a divisor that is known to be positive."""
     whole, rest = _divided(value, divisor)
     low = sure_quotient(rest, divisor)
     if low is not None:

@@ -269,11 +269,17 @@ def made_of(terms: Mapping[Monomial, int]) -> int:
         return 0
     if set(kept) == {()}:
         return kept[()]
-    return Extent(tuple(sorted(kept.items(), key=lambda item: _order(item[0]))))
+    return Extent(tuple(sorted(kept.items(), key=lambda item: _order(item[0])) if len(kept) > 1 else kept.items()))
 
 
+@lru_cache(maxsize=1 << 14)
 def _order(monomial: Monomial) -> tuple[int, list[str]]:
-    return -len(monomial), [repr(factor) for factor in monomial]
+    return -len(monomial), [_factor_order(factor) for factor in monomial]
+
+
+@lru_cache(maxsize=1 << 14)
+def _factor_order(factor: Factor) -> str:
+    return repr(factor)
 
 
 def _sum(left: int, right: Any, sign: int) -> Any:
@@ -299,7 +305,7 @@ def _product(left: Extent, right: Any) -> Any:
     terms: dict[Monomial, int] = {}
     for first, a in left.terms:
         for second, b in terms_of(right).items():
-            monomial = tuple(sorted(first + second, key=repr))
+            monomial = tuple(sorted(first + second, key=_factor_order)) if first and second else first or second
             terms[monomial] = terms.get(monomial, 0) + a * b
     return made_of(terms)
 

@@ -18,9 +18,8 @@ from smartmem_rules.tensor.definitions.elements import Elements, Step, Watch
 from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import ALL_DTYPES, Equation, FreshNames, TensorType, needed
-from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import variable
-from smartmem_rules.tensor.ranges import smallest
+from smartmem_rules.tensor.ranges import may_vanish
 
 COUNT = TensorType("int64", ())
 """What holds an extent that depends on data."""
@@ -217,7 +216,7 @@ class Instantiation:
         if any(extent < 0 for extent in shape):
             raise Unsupported(f"{self.operator.name} would give the shape {shape}")
         for extent in shape:
-            if is_symbolic(extent) and smallest(extent) == 0:
+            if may_vanish(extent):
                 raise Unsupported(f"{self.operator.name} would give an axis of extent {extent!r}, which can be 0")
         return TensorType(self._dtype(output.type.dtype), tuple(shape))
 

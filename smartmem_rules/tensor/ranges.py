@@ -6,7 +6,8 @@ Where there are few combinations of values, bounds are exact: each is looked at.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,20 @@ from smartmem_rules.tensor.extents import (
 
 ENUMERATED = 1 << 16
 """Up to so many combinations of values bounds are found by looking at each; beyond, by interval arithmetic."""
+
+Oracle = Callable[[Any, str, Any], bool]
+_oracle: Oracle | None = None
+
+
+@contextmanager
+def answering(oracle: Oracle) -> Iterator[None]:
+    """Let somebody answer the comparisons that the ranges of dimensions leave open: a proof, which looks at both."""
+    global _oracle
+    before, _oracle = _oracle, oracle
+    try:
+        yield
+    finally:
+        _oracle = before
 
 
 def bounds(value: int) -> tuple[int, int]:
@@ -99,8 +114,8 @@ def _extreme(values: Sequence[int], operator: str) -> int:
         first, second = (value, best) if operator == ">=" else (best, value)
         if surely_at_most(first, second):
             continue
-        if not surely_at_most(second, first):
-            decided(first, "<=", second)
+        if not surely_at_most(second, first) and decided(first, "<=", second):
+            continue
         best = value
     return best
 
@@ -111,6 +126,8 @@ def same(left: Any, right: Any) -> bool:
     Raises:
         SymbolicExtentError: they are equal for some.
     """
+    if _oracle is not None and isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     if left == right or not (is_symbolic(left) or is_symbolic(right)):
         return bool(left == right)
     if not isinstance(left, int | float) or not isinstance(right, int | float):
@@ -118,15 +135,40 @@ def same(left: Any, right: Any) -> bool:
     difference: Any = left - right
     low, high = bounds(difference)
     if low <= 0 <= high:
+        if _oracle is not None:
+            return _oracle(left, "==", right)
         undecided = SymbolicExtentError(_undecided(left, "==", right))
         undecided.sides = left, right  # type: ignore[assignment]
         raise undecided
     return False
 
 
+def agree(left: Any, right: Any) -> bool:
+    """Whether extents, or lists of them, are taken for equal: the same expressions, unless somebody answers more."""
+    return bool(left == right) if _oracle is None else same(left, right)
+
+
 def several(extent: int) -> bool:
     """Whether a loop of this extent is to be written: it is open or runs more than once."""
     return is_symbolic(extent) or extent > 1
+
+
+DIVIDES = "divides"
+"""What is asked of a divisor: that it is positive."""
+
+
+def can_divide(divisor: int) -> bool:
+    """Whether a divisor is positive."""
+    if _oracle is not None and is_symbolic(divisor) and bounds(divisor)[0] <= 0 < bounds(divisor)[1]:
+        return _oracle(divisor, DIVIDES, 0)
+    return divisor > 0
+
+
+def may_vanish(extent: int) -> bool:
+    """Whether an open extent can be 0, and is never less."""
+    if not is_symbolic(extent) or bounds(extent)[0] != 0:
+        return False
+    return _oracle is None or not _oracle(extent, ">", 0)
 
 
 def decided(left: int, operator: str, right: Any) -> bool:
@@ -138,6 +180,8 @@ def decided(left: int, operator: str, right: Any) -> bool:
         return True
     if low >= limit:
         return False
+    if _oracle is not None:
+        return _oracle(left, operator, right)
     raise SymbolicExtentError(_undecided(left, operator, right))
 
 

@@ -85,7 +85,7 @@ def _rewrite(
         proof = prove_rewrite(rule, instances)
         if proof.answer == "proved":
             proved = (*assumptions, "the proof is of real numbers; floats and integers beside it were tested")
-            return replace(report, verdict=r.PROVED, method=f"z3: {proof.method}; {method}", assumptions=proved)
+            return replace(report, verdict=r.PROVED, method=f"{proof.method}; {method}", assumptions=proved)
         found = try_numbers(rule, instances, seed, proof.numbers) if proof.numbers else None
         if found is not None:
             outcome.failure = found

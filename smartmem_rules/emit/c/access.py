@@ -17,6 +17,9 @@ C_TYPES = {
 }  # fmt: skip
 """The type of one element in memory."""
 
+HALVES = 4
+"""Halves that are loaded together where a condition holds."""
+
 Text = Callable[[Index], str]
 """Renders an index as C."""
 
@@ -79,6 +82,13 @@ class Access:
         if self.stored.storage == "float16":
             return f"{_unaligned(start, lane.extent)}vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
         return f"*({self.space}const {_vector(start, lane.extent)}*)({self.parameter} + {text(start)})"
+
+    def place_of_halves(self, indices: tuple[Index, ...], lane: Var, text: Text) -> str | None:
+        """The address of four neighbouring halves, aligned as a vector of them; None where there are none such."""
+        if self.is_image or self.stored.storage != "float16" or lane.extent != HALVES:
+            return None
+        start = consecutive(offset(self.stored, indices), lane)
+        return f"{self.parameter} + {text(start)}" if start is not None and _aligned(start, HALVES) else None
 
     # --- writes ---
 

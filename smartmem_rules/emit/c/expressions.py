@@ -65,6 +65,7 @@ class Expressions(Indices):
         self.team: Team | None = None
         self.unrolls = False
         self.splits_borders = False
+        self.loads_halves_where = False
         self._is_interior = False
         self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
 
@@ -172,6 +173,9 @@ class Expressions(Indices):
 
     def _select(self, expr: Select, lane: Var | None) -> Value:
         width = 1 if lane is None else lane.extent
+        halves = self._halves_where(expr, lane)
+        if halves is not None:
+            return self._bind(halves, expr.dtype, width)
         name = self.temporary()
         self.writer.line(f"{compute_type(expr.dtype, width)} {name};")
         for head, side in ((f"if ({self.condition(expr.condition)})", expr.then), ("else", expr.otherwise)):
@@ -179,6 +183,20 @@ class Expressions(Indices):
                 value = self.value(side, lane)
                 self.writer.line(f"{name} = {self.spread(value, expr.dtype, width) if width > 1 else value.text};")
         return Value(name, width)
+
+    def _halves_where(self, expr: Select, lane: Var | None) -> str | None:
+        """A vector of halves or zeros, loaded where the condition holds and converted in any case.
+
+        Compilers make a predicated load of a branch that only loads, and then have many under way; one that converts
+        as well stays a branch.
+        """
+        read, nothing = expr.then, expr.otherwise
+        if lane is None or not self.loads_halves_where or not (isinstance(nothing, Const) and nothing.value == 0):
+            return None
+        if not isinstance(read, Read) or read.tensor in self.internal or any(i.gathered for i in read.indices):
+            return None
+        place = self.accesses[read.tensor].place_of_halves(read.indices, lane, self.index)
+        return None if place is None else f"smr_load_half4_where({self.condition(expr.condition)}, {place})"
 
     def border_and_interior(self, expr: Expr, inner: tuple[Var, ...]) -> Iterator[Expr]:
         """The expression in a C block for windows inside what they read, then in one for those at a border.

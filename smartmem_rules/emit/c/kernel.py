@@ -71,6 +71,7 @@ class Emission:
         shared: declarations of local memory.
         storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
         arrays: the arrays of the rows by stage.
+        options: of the OpenCL compiler.
     """
 
     launch: Single
@@ -81,6 +82,7 @@ class Emission:
     shared: list[LocalArray] = field(default_factory=list)
     storage: Mapping[str, str] = field(default_factory=dict)
     arrays: dict[str, RowArray] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.kernel = self.launch.kernel
@@ -89,6 +91,7 @@ class Emission:
         self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
         self.expressions.unrolls = not self.target.is_cpu
         self.expressions.splits_borders = self.target.is_cpu
+        self.expressions.loads_halves_where = bool(self.target.device.compute.half)
         if self.target.inside:
             self.expressions.table_name = "smr_part_table"
 
@@ -131,6 +134,7 @@ class Emission:
                 arguments=arguments,
                 global_size=grid.global_size,
                 local_size=grid.local_size,
+                options=self.options,
                 dimensions=names,
                 local_bytes=local,
             )
@@ -141,6 +145,7 @@ class Emission:
             arguments=arguments,
             global_size=grid.global_size,
             local_size=grid.local_size,
+            options=self.options,
             dimensions=names,
         )
 

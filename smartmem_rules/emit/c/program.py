@@ -60,7 +60,10 @@ def program(text: str, target: Target, accesses: Iterable[Access]) -> str:
         defines.append(f"#define SMR_SHUFFLE_{target.device.compute.shuffle.upper()}")
     if any(a.stored.storage == "float64" for a in accesses):
         defines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-    return "\n".join([*defines, render("prelude.cl"), text])
+    prelude = [render("prelude.cl")]
+    if target.device.compute.half and any(a.stored.storage == "float16" for a in accesses):
+        prelude.append(render(f"halves_{target.device.compute.half}.cl"))
+    return "\n".join([*defines, *prelude, text])
 
 
 def used_dimensions(text: str, target: Target) -> tuple[Dimension, ...]:

@@ -11,7 +11,8 @@ from smartmem_rules.emit.c.kernel import Emission, LocalArray
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
-from smartmem_rules.emit.contraction.group_tiles import Side, captured, loading
+from smartmem_rules.emit.contraction.group_tiles import loading
+from smartmem_rules.emit.contraction.sides import Side, captured
 from smartmem_rules.emit.rowwise.reduction import write_row
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
@@ -43,11 +44,12 @@ class _Group:
         self.schedule = schedule_of(kernel, GroupSchedule)
         self.subgroup = target.device.compute.subgroup
         self.shuffles = bool(target.device.compute.shuffle)
-        self.matrix = bool(target.device.compute.matrix) and self.schedule.tile.slices > 1
         self.contraction: Contraction = kernel.contraction
         self.tile = self.schedule.tile
+        self.unit = self.tile.unit
         self.splits = self.schedule.splits
         self.emission = Emission(launch, target, tensors, LANES)
+        self.emission.options = () if self.unit is None else self.unit.option
         c = self.contraction
         self.m_count = math.prod(v.extent for v in c.m)
         self.batch = Var("batch", math.prod(v.extent for v in c.batch))
@@ -77,7 +79,8 @@ class _Group:
             column_tiles=columns,
             row_tiles=row_tiles,
             m=self.m_count,
-            matrix=self.matrix,
+            u=self.unit,
+            unit_texts=self._unit_texts(),
             prologue=prologue,
             left=left,
             right=right,
@@ -85,6 +88,11 @@ class _Group:
             **names,
             **shared,
         )
+
+    def _unit_texts(self) -> str:
+        """The functions of the matrix unit."""
+        unit = self.unit
+        return "" if unit is None else render(f"{unit.texts}.cl", u=unit, f=unit.fragments)
 
     @property
     def _meeting(self) -> dict[str, str]:
@@ -176,7 +184,7 @@ class _Group:
             tiles=-(-scores.n.extent // tile.columns),
             turns=-(-math.prod(v.extent for v in scores.k) // tile.step),
             padded=padded,
-            matrix=self.matrix,
+            u=self.unit,
         )
         for line in text.splitlines():
             emission.writer.line(line)

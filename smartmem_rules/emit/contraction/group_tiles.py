@@ -4,60 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from smartmem_rules.emit.c.kernel import Emission
-from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.emit.contraction.epilogue import LANES
+from smartmem_rules.emit.contraction.group_copies import copying
+from smartmem_rules.emit.contraction.sides import Loading, Side, captured
 from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Expr, substitute_variables
+from smartmem_rules.tensor.expr import substitute_variables
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 
-@dataclass(frozen=True)
-class Loading:
-    """C text that brings one factor's tile into registers (`load`), and from there to local memory (`keep`)."""
-
-    declaration: str
-    load: str
-    keep: str
-
-
-@dataclass(frozen=True)
-class Side:
-    """One factor of a product as tiles see it.
-
-    Attributes:
-        name: left | right, as the template calls the tile in local memory.
-        own: the axes that the factor does not share with the other one: rows of the left, columns of the right.
-        k: the axes of the reduction.
-        first: C text of the tile's first place along `own`.
-        by_row: whether values depend on statistics that lie in local memory by the row `at` of the tile.
-    """
-
-    name: str
-    factor: Expr
-    own: tuple[Var, ...]
-    k: tuple[Var, ...]
-    first: str
-    by_row: bool = False
-
-
-def captured(emission: Emission, write: Callable[[], None]) -> str:
-    """What a function writes, as text of its own."""
-    own, body = Writer(), emission.writer
-    emission.writer = emission.expressions.writer = own
-    with emission.expressions.scope(""):
-        write()
-    emission.writer = emission.expressions.writer = body
-    return own.text()
-
-
 def loading(emission: Emission, tile: GroupTile, side: Side) -> Loading:
-    """Vectors along the reduction or along the factor's own axis where its elements lie side by side, else elements."""
-    return _Loader(emission, tile, side).loading()
+    """The tile's copy where the device makes one, else by way of registers.
+
+    There vectors along the reduction or along the factor's own axis are taken, where its elements lie side by side,
+    else elements.
+    """
+    return copying(emission, tile, side) or _Loader(emission, tile, side).loading()
 
 
 class _Loader:
@@ -68,11 +33,13 @@ class _Loader:
         self.extent = tile.rows if side.name == "left" else tile.columns
         self.k_count = math.prod(v.extent for v in side.k)
         self.register = f"{side.name}_next"
+        self.turned = False
         self.halves = (tile.left_type if side.name == "left" else tile.right_type) == "half"
 
     def loading(self) -> Loading:
         side, contiguous = self.side, self.emission.expressions.is_contiguous
         if side.k[-1].extent % LANES == 0 and contiguous(side.factor, side.k[-1]):
+            self.turned = side.name == "right" and self.tile.unit is not None
             return self._vectors(side.k, side.own, along_reduction=True)
         last = side.own[-1] if side.own else None
         if last is None or side.by_row or last.extent % LANES != 0 or not contiguous(side.factor, last):
@@ -81,7 +48,7 @@ class _Loader:
 
     def _place(self, own: str, k: str) -> str:
         """The address in the tile of an element, given its places along the factor's own axis and the reduction."""
-        if self.side.name == "left":
+        if self.side.name == "left" or self.turned:
             return f"({own}) * {self.tile.left_stride} + {k}"
         return f"({k}) * {self.tile.right_stride} + {own}"
 
@@ -112,11 +79,13 @@ class _Loader:
             return self._place(f"{at} * {LANES} + {i}", within)
 
         # four elements of a row of the tile stay side by side: rows of the left factor run along the reduction
-        whole = along_reduction == (side.name == "left")
+        whole = along_reduction == (side.name == "left" or self.turned)
 
         def keep() -> None:
             writer = self.emission.writer
-            if whole and self.halves:
+            if whole and tile.unit is not None:
+                writer.line(f"{tile.unit.name}_keep4({side.name} + {place(0)}, {self.register}[e]);")
+            elif whole and self.halves:
                 writer.line(f"vstore_half4({self.register}[e], 0, {side.name} + {place(0)});")
             elif whole:
                 writer.line(f"*(__local float4*)({side.name} + {place(0)}) = {self.register}[e];")
@@ -147,6 +116,8 @@ class _Loader:
 
     def _kept(self, place: str, value: str) -> str:
         """A statement that writes one element of the tile."""
+        if self.tile.unit is not None:
+            return f"{self.tile.unit.name}_keep({self.side.name} + {place}, {value});"
         if self.halves:
             return f"vstore_half({value}, {place}, {self.side.name});"
         return f"{self.side.name}[{place}] = {value};"
@@ -186,4 +157,5 @@ class _Loader:
             f"    {type_} {self.register}[{registers}];",
             captured(emission, lambda: slots(load)),
             captured(emission, lambda: slots(keep_element)),
+            turned=self.turned,
         )

@@ -19,6 +19,7 @@ from smartmem_rules.language.blocks.keys import (
     word,
     words,
 )
+from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.workarounds import EFFECTS, Workaround, workaround_of
 
 DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
@@ -50,9 +51,11 @@ class Compute:
     register_array: int = whole("bytes of an array that a work-item keeps in registers", 0)
     special_operations: int = whole("scalar operations that an elementary function counts as", 8)
     poll_ns: float = real("nanoseconds of a look at a counter in memory", 2.0)
-    matrix: str = word("how products use the device's matrix units", "tf32x3", default="")
-    matrix_capability: tuple[int, ...] = wholes("compute capability from which on `matrix` holds", (0, 0), 2, 2)
+    matrix: tuple[str, ...] = words("`matrix` blocks of the device's matrix units", refers="matrix")
     shuffle: str = word("how neighbouring work-items exchange values in registers", "ptx", default="")
+    half: str = word(
+        "how halves become floats in registers, vectors at a time; none: as OpenCL does", "ptx", default=""
+    )
     shuffle_capability: tuple[int, ...] = wholes("compute capability from which on `shuffle` holds", (0, 0), 2, 2)
 
     @property
@@ -97,10 +100,19 @@ class Memory:
     local_bandwidth: float = real("GB/s in and out of local memory; 0: it is not known", 0.0)
     l2_bandwidth: float = real("GB/s out of the shared cache; 0: `global_bandwidth`", 0.0)
     local_memory: int = whole("bytes of local memory of one work-group")
+    array_memory: int = whole(
+        "bytes of arrays in local memory that a kernel may declare itself, where those are more than `local_memory`", 0
+    )
+    array_capability: tuple[int, ...] = wholes("compute capability from which on `array_memory` holds", (0, 0), 2, 2)
     unit_memory: int = whole("bytes of local memory that the work-groups of a unit share; 0: it is not known", 0)
     stack_bytes: int = whole("bytes of arrays that one work-item may keep to itself; 0: what the schedules say", 0)
     step_bytes: int = whole("bytes that a work-item may keep to itself from one step of a scan to the next", 65536)
     storage: tuple[str, ...] = words("element types in memory, the preferred one first", "float32", "float16")
+
+    @property
+    def of_arrays(self) -> int:
+        """Bytes of arrays in local memory that a kernel may declare itself."""
+        return max(self.local_memory, self.array_memory)
 
     @property
     def limits(self) -> ImageLimits:
@@ -177,7 +189,11 @@ class Allocator:
 
 @dataclass(frozen=True, kw_only=True)
 class Device(BlockRecord):
-    """A `device` block."""
+    """A `device` block.
+
+    Attributes:
+        units: the `matrix` blocks that `compute.matrix` names, of those the device at hand has.
+    """
 
     match: tuple[str, ...] = texts("a regular expression that is found in `PLATFORM DEVICE`")
     fallback: tuple[str, ...] = words("device types that the profile stands in for", "cpu", "gpu", "accelerator")
@@ -197,6 +213,11 @@ class Device(BlockRecord):
     caches: Caches = part(Caches)
     allocator: Allocator = part(Allocator)
     text: TextChoices = part(TextChoices)
+    units: tuple[Matrix, ...] = ()
+
+    def matrix_unit(self, factors: str) -> Matrix | None:
+        """The matrix unit that multiplies elements of a type, None where there is none."""
+        return next((unit for unit in self.units if unit.factors == factors), None)
 
     @property
     def models_textures(self) -> bool:

@@ -41,7 +41,7 @@ class Key:
     least: int = 1
     most: int | None = 1
     choices: tuple[str, ...] = ()
-    refers: Literal["ruleset", "table", "fuse", "layout", "strategy", ""] = ""
+    refers: Literal["ruleset", "table", "fuse", "layout", "strategy", "matrix", ""] = ""
     repeats: bool = False
     default: str = ""
 
@@ -84,6 +84,11 @@ def texts(meaning: str) -> Any:
     return _field(key, lambda rows: tuple(str(v) for row in rows for v in row), ())
 
 
+def text(meaning: str, default: Any = MISSING) -> Any:
+    """A field of one quoted text."""
+    return _field(Key("", "text", meaning), lambda rows: str(rows[-1][0]), default)
+
+
 def flag(meaning: str, default: bool | object = MISSING) -> Any:
     """A field of a boolean, written `yes` or `no`."""
     return _field(Key("", "word", meaning, choices=("yes", "no")), lambda rows: rows[-1][0] in ("yes", True), default)
@@ -109,6 +114,13 @@ def rows_of_wholes(meaning: str, least: int, most: int | None) -> Any:
     """A field of a tuple of tuples of integers, one for each entry of the key."""
     key = Key("", "number", meaning, least=least, most=most, repeats=True)
     return _field(key, lambda rows: tuple(tuple(int(v) for v in row) for row in rows), ())
+
+
+def clauses_of_wholes(meaning: str, record: Callable[..., Any]) -> Any:
+    """A field of a tuple of records, one for each entry of the key: so many integers as the record has fields."""
+    size = len(getattr(record, "_fields", ()))
+    key = Key("", "number", meaning, least=size, most=size, repeats=True)
+    return _field(key, lambda rows: tuple(record(*(int(v) for v in row)) for row in rows), MISSING)
 
 
 def rows_of_reals(meaning: str) -> Any:

@@ -18,6 +18,7 @@ from smartmem_rules.language.blocks.keys import (
     wholes,
     word,
 )
+from smartmem_rules.language.blocks.matrix import ELEMENTS
 
 TEMPLATES = ("panel", "winograd", "group", "tile", "pointwise", "reduction", "scan")
 SPACES = ("rows", "columns", "block_rows", "tiles_per_block", "items", "places", "team")
@@ -107,6 +108,7 @@ class GroupCycles:
     sums_per_cycle: float = real("products that a unit adds in a cycle", 0.0)
     loads_per_cycle: float = real("elements that a unit loads in a cycle", 0.0)
     meetings_per_cycle: float = real("split-K: partial sums added in a cycle through global memory", 0.0)
+    row_cycles: float = real("cycles that a member of a team takes for an element that the stages of its row load", 0.0)
     resident_subgroups: float = real("sub-groups that a unit keeps busy", 0.0)
 
 
@@ -114,10 +116,16 @@ class GroupCycles:
 class Group(Schedule):
     """Tiles in local memory that a work-group shares (GPU)."""
 
+    factors: str = word(
+        "the type of both factors' elements in local memory: what a matrix unit of the device multiplies; floats are "
+        "multiplied without one too",
+        *ELEMENTS,
+        default="float32",
+    )
     splits: tuple[int, ...] = wholes("work-groups that may share one reduction (split-K), to choose from", (1,))
     tile: tuple[tuple[int, ...], ...] = rows_of_wholes(
         "sizes of a work-group to choose from: rows, columns, K step, slices of the step (slice-K), rows and columns "
-        "of each sub-group, steps in local memory at once (1 or 2)",
+        "of each sub-group, steps in local memory at once",
         7,
         7,
     )

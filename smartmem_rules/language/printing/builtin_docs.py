@@ -93,6 +93,7 @@ KEYWORDS: dict[str, str] = {
     "ruleset": "a set of rules and the sets that run before it",
     "import": "another rule file, loaded before this one",
     "device": "a profile of a class of devices",
+    "matrix": "a matrix unit: what it multiplies, how fragments lie in lanes, its texts",
     "schedule": "how a template of codegen/ is sized",
     "level": "which steps an optimization takes",
     "strategy": "in which phases rules run, and what ends each phase",

@@ -17,14 +17,13 @@ from smartmem_rules.plan.kernel.launch import Chain, Launch, Single
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.plan.layout.accesses import count
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, group_cost
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, group_cost, loads
 from smartmem_rules.plan.schedule.contraction.roofline_texture import group_time, register_time
 from smartmem_rules.plan.schedule.contraction.sizing import Filter, Resources, panel_of, resources_of, right_factors
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import filter_of, filters_of
 from smartmem_rules.plan.schedule.launch_costs import LaunchCosts
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.plan.schedule.templates import Form, GroupForm, PanelForm, Templates, TileForm, WinogradForm
-from smartmem_rules.tensor.expr import Expr, Read, Reduce, children
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
@@ -112,8 +111,8 @@ class KernelCosts:
         if self.templates.texture is not None:
             return "ns", self.tiles(kernel)
         schedule, demand = self.group_schedule(kernel), self.templates.demand(kernel)
-        units, choices = self.device.compute.units, self.templates.groups(kernel, schedule)
-        return "cycles", [(one, group_cost(one, schedule.cycles, demand, units)) for one in choices]
+        choices = self.templates.groups(kernel, schedule)
+        return "cycles", [(one, group_cost(one, schedule.cycles, demand, self.device)) for one in choices]
 
     def of_tile(self, choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, counted: int = 0) -> float:
         """Work-groups that share tiles, without the launch.
@@ -125,7 +124,7 @@ class KernelCosts:
             return group_time(self.device, choice.tile, demand, counted)
         # the device reaches its peak where all multiprocessors add products in each cycle
         cycle = self.device.compute.unit_time(2 * cycles.sums_per_cycle)
-        return group_cost(choice, cycles, demand, self.device.compute.units) * cycle
+        return group_cost(choice, cycles, demand, self.device) * cycle
 
     def _group(self, form: GroupForm) -> float:
         demand = form.demand
@@ -186,15 +185,7 @@ class KernelCosts:
         for stage in c.stages:
             each = rows * count(stage.axes)
             made += each * operations(stage.body)
-            again += each * _loads(stage.body)
+            again += each * loads(stage.body)
         memory, element = self.device.memory, storage_dtype(self.templates.storage).itemsize
         shared = memory.of_unit if self.templates.texture is None else min(memory.texture_bandwidth, memory.shared)
         return self.device.compute.time(tiles * made) + (tiles - 1) * again * element / shared
-
-
-def _loads(expr: Expr) -> int:
-    """Elements of tensors that an expression reads, the turns of its loops counted."""
-    if isinstance(expr, Read):
-        return 1
-    turns = count(expr.variables) if isinstance(expr, Reduce) else 1
-    return turns * sum(_loads(child) for child in children(expr))

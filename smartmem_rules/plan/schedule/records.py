@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TypeVar
 
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError
@@ -127,5 +127,4 @@ class GroupSchedule(KernelSchedule):
 
     def sizes(self) -> dict[str, int]:
         """As the database of tuned sizes holds them."""
-        numbers = {f.name: getattr(self.tile, f.name) for f in fields(self.tile)}
-        return {name: n for name, n in numbers.items() if isinstance(n, int)} | {"splits": self.splits}
+        return {**self.tile.numbers(), "splits": self.splits}

@@ -268,6 +268,9 @@ class Scheduler:
     def _group(self, kernel: Kernel, c: Contraction, form: GroupForm, constant: bool) -> Kernel:
         choice = form.choice
         packed = self.packer.columns(kernel, c, choice.tile.columns) if constant else None
+        unit = choice.tile.unit
+        if packed is not None and unit is not None and unit.factors == "float16" != self.tensors[packed.name].storage:
+            return self._in_floats(kernel, c)
         if packed is not None and choice.tile.right_type == "half" and self.tensors[packed.name].storage != "float16":
             choice = replace(choice, tile=replace(choice.tile, right_type="float"))
         schedule = GroupSchedule(
@@ -275,6 +278,17 @@ class Scheduler:
         )
         scheduled = _reading_packed(replace(kernel, schedule=schedule), [packed])
         return self._split(scheduled, schedule, form.demand) if choice.splits > 1 else scheduled
+
+    def _in_floats(self, kernel: Kernel, c: Contraction) -> Kernel:
+        """Size a contraction whose packed factor turned out to hold what halves do not."""
+        floats = tuple(s for s in self.schedules if not isinstance(s, Group) or s.factors == "float32")
+        match replace(self.templates, schedules=floats).required(kernel):
+            case GroupForm() as form:
+                return self._group(kernel, c, form, True)
+            case TileForm() as form:
+                return self._tile(kernel, c, form, True)
+            case other:
+                raise PlanError(f"{other.schedule.name} takes no contraction of a GPU")
 
     def _split(self, kernel: Kernel, schedule: GroupSchedule, demand: GemmShape) -> Kernel:
         """Memory in which work-groups that share a reduction leave their sums and count their arrivals."""
@@ -319,7 +333,7 @@ def _reading_packed(kernel: Kernel, packed: Sequence[PackedPanel | None]) -> Ker
 
 def too_large(kernels: Sequence[Kernel], schedules: Sequence[Schedule], local_memory: int) -> set[str]:
     """What kernels write whose rows no tile of a work-group leaves room for in local memory."""
-    tiles = [t for s in schedules if isinstance(s, Group) for t in tiles_of(s)]
+    tiles = [t for s in schedules if isinstance(s, Group) and s.factors == "float32" for t in tiles_of(s)]
     found: set[str] = set()
     for kernel in kernels:
         c = kernel.contraction

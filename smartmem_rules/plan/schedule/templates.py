@@ -8,20 +8,22 @@ before layouts are chosen and after.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
+from smartmem_rules.plan.schedule.contraction.factor_types import FactorTypes
 from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
 from smartmem_rules.plan.schedule.contraction.group_texture import TextureTiles
 from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, PanelSizes
 from smartmem_rules.plan.schedule.contraction.sizing import count, most
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem, WinogradSizes, paying, tuned
 from smartmem_rules.plan.schedule.elementwise import Choice
-from smartmem_rules.tensor.expr import tensors_read
+from smartmem_rules.tensor.expr import Const, Expr, Read, Select, tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import storage_dtype
 
@@ -133,8 +135,28 @@ class Templates:
 
     def demand(self, kernel: Kernel) -> GemmShape:
         """What a contraction asks of a work-group."""
-        assert kernel.contraction is not None
-        return gemm_shape_of(kernel, kernel.contraction, storage_dtype(self.storage).itemsize)
+        c = kernel.contraction
+        assert c is not None
+        shape = gemm_shape_of(kernel, c, storage_dtype(self.storage).itemsize)
+        return replace(shape, streamed=not c.stages and self._is_stored(c.a))
+
+    @staticmethod
+    def _is_stored(factor: Expr) -> bool:
+        """Whether a factor's elements are those of a tensor, or zeros at its border."""
+        while isinstance(factor, Select) and factor.otherwise == Const(0.0, factor.otherwise.dtype):
+            factor = factor.then
+        return isinstance(factor, Read)
+
+    @cached_property
+    def _types(self) -> FactorTypes:
+        return FactorTypes(self.storage, self.constants, self.tensors, self.wide, computed=True)
+
+    def _unit(self, s: Group, kernel: Kernel, c: Contraction) -> Matrix | None:
+        """The matrix unit that a schedule's factors take; None where there is none or it would lose something."""
+        unit = self.device.matrix_unit(s.factors)
+        if s.factors == "float32" or unit is None:
+            return unit
+        return unit if s.factors == self.storage == "float16" and all(self._types.halves(kernel, c)) else None
 
     def groups(self, kernel: Kernel, s: Group) -> list[GroupChoice]:
         """The tiles of work-groups that a contraction may have, the fastest by the model first.
@@ -150,7 +172,11 @@ class Templates:
         # how many work-groups meet in memory has to be known
         reduced = () if kernel.contraction is None else kernel.contraction.k
         splits = (1,) if is_symbolic(count((*kernel.axes, *reduced))) else s.splits
-        return rank_groups(tiles_of(s), splits, s.cycles, demand, self.device)
+        unit = None if kernel.contraction is None else self._unit(s, kernel, kernel.contraction)
+        tiles = [replace(t, unit=unit) if unit is not None and t.takes(unit) else t for t in tiles_of(s)]
+        if s.factors != "float32":
+            tiles = [t for t in tiles if t.unit is not None]
+        return rank_groups(tiles, splits, s.cycles, demand, self.device)
 
     def transforms(self, kernel: Kernel, block_rows: int | None = None) -> list[WinogradProblem]:
         """The ways in which a convolution may be filtered."""
@@ -183,6 +209,8 @@ class Templates:
         """Tiles of work-groups, where the reduction is long enough for them and registers alone are no faster."""
         small = most(c.k) < min(t.step for t in tiles_of(s)) // 2 and not (c.stages or kernel.parts)
         if kernel.stages or (kernel.parts and not self.packs(c)) or small:
+            return None
+        if s.factors != "float32" and self._unit(s, kernel, c) is None:
             return None
         choices, demand = self.groups(kernel, s), self.demand(kernel)
         if not choices:

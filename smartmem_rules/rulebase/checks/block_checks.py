@@ -147,6 +147,7 @@ _KINDS = {
     "table": "table",
     "fuse": "fuse block",
     "layout": "layout block",
+    "matrix": "matrix block",
     "strategy": "strategy",
 }
 

@@ -25,6 +25,7 @@ from smartmem_rules.rulebase.checks.family_checks import check_operator_family
 from smartmem_rules.rulebase.checks.identity_checks import check_domains, check_override
 from smartmem_rules.rulebase.checks.index_checks import check_index_form, check_index_guards
 from smartmem_rules.rulebase.checks.let_checks import check_loops
+from smartmem_rules.rulebase.checks.matrix_checks import check_matrix
 from smartmem_rules.rulebase.checks.operator_checks import (
     check_constant,
     check_function,
@@ -113,6 +114,7 @@ class _Checker:
             "table": {table.name for table in _of(self.items, s.Table)},
             "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
             "layout": {block.name for block in self.blocks if block.kind == "layout"},
+            "matrix": {block.name for block in self.blocks if block.kind == "matrix"},
             "strategy": {block.name for block in self.blocks if block.kind == "strategy"},
         }
 
@@ -160,7 +162,10 @@ class _Checker:
             case s.Table():
                 yield from check_table(item)
             case s.Block():
-                yield from check_block(item, self.known)
+                found = [*check_block(item, self.known)]
+                yield from found
+                if item.kind == "matrix" and not found:
+                    yield from check_matrix(item)
                 yield from check_level(item)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:

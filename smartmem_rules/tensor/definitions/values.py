@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT
+from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Var
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,
     FUNCTIONS,
@@ -20,11 +20,12 @@ from smartmem_rules.tensor.builtins import (
     describe,
     element_at,
     integers,
+    sole_atom,
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
 from smartmem_rules.tensor.index import Index, as_index
-from smartmem_rules.tensor.ranges import same
+from smartmem_rules.tensor.ranges import agree, same
 from smartmem_rules.tensor.substitution import gathered
 
 
@@ -263,12 +264,19 @@ def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple
                 raise DefinitionError(f"{expr.span}: the tensor has more axes than ~ gives indices")
             aligned = aligned[len(aligned) - width :]
             extents = tensor.type.shape[len(result) : len(result) + width]
-            result.extend(0 if n == 1 else i for i, n in zip(aligned, extents, strict=True))
+            result.extend(
+                i if _runs_over(i, n) or not agree(n, 1) else 0 for i, n in zip(aligned, extents, strict=True)
+            )
         else:
             result.append(_evaluate(item, scope))
     if len(result) != rank:
         raise DefinitionError(f"{expr.span}: {len(result)} indices for a tensor of rank {rank}")
     return tuple(result)
+
+
+def _runs_over(index: Value, extent: int) -> bool:
+    """Whether an index is the loop variable of an axis of this extent: it need not be known whether that is 1."""
+    return isinstance(index, Index) and isinstance(atom := sole_atom(index), Var) and atom.extent == extent
 
 
 def _reduction(expr: ast.Reduction, scope: Scope) -> Value:

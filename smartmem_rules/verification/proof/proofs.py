@@ -22,6 +22,7 @@ from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.proof.formulas import Formulas, Unprovable
+from smartmem_rules.verification.proof.open_rewrites import MOST_WAYS, prove_open
 from smartmem_rules.verification.semantics.terms import leaves
 from smartmem_rules.verification.trials.rewrites import directions
 
@@ -45,8 +46,11 @@ class Proof:
     """Elements of the operands at which z3 finds the sides different: they become a trial."""
 
 
-def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
-    """Whether an elementwise rewrite holds for all real numbers."""
+def prove_rewrite(rule: ast.Rewrite, instances: Instances, most_ways: int = MOST_WAYS) -> Proof:
+    """Whether a rewrite holds for all real numbers: elementwise, or by the normal forms of both sides.
+
+    `most_ways` bounds how many cases of ranks, attributes and extents the normal forms are compared in.
+    """
     try:
         import z3  # type: ignore[import-untyped]
     except ImportError:
@@ -55,8 +59,18 @@ def prove_rewrite(rule: ast.Rewrite, instances: Instances) -> Proof:
         for left, right in directions(rule):
             _prove_direction(rule, left, right, instances, z3)
     except Unprovable as reason:
-        return Proof("unknown", reason=str(reason), numbers=reason.numbers)
-    return Proof("proved", "all real numbers, elementwise")
+        return _prove_open(rule, instances, z3, reason, most_ways)
+    return Proof("proved", "z3: all real numbers, elementwise")
+
+
+def _prove_open(rule: ast.Rewrite, instances: Instances, z3: Any, before: Unprovable, most_ways: int) -> Proof:
+    """By normal forms, where the elements alone decided nothing."""
+    try:
+        found = [prove_open(rule, left, right, instances, z3, most_ways) for left, right in directions(rule)]
+    except Unprovable as reason:
+        return Proof("unknown", reason=f"{before}; {reason}", numbers=before.numbers)
+    count, bound = sum(f.instances for f in found), max(f.bound for f in found)
+    return Proof("proved", f"normal forms: all extents and real numbers, {count} cases of ranks up to {bound}")
 
 
 def _prove_direction(rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, instances: Instances, z3: Any) -> None:

@@ -6,20 +6,68 @@
 //   2. 4 slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns 32 x 32 sums;
 //   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
 //      columns in fours.
-// The products run on the matrix units: each factor is split into two parts of 11 bits, and three of the four products of
-// parts are summed in single precision; what is lost is below 2^-20 of a product.
-#ifndef SMR_SPLIT
-#define SMR_SPLIT
-static inline uint smr_high(float x) {
+// The products run on the matrix unit nvidia_tf32.
+#ifndef SMR_UNIT_nvidia_tf32
+#define SMR_UNIT_nvidia_tf32
+typedef float __attribute__((may_alias)) nvidia_tf32_element; // the memory of tiles is later that of sums
+typedef float4 nvidia_tf32_sums;
+#define nvidia_tf32_no_sums ((nvidia_tf32_sums)(0))
+#define nvidia_tf32_mma(C, A, B)                                                                              \
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 { %0,%1,%2,%3}, { %4,%5,%6,%7}, { %8,%9}, { %0,%1,%2,%3};"  \
+        : "+f"(C.s0), "+f"(C.s1), "+f"(C.s2), "+f"(C.s3) \
+        : "r"(A.s0), "r"(A.s1), "r"(A.s2), "r"(A.s3), "r"(B.s0), "r"(B.s1))
+typedef struct { uint4 high, low; } nvidia_tf32_left;
+typedef struct { uint2 high, low; } nvidia_tf32_right;
+static inline uint nvidia_tf32_high(float x) {
     uint high;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
     return high;
 }
-static inline uint smr_low(float x, uint high) { return as_uint(x - as_float(high)); }
-#define SMR_MMA(C, A, B0, B1)                                                                                     \
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 { %0,%1,%2,%3}, { %4,%5,%6,%7}, { %8,%9}, { %0,%1,%2,%3};" \
-        : "+f"(C.s0), "+f"(C.s1), "+f"(C.s2), "+f"(C.s3)                                                          \
-        : "r"(A.s0), "r"(A.s1), "r"(A.s2), "r"(A.s3), "r"(B0), "r"(B1))
+static inline uint nvidia_tf32_low(float x, uint high) { return as_uint(x - as_float(high)); }
+static inline nvidia_tf32_left nvidia_tf32_load_left(__local const float* tile, int stride, int lane) {
+    __local const float* at = tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 1;
+    nvidia_tf32_left a;
+    const float x0 = at[0 * stride + 0];
+    a.high.s0 = nvidia_tf32_high(x0);
+    a.low.s0 = nvidia_tf32_low(x0, a.high.s0);
+    const float x1 = at[8 * stride + 0];
+    a.high.s1 = nvidia_tf32_high(x1);
+    a.low.s1 = nvidia_tf32_low(x1, a.high.s1);
+    const float x2 = at[0 * stride + 4];
+    a.high.s2 = nvidia_tf32_high(x2);
+    a.low.s2 = nvidia_tf32_low(x2, a.high.s2);
+    const float x3 = at[8 * stride + 4];
+    a.high.s3 = nvidia_tf32_high(x3);
+    a.low.s3 = nvidia_tf32_low(x3, a.high.s3);
+    return a;
+}
+static inline nvidia_tf32_right nvidia_tf32_split(float x0, float x1) {
+    nvidia_tf32_right b;
+    b.high = (uint2)(nvidia_tf32_high(x0), nvidia_tf32_high(x1));
+    b.low = (uint2)(nvidia_tf32_low(x0, b.high.s0), nvidia_tf32_low(x1, b.high.s1));
+    return b;
+}
+static inline void nvidia_tf32_load_rights(nvidia_tf32_right* first, nvidia_tf32_right* second, __local const float* tile, int stride, int lane) {
+    __local const float* at = tile + (lane / 1 % 4 * 1) * stride + lane / 4 % 8 * 1;
+    *first = nvidia_tf32_split(at[0], at[4 * stride + 0]);
+    *second = nvidia_tf32_split(at[8], at[4 * stride + 0 + 8]);
+}
+static inline void nvidia_tf32_load_rights_turned(nvidia_tf32_right* first, nvidia_tf32_right* second, __local const float* tile, int stride, int lane) {
+    __local const float* at = tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 1;
+    *first = nvidia_tf32_split(at[0], at[0 * stride + 4]);
+    *second = nvidia_tf32_split(at[8 * stride], at[8 * stride + 0 * stride + 4]);
+}
+#define nvidia_tf32_pass_0(C, A, B) nvidia_tf32_mma(C, A.low, B.high)
+#define nvidia_tf32_pass_1(C, A, B) nvidia_tf32_mma(C, A.high, B.low)
+#define nvidia_tf32_pass_2(C, A, B) nvidia_tf32_mma(C, A.high, B.high)
+#define nvidia_tf32_multiply(PASS, C, A, B) nvidia_tf32_pass_##PASS(C, A, B)
+#define nvidia_tf32_keep(P, X) *(P) = (X)
+#define nvidia_tf32_keep4(P, X) *(__local float4*)(P) = (X)
+static inline void nvidia_tf32_store(__local float* tile, int stride, int lane, nvidia_tf32_sums c) {
+    __local float2* at = (__local float2*)(tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 2);
+    at[0] = c.s01;
+    at[(8 * stride + 0) / 2] = c.s23;
+}
 #endif
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
@@ -42,14 +90,16 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     }
     float4 left_next[4];
     float4 right_next[4];
-    float4 c0 = 0.0f;
-    float4 c1 = 0.0f;
-    float4 c2 = 0.0f;
-    float4 c3 = 0.0f;
-    float4 c4 = 0.0f;
-    float4 c5 = 0.0f;
-    float4 c6 = 0.0f;
-    float4 c7 = 0.0f;
+    nvidia_tf32_sums c0 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c1 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c2 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c3 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c4 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c5 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c6 = nvidia_tf32_no_sums;
+    nvidia_tf32_sums c7 = nvidia_tf32_no_sums;
+    __local nvidia_tf32_element* const left_tiles = (__local nvidia_tf32_element*)memory;
+    __local nvidia_tf32_element* const right_tiles = left_tiles + 4352;
     {
         const int step = 0;
      {
@@ -82,14 +132,14 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     }
     }
     for (int turn = 0; turn < 1; ++turn) {
-        __local float* left = memory + (turn & 1) * 4736;
-        __local float* right = left + 2176;
+        __local nvidia_tf32_element* left = left_tiles + (turn & 1) * 2176;
+        __local nvidia_tf32_element* right = right_tiles + (turn & 1) * 2560;
      {
         #pragma unroll
         for (int e = 0; e < 4; ++e) {
             const int slot = e * 128 + thread;
              {
-                *(__local float4*)(left + (slot / 16) * 68 + slot % 16 * 4 + 0) = left_next[e];
+                nvidia_tf32_keep4(left + (slot / 16) * 68 + slot % 16 * 4 + 0, left_next[e]);
             }
         }
     }
@@ -98,7 +148,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
         for (int e = 0; e < 4; ++e) {
             const int slot = e * 128 + thread;
              {
-                *(__local float4*)(right + (slot / 8) * 40 + slot % 8 * 4 + 0) = right_next[e];
+                nvidia_tf32_keep4(right + (slot / 8) * 40 + slot % 8 * 4 + 0, right_next[e]);
             }
         }
     }
@@ -137,71 +187,51 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
         const int depth = slice * 16;
         #pragma unroll
         for (int k = 0; k < 16; k += 8) {
-            __local const float* a = left + (warp_row + lane / 4) * 68 + depth + k + lane % 4;
-            __local const float* b = right + (depth + k + lane % 4) * 40 + warp_column + lane / 4;
-            const float4 a0 = (float4)(a[0], a[544], a[4], a[548]);
-            const uint4 ah0 = (uint4)(smr_high(a0.s0), smr_high(a0.s1), smr_high(a0.s2), smr_high(a0.s3));
-            const uint4 al0 = (uint4)(smr_low(a0.s0, ah0.s0), smr_low(a0.s1, ah0.s1), smr_low(a0.s2, ah0.s2), smr_low(a0.s3, ah0.s3));
-            const float4 a1 = (float4)(a[1088], a[1632], a[1092], a[1636]);
-            const uint4 ah1 = (uint4)(smr_high(a1.s0), smr_high(a1.s1), smr_high(a1.s2), smr_high(a1.s3));
-            const uint4 al1 = (uint4)(smr_low(a1.s0, ah1.s0), smr_low(a1.s1, ah1.s1), smr_low(a1.s2, ah1.s2), smr_low(a1.s3, ah1.s3));
-            const float b0_0 = b[0], b0_1 = b[160];
-            const uint bh0_0 = smr_high(b0_0), bh0_1 = smr_high(b0_1);
-            const uint bl0_0 = smr_low(b0_0, bh0_0), bl0_1 = smr_low(b0_1, bh0_1);
-            const float b1_0 = b[8], b1_1 = b[168];
-            const uint bh1_0 = smr_high(b1_0), bh1_1 = smr_high(b1_1);
-            const uint bl1_0 = smr_low(b1_0, bh1_0), bl1_1 = smr_low(b1_1, bh1_1);
-            const float b2_0 = b[16], b2_1 = b[176];
-            const uint bh2_0 = smr_high(b2_0), bh2_1 = smr_high(b2_1);
-            const uint bl2_0 = smr_low(b2_0, bh2_0), bl2_1 = smr_low(b2_1, bh2_1);
-            const float b3_0 = b[24], b3_1 = b[184];
-            const uint bh3_0 = smr_high(b3_0), bh3_1 = smr_high(b3_1);
-            const uint bl3_0 = smr_low(b3_0, bh3_0), bl3_1 = smr_low(b3_1, bh3_1);
-            SMR_MMA(c0, al0, bh0_0, bh0_1);
-            SMR_MMA(c1, al0, bh1_0, bh1_1);
-            SMR_MMA(c2, al0, bh2_0, bh2_1);
-            SMR_MMA(c3, al0, bh3_0, bh3_1);
-            SMR_MMA(c4, al1, bh0_0, bh0_1);
-            SMR_MMA(c5, al1, bh1_0, bh1_1);
-            SMR_MMA(c6, al1, bh2_0, bh2_1);
-            SMR_MMA(c7, al1, bh3_0, bh3_1);
-            SMR_MMA(c0, ah0, bl0_0, bl0_1);
-            SMR_MMA(c1, ah0, bl1_0, bl1_1);
-            SMR_MMA(c2, ah0, bl2_0, bl2_1);
-            SMR_MMA(c3, ah0, bl3_0, bl3_1);
-            SMR_MMA(c4, ah1, bl0_0, bl0_1);
-            SMR_MMA(c5, ah1, bl1_0, bl1_1);
-            SMR_MMA(c6, ah1, bl2_0, bl2_1);
-            SMR_MMA(c7, ah1, bl3_0, bl3_1);
-            SMR_MMA(c0, ah0, bh0_0, bh0_1);
-            SMR_MMA(c1, ah0, bh1_0, bh1_1);
-            SMR_MMA(c2, ah0, bh2_0, bh2_1);
-            SMR_MMA(c3, ah0, bh3_0, bh3_1);
-            SMR_MMA(c4, ah1, bh0_0, bh0_1);
-            SMR_MMA(c5, ah1, bh1_0, bh1_1);
-            SMR_MMA(c6, ah1, bh2_0, bh2_1);
-            SMR_MMA(c7, ah1, bh3_0, bh3_1);
+            __local const nvidia_tf32_element* a = left + warp_row * 68 + depth + k;
+            __local const nvidia_tf32_element* b = right + (depth + k) * 40 + warp_column;
+            const nvidia_tf32_left a0 = nvidia_tf32_load_left(a + 0, 68, lane);
+            const nvidia_tf32_left a1 = nvidia_tf32_load_left(a + 1088, 68, lane);
+            nvidia_tf32_right b0, b1;
+            nvidia_tf32_load_rights(&b0, &b1, b + 0, 40, lane);
+            nvidia_tf32_right b2, b3;
+            nvidia_tf32_load_rights(&b2, &b3, b + 16, 40, lane);
+            nvidia_tf32_multiply(0, c0, a0, b0);
+            nvidia_tf32_multiply(0, c1, a0, b1);
+            nvidia_tf32_multiply(0, c2, a0, b2);
+            nvidia_tf32_multiply(0, c3, a0, b3);
+            nvidia_tf32_multiply(0, c4, a1, b0);
+            nvidia_tf32_multiply(0, c5, a1, b1);
+            nvidia_tf32_multiply(0, c6, a1, b2);
+            nvidia_tf32_multiply(0, c7, a1, b3);
+            nvidia_tf32_multiply(1, c0, a0, b0);
+            nvidia_tf32_multiply(1, c1, a0, b1);
+            nvidia_tf32_multiply(1, c2, a0, b2);
+            nvidia_tf32_multiply(1, c3, a0, b3);
+            nvidia_tf32_multiply(1, c4, a1, b0);
+            nvidia_tf32_multiply(1, c5, a1, b1);
+            nvidia_tf32_multiply(1, c6, a1, b2);
+            nvidia_tf32_multiply(1, c7, a1, b3);
+            nvidia_tf32_multiply(2, c0, a0, b0);
+            nvidia_tf32_multiply(2, c1, a0, b1);
+            nvidia_tf32_multiply(2, c2, a0, b2);
+            nvidia_tf32_multiply(2, c3, a0, b3);
+            nvidia_tf32_multiply(2, c4, a1, b0);
+            nvidia_tf32_multiply(2, c5, a1, b1);
+            nvidia_tf32_multiply(2, c6, a1, b2);
+            nvidia_tf32_multiply(2, c7, a1, b3);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     {
         __local float* sums = memory + slice * 1152;
-        *(__local float2*)(sums + (warp_row + 0 + lane / 4) * 36 + warp_column + 0 + lane % 4 * 2) = c0.s01;
-        *(__local float2*)(sums + (warp_row + 8 + lane / 4) * 36 + warp_column + 0 + lane % 4 * 2) = c0.s23;
-        *(__local float2*)(sums + (warp_row + 0 + lane / 4) * 36 + warp_column + 8 + lane % 4 * 2) = c1.s01;
-        *(__local float2*)(sums + (warp_row + 8 + lane / 4) * 36 + warp_column + 8 + lane % 4 * 2) = c1.s23;
-        *(__local float2*)(sums + (warp_row + 0 + lane / 4) * 36 + warp_column + 16 + lane % 4 * 2) = c2.s01;
-        *(__local float2*)(sums + (warp_row + 8 + lane / 4) * 36 + warp_column + 16 + lane % 4 * 2) = c2.s23;
-        *(__local float2*)(sums + (warp_row + 0 + lane / 4) * 36 + warp_column + 24 + lane % 4 * 2) = c3.s01;
-        *(__local float2*)(sums + (warp_row + 8 + lane / 4) * 36 + warp_column + 24 + lane % 4 * 2) = c3.s23;
-        *(__local float2*)(sums + (warp_row + 16 + lane / 4) * 36 + warp_column + 0 + lane % 4 * 2) = c4.s01;
-        *(__local float2*)(sums + (warp_row + 24 + lane / 4) * 36 + warp_column + 0 + lane % 4 * 2) = c4.s23;
-        *(__local float2*)(sums + (warp_row + 16 + lane / 4) * 36 + warp_column + 8 + lane % 4 * 2) = c5.s01;
-        *(__local float2*)(sums + (warp_row + 24 + lane / 4) * 36 + warp_column + 8 + lane % 4 * 2) = c5.s23;
-        *(__local float2*)(sums + (warp_row + 16 + lane / 4) * 36 + warp_column + 16 + lane % 4 * 2) = c6.s01;
-        *(__local float2*)(sums + (warp_row + 24 + lane / 4) * 36 + warp_column + 16 + lane % 4 * 2) = c6.s23;
-        *(__local float2*)(sums + (warp_row + 16 + lane / 4) * 36 + warp_column + 24 + lane % 4 * 2) = c7.s01;
-        *(__local float2*)(sums + (warp_row + 24 + lane / 4) * 36 + warp_column + 24 + lane % 4 * 2) = c7.s23;
+        nvidia_tf32_store(sums + (warp_row + 0) * 36 + warp_column + 0, 36, lane, c0);
+        nvidia_tf32_store(sums + (warp_row + 0) * 36 + warp_column + 8, 36, lane, c1);
+        nvidia_tf32_store(sums + (warp_row + 0) * 36 + warp_column + 16, 36, lane, c2);
+        nvidia_tf32_store(sums + (warp_row + 0) * 36 + warp_column + 24, 36, lane, c3);
+        nvidia_tf32_store(sums + (warp_row + 16) * 36 + warp_column + 0, 36, lane, c4);
+        nvidia_tf32_store(sums + (warp_row + 16) * 36 + warp_column + 8, 36, lane, c5);
+        nvidia_tf32_store(sums + (warp_row + 16) * 36 + warp_column + 16, 36, lane, c6);
+        nvidia_tf32_store(sums + (warp_row + 16) * 36 + warp_column + 24, 36, lane, c7);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import Group, GroupCycles
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.schedule.contraction.sizing import count
-from smartmem_rules.tensor.expr import Reduce, walk
+from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
 PADDING_LEFT = 4
 PADDING_RIGHT = 8
 PADDING_SUMS = 4
+PADDING_BYTES = 16
+"""Bytes behind each row of a tile of halves: rows of a fragment then lie in different banks."""
 """Floats behind each row of a tile in local memory, so that neighbouring work-items meet different banks."""
+FLOAT_BYTES = 4
 SUBGROUP = 32
 SMALLEST_TEAM = 4
 TEAM = 8
@@ -33,8 +37,9 @@ class GroupTile:
         step: places of the reduction that lie in local memory at a time.
         slices: parts of a step that different sub-groups sum.
         warp_rows, warp_columns: sums of a sub-group of 32 work-items.
-        buffers: 2 where the next step is written beside the present one, 1 where it takes its place.
+        buffers: steps that lie in local memory at once; with 1 the next step takes the place of the present one.
         left_type, right_type: of the factors' elements in local memory.
+        unit: the matrix unit that multiplies them, None for ordinary arithmetic.
     """
 
     rows: int
@@ -46,6 +51,7 @@ class GroupTile:
     buffers: int
     left_type: str = "float"
     right_type: str = "float"
+    unit: Matrix | None = None
 
     @staticmethod
     def of(sizes: Sequence[int]) -> GroupTile:
@@ -53,10 +59,20 @@ class GroupTile:
         rows, columns, step, slices, warp_rows, warp_columns, buffers = sizes
         return GroupTile(rows, columns, step, slices, warp_rows, warp_columns, buffers)
 
+    def numbers(self) -> dict[str, int]:
+        """The sizes, as schedules and the database of tuned sizes hold them."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, int)}
+
     @property
     def direct(self) -> bool:
         """Whether sums stay in registers: nothing has to meet."""
-        return self.slices == 1
+        return self.slices == 1 and self.unit is None
+
+    @property
+    def lanes(self) -> int:
+        """Work-items of a sub-group."""
+        return SUBGROUP if self.unit is None else self.unit.lanes
 
     @property
     def warps(self) -> int:
@@ -65,15 +81,32 @@ class GroupTile:
 
     @property
     def threads(self) -> int:
-        return SUBGROUP * self.warps * self.slices
+        return self.lanes * self.warps * self.slices
 
     @property
     def left_stride(self) -> int:
-        return self.step + PADDING_LEFT
+        return self.step + self._padding(PADDING_LEFT)
 
     @property
     def right_stride(self) -> int:
-        return self.columns + PADDING_RIGHT
+        return self.columns + self._padding(PADDING_RIGHT)
+
+    def _padding(self, floats: int) -> int:
+        """Elements behind a row of a tile."""
+        if self.unit is None or self.unit.element_bytes == FLOAT_BYTES:
+            return floats
+        return PADDING_BYTES // self.unit.element_bytes
+
+    @property
+    def left_size(self) -> int:
+        """Elements of a tile of the left factor."""
+        return self.rows * self.left_stride
+
+    @property
+    def right_size(self) -> int:
+        """Elements of a tile of the right factor; with a matrix unit its rows may be its columns as well."""
+        across = self.step * self.right_stride
+        return across if self.unit is None else max(across, self.columns * self.left_stride)
 
     @property
     def sum_stride(self) -> int:
@@ -82,7 +115,8 @@ class GroupTile:
     @property
     def tile(self) -> int:
         """Floats of one pair of tiles."""
-        return self.rows * self.left_stride + self.step * self.right_stride
+        size = FLOAT_BYTES if self.unit is None else self.unit.element_bytes
+        return -(-(self.left_size + self.right_size) * size // FLOAT_BYTES)
 
     @property
     def memory(self) -> int:
@@ -90,7 +124,17 @@ class GroupTile:
         if self.direct:
             left, right = self.element_bytes
             return -(-self.buffers * (self.rows * self.left_stride * left + self.step * self.right_stride * right) // 4)
-        return max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride)
+        return max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride) + self._exchange // FLOAT_BYTES
+
+    @property
+    def _exchange(self) -> int:
+        """Bytes through which the lanes of all sub-groups exchange fragments."""
+        return 0 if self.unit is None else self.warps * self.slices * self.unit.exchange
+
+    @property
+    def exchange_place(self) -> int:
+        """The float of local memory at which they begin."""
+        return self.memory - self._exchange // FLOAT_BYTES
 
     @property
     def element_bytes(self) -> tuple[int, int]:
@@ -113,6 +157,12 @@ class GroupTile:
         """Vectors of four sums that a work-item holds."""
         return self.warp_rows * self.warp_columns // (4 * SUBGROUP)
 
+    def takes(self, unit: Matrix) -> bool:
+        """Whether a matrix unit's products fill the sub-groups' tiles, its right fragments in pairs."""
+        rows, columns, depth = unit.shape
+        whole = self.warp_rows % rows == 0 and self.warp_columns % (2 * columns) == 0
+        return whole and self.step // self.slices % depth == 0
+
 
 @dataclass(frozen=True)
 class GemmShape:
@@ -124,6 +174,8 @@ class GemmShape:
         inner: places of the reduction of the scores times their columns, 0 without scores.
         element: bytes of a stored element.
         taps: elements that an element of the left factor is computed from.
+        row_loads: elements that the stages of a row load.
+        streamed: whether tiles of both factors are copied as they lie in memory.
     """
 
     batch: int
@@ -134,12 +186,22 @@ class GemmShape:
     inner: int = 0
     element: int = 4
     taps: int = 1
+    row_loads: int = 0
+    streamed: bool = False
 
     @property
     def most(self) -> GemmShape:
         """At the greatest extents of open dimensions: what sizes are chosen for."""
-        sizes = (largest(self.batch), largest(self.m), tuple(map(largest, self.columns)), largest(self.k))
-        return GemmShape(*sizes, self.row_bytes, largest(self.inner), self.element, largest(self.taps))
+        return replace(
+            self,
+            batch=largest(self.batch),
+            m=largest(self.m),
+            columns=tuple(map(largest, self.columns)),
+            k=largest(self.k),
+            inner=largest(self.inner),
+            taps=largest(self.taps),
+            row_loads=largest(self.row_loads),
+        )
 
 
 def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape:
@@ -151,7 +213,18 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     columns = (c.n.extent, *(part.n.extent for part in kernel.parts))
     inner = 0 if c.scores is None else count(c.scores.k) * c.scores.n.extent
     taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
-    return GemmShape(count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps).most
+    row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
+    return GemmShape(
+        count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps, row_loads
+    ).most
+
+
+def loads(expr: Expr) -> int:
+    """Elements of tensors that an expression reads, the turns of its loops counted."""
+    if isinstance(expr, Read):
+        return 1
+    turns = count(expr.variables) if isinstance(expr, Reduce) else 1
+    return turns * sum(loads(child) for child in children(expr))
 
 
 @dataclass(frozen=True)
@@ -162,9 +235,8 @@ class GroupChoice:
     splits: int
 
     def sizes(self) -> dict[str, int]:
-        """As schedules and the database of tuned sizes hold them."""
-        sizes = {k: v for k, v in asdict(self.tile).items() if isinstance(v, int)}
-        return {**sizes, "splits": self.splits}
+        """The tile's, and the splits."""
+        return {**self.tile.numbers(), "splits": self.splits}
 
 
 def tiles_of(schedule: Group) -> tuple[GroupTile, ...]:
@@ -173,7 +245,7 @@ def tiles_of(schedule: Group) -> tuple[GroupTile, ...]:
 
 
 def fitting(tiles: Sequence[GroupTile], demand: GemmShape, local_memory: int) -> list[GroupTile]:
-    """The tiles that local memory has room for, beside what their rows need."""
+    """The tiles that so many bytes of local memory have room for, beside what their rows need."""
     found = [t for t in tiles if 4 * (t.memory + t.threads) + t.rows * demand.row_bytes <= local_memory]
     # a team of work-items finishes each row
     return [t for t in found if t.team > 1] if demand.row_bytes else found
@@ -187,25 +259,32 @@ def rank_groups(
     device: Device,
 ) -> list[GroupChoice]:
     """All choices that fit the local memory, the fastest by `group_cost` first."""
+    memory = device.memory
+    narrow = any(t.unit is not None and t.unit.element_bytes < FLOAT_BYTES for t in tiles)
     choices = [
         GroupChoice(t, s)
-        for t in fitting(tiles, demand, device.memory.local_memory)
+        for t in fitting(tiles, demand, memory.of_arrays if narrow else memory.local_memory)
         for s in splits
         if s == 1 or (not demand.inner and s * t.step < demand.k)
     ]
-    return sorted(choices, key=lambda c: group_cost(c, cycles, demand, device.compute.units))
+    return sorted(choices, key=lambda c: group_cost(c, cycles, demand, device))
 
 
-def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, units: int) -> float:
+def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, device: Device) -> float:
     """Cycles of a contraction: waves of work-groups, each bound by its sums, its loads or their latency."""
-    tile, splits = choice.tile, choice.splits
+    tile, splits, units = choice.tile, choice.splits, device.compute.units
     tiles = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
     groups = tiles * splits
     resident = min(max(1.0, cycles.resident_subgroups // (tile.warps * tile.slices)), math.ceil(groups / units))
+    if device.memory.unit_memory:
+        resident = min(resident, max(1, device.memory.unit_memory // (FLOAT_BYTES * tile.memory)))
     steps = math.ceil(demand.k / tile.step)
     turns = math.ceil(steps / splits) + math.ceil(demand.inner / (tile.step * tile.columns))
     sums = tile.rows * tile.columns * tile.step / cycles.sums_per_cycle
     loads = (tile.rows + tile.columns) * tile.step / cycles.loads_per_cycle
-    turn = max(resident * sums, resident * loads, cycles.turn_cycles) + cycles.shared_turn_cycles * resident
+    # copies are under way for as many turns as lie in local memory
+    latency = cycles.turn_cycles / (tile.buffers - 1 if demand.streamed and tile.buffers > 1 else 1)
+    turn = max(resident * sums, resident * loads, latency) + cycles.shared_turn_cycles * resident
     meeting = splits * tile.rows * tile.columns / cycles.meetings_per_cycle if splits > 1 else 0
-    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting)
+    rows = cycles.row_cycles * demand.row_loads / max(1, tile.team)
+    return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting + rows)

@@ -1,0 +1,96 @@
+{# The sums of one tile of a contraction on a matrix unit, shared by a work-group, and how they reach local memory.
+   s: sizes (GroupTile); u: the matrix block, whose functions begin with its name; left, right: how the factors' tiles are
+   loaded: those that are `copied` are under way for {{ "`s.buffers` - 1" }} turns, others come through registers in one.
+   turns: steps of the reduction; `first_turn` and `last_turn` are C expressions. Needs memory, thread, lane, slice,
+   warp_row and warp_column; {{ "`smr_exchange`" }} where the unit asks for it. #}
+{% macro unit_product(s, u, left, right, first_turn, last_turn) %}
+{% set copies = left.copied or right.copied %}
+{% set right_stride = s.left_stride if right.turned else s.right_stride %}
+{{ left.declaration }}
+{{ right.declaration }}
+{% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
+    {{ u.name }}_sums c{{ i }} = {{ u.name }}_no_sums;
+{% endfor %}
+    __local {{ u.name }}_element* const left_tiles = (__local {{ u.name }}_element*)memory;
+    __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
+{% if copies %}
+{% for ahead in range(s.buffers - 1) %}
+    if ({{ first_turn }} + {{ ahead }} < {{ last_turn }}) {
+        const int step = {{ first_turn }} + {{ ahead }};
+{{ copy(s, u, left, right) }}
+    }
+    {{ u.name }}_commit();
+{% endfor %}
+{% endif %}
+    {
+        const int step = {{ first_turn }};
+{{ left.load }}
+{{ right.load }}
+    }
+    for (int turn = {{ first_turn }}; turn < {{ last_turn }}; ++turn) {
+        __local {{ u.name }}_element* left = left_tiles + {{ buffer(s, "turn") }} * {{ s.left_size }};
+        __local {{ u.name }}_element* right = right_tiles + {{ buffer(s, "turn") }} * {{ s.right_size }};
+{{ left.keep }}
+{{ right.keep }}
+{% if copies %}
+        {{ u.name }}_wait({{ s.buffers - 2 }});
+{% endif %}
+        barrier(CLK_LOCAL_MEM_FENCE);
+{% if copies %}
+        if (turn + {{ s.buffers - 1 }} < {{ last_turn }}) {
+            const int step = turn + {{ s.buffers - 1 }};
+{{ copy(s, u, left, right) }}
+        }
+        {{ u.name }}_commit();
+{% endif %}
+        if (turn + 1 < {{ last_turn }}) {
+            const int step = turn + 1;
+{{ left.load }}
+{{ right.load }}
+        }
+        const int depth = slice * {{ s.step // s.slices }};
+        #pragma unroll
+        for (int k = 0; k < {{ s.step // s.slices }}; k += {{ u.depth }}) {
+            __local const {{ u.name }}_element* a = left + warp_row * {{ s.left_stride }} + depth + k;
+            __local const {{ u.name }}_element* b = right + {% if right.turned %}warp_column * {{ right_stride }} + depth + k{% else %}(depth + k) * {{ right_stride }} + warp_column{% endif %};
+{% for i in range(s.warp_rows // u.rows) %}
+            const {{ u.name }}_left a{{ i }} = {{ u.name }}_load_left(a + {{ i * u.rows * s.left_stride }}, {{ s.left_stride }}, lane);
+{% endfor %}
+{% for j in range(0, s.warp_columns // u.columns, 2) %}
+            {{ u.name }}_right b{{ j }}, b{{ j + 1 }};
+            {{ u.name }}_load_rights{{ "_turned" if right.turned }}(&b{{ j }}, &b{{ j + 1 }}, b + {{ j * u.columns * (right_stride if right.turned else 1) }}, {{ right_stride }}, lane);
+{% endfor %}
+{% for pass in range(u.passes) %}
+{% for i in range(s.warp_rows // u.rows) %}
+{% for j in range(s.warp_columns // u.columns) %}
+            {{ u.name }}_multiply({{ pass }}, c{{ i * (s.warp_columns // u.columns) + j }}, a{{ i }}, b{{ j }});
+{% endfor %}
+{% endfor %}
+{% endfor %}
+        }
+{% if s.buffers == 1 %}
+        barrier(CLK_LOCAL_MEM_FENCE);
+{% endif %}
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    {
+        __local float* sums = memory + slice * {{ s.rows * s.sum_stride }};
+{% for i in range(s.warp_rows // u.rows) %}
+{% for j in range(s.warp_columns // u.columns) %}
+        {{ u.name }}_store(sums + (warp_row + {{ i * u.rows }}) * {{ s.sum_stride }} + warp_column + {{ j * u.columns }}, {{ s.sum_stride }}, lane, c{{ i * (s.warp_columns // u.columns) + j }});
+{% endfor %}
+{% endfor %}
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+{% endmacro %}
+{% macro buffer(s, turn) -%}{% if s.buffers == 1 %}0{% elif s.buffers == 2 %}({{ turn }} & 1){% else %}({{ turn }} % {{ s.buffers }}){% endif %}{%- endmacro %}
+{% macro copy(s, u, left, right) %}
+{% if left.copied %}
+            __local {{ u.name }}_element* const left_into = left_tiles + {{ buffer(s, "step") }} * {{ s.left_size }};
+{{ left.copy }}
+{% endif %}
+{% if right.copied %}
+            __local {{ u.name }}_element* const right_into = right_tiles + {{ buffer(s, "step") }} * {{ s.right_size }};
+{{ right.copy }}
+{% endif %}
+{% endmacro %}

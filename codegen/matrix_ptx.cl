@@ -1,0 +1,122 @@
+{# The matrix units of NVIDIA's GPUs in PTX: a sub-group is a warp, fragments are registers of 32 bits.
+   u: the matrix block; f: its fragments by name. Tiles in local memory hold `{{ u.name }}_element`; floats are split into
+   two parts of 11 bits, and three of the four products of parts are summed, which loses less than 2^-20 of a product. #}
+{% from "matrix_fragments.cl" import row, column, offset %}
+{% set n = u.name %}
+{% set integers = u.sums == "int32" %}
+{% set halves = u.factors in ("float16", "bfloat16") %}
+{% set chunk = 16 // u.element_bytes %}
+#ifndef SMR_UNIT_{{ n }}
+#define SMR_UNIT_{{ n }}
+typedef {{ {"float32": "float", "float16": "ushort", "bfloat16": "ushort", "int8": "char"}[u.factors] }} __attribute__((may_alias)) {{ n }}_element; // the memory of tiles is later that of sums
+typedef {{ "int4" if integers else "float4" }} {{ n }}_sums;
+#define {{ n }}_no_sums (({{ n }}_sums)(0))
+#define {{ n }}_mma(C, A, B)                                                                              \
+    asm("{{ u.multiply }} { %0,%1,%2,%3}, { %4,%5,%6,%7}, { %8,%9}, { %0,%1,%2,%3};"  \
+        : "+{{ "r" if integers else "f" }}"(C.s0), "+{{ "r" if integers else "f" }}"(C.s1), "+{{ "r" if integers else "f" }}"(C.s2), "+{{ "r" if integers else "f" }}"(C.s3) \
+        : "r"(A.s0), "r"(A.s1), "r"(A.s2), "r"(A.s3), "r"(B.s0), "r"(B.s1))
+{% if u.factors == "float32" %}
+typedef struct { uint4 high, low; } {{ n }}_left;
+typedef struct { uint2 high, low; } {{ n }}_right;
+static inline uint {{ n }}_high(float x) {
+    uint high;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
+    return high;
+}
+static inline uint {{ n }}_low(float x, uint high) { return as_uint(x - as_float(high)); }
+static inline {{ n }}_left {{ n }}_load_left(__local const float* tile, int stride, int lane) {
+    __local const float* at = tile + ({{ row(f.left) }}) * stride + {{ column(f.left) }};
+    {{ n }}_left a;
+{% for e in range(4) %}
+    const float x{{ e }} = at[{{ offset(f.left, e, "stride") }}];
+    a.high.s{{ e }} = {{ n }}_high(x{{ e }});
+    a.low.s{{ e }} = {{ n }}_low(x{{ e }}, a.high.s{{ e }});
+{% endfor %}
+    return a;
+}
+static inline {{ n }}_right {{ n }}_split(float x0, float x1) {
+    {{ n }}_right b;
+    b.high = (uint2)({{ n }}_high(x0), {{ n }}_high(x1));
+    b.low = (uint2)({{ n }}_low(x0, b.high.s0), {{ n }}_low(x1, b.high.s1));
+    return b;
+}
+static inline void {{ n }}_load_rights({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
+    __local const float* at = tile + ({{ row(f.right) }}) * stride + {{ column(f.right) }};
+    *first = {{ n }}_split(at[0], at[{{ offset(f.right, 1, "stride") }}]);
+    *second = {{ n }}_split(at[{{ u.columns }}], at[{{ offset(f.right, 1, "stride") }} + {{ u.columns }}]);
+}
+static inline void {{ n }}_load_rights_turned({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
+    __local const float* at = tile + ({{ column(f.right) }}) * stride + {{ row(f.right) }};
+    *first = {{ n }}_split(at[0], at[{{ offset(f.right, 1, "stride", true) }}]);
+    *second = {{ n }}_split(at[{{ u.columns }} * stride], at[{{ u.columns }} * stride + {{ offset(f.right, 1, "stride", true) }}]);
+}
+#define {{ n }}_pass_0(C, A, B) {{ n }}_mma(C, A.low, B.high)
+#define {{ n }}_pass_1(C, A, B) {{ n }}_mma(C, A.high, B.low)
+#define {{ n }}_pass_2(C, A, B) {{ n }}_mma(C, A.high, B.high)
+#define {{ n }}_multiply(PASS, C, A, B) {{ n }}_pass_##PASS(C, A, B)
+#define {{ n }}_keep(P, X) *(P) = (X)
+#define {{ n }}_keep4(P, X) *(__local float4*)(P) = (X)
+{% else %}
+typedef uint4 {{ n }}_left;
+typedef uint2 {{ n }}_right;
+static inline {{ n }}_left {{ n }}_load_left(__local const {{ n }}_element* tile, int stride, int lane) {
+    {{ n }}_left a;
+    const uint at = (uint)(size_t)(tile + lane % 16 * stride + lane / 16 * {{ chunk }});
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 { %0,%1,%2,%3}, [%4];"
+                 : "=r"(a.s0), "=r"(a.s1), "=r"(a.s2), "=r"(a.s3) : "r"(at) : "memory");
+    return a;
+}
+static inline void {{ n }}_load_rights_turned({{ n }}_right* first, {{ n }}_right* second, __local const {{ n }}_element* tile, int stride, int lane) {
+    uint4 b;
+    const uint at = (uint)(size_t)(tile + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * {{ chunk }});
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 { %0,%1,%2,%3}, [%4];"
+                 : "=r"(b.s0), "=r"(b.s1), "=r"(b.s2), "=r"(b.s3) : "r"(at) : "memory");
+    *first = b.s01;
+    *second = b.s23;
+}
+static inline void {{ n }}_load_rights({{ n }}_right* first, {{ n }}_right* second, __local const {{ n }}_element* tile, int stride, int lane) {
+{% if halves %}
+    uint4 b;
+    const uint at = (uint)(size_t)(tile + lane % 16 * stride + lane / 16 * {{ chunk }});
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 { %0,%1,%2,%3}, [%4];"
+                 : "=r"(b.s0), "=r"(b.s1), "=r"(b.s2), "=r"(b.s3) : "r"(at) : "memory");
+    *first = b.s01;
+    *second = b.s23;
+{% else %}
+    __local const {{ n }}_element* at = tile + ({{ row(f.right) }}) * stride + {{ column(f.right) }};
+{% for which in ("first", "second") %}
+{% for register in range(2) %}
+    {{ which }}->s{{ register }} = as_uint((char4)({% for e in range(4) %}at[{{ offset(f.right, 4 * register + e, "stride") }} + {{ 0 if which == "first" else u.columns }}]{{ ", " if not loop.last }}{% endfor %}));
+{% endfor %}
+{% endfor %}
+{% endif %}
+}
+#define {{ n }}_multiply(PASS, C, A, B) {{ n }}_mma(C, A, B)
+{% if halves %}
+{% set instruction = "cvt.rn.f16x2.f32" if u.factors == "float16" else "cvt.rn.bf16x2.f32" %}
+static inline uint {{ n }}_two(float low, float high) {
+    uint both;
+    asm("{{ instruction }} %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+#define {{ n }}_keep(P, X) *(P) = (ushort){{ n }}_two((X), 0.0f)
+static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
+    *(__local uint2*)at = (uint2)({{ n }}_two(x.s0, x.s1), {{ n }}_two(x.s2, x.s3));
+}
+{% endif %}
+{% endif %}
+static inline void {{ n }}_store(__local {{ "int" if integers else "float" }}* tile, int stride, int lane, {{ n }}_sums c) {
+    __local {{ "int2" if integers else "float2" }}* at = (__local {{ "int2" if integers else "float2" }}*)(tile + ({{ row(f.sum) }}) * stride + {{ column(f.sum) }});
+    at[0] = c.s01;
+    at[({{ offset(f.sum, 2, "stride") }}) / 2] = c.s23;
+}
+{% if u.asynchronous %}
+// 16 bytes from memory to local memory; where they do not count, zeros.
+static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");
+}
+#define {{ n }}_commit() asm volatile("cp.async.commit_group;" : : : "memory")
+#define {{ n }}_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
+{% endif %}
+#endif

@@ -1,0 +1,105 @@
+{# Matrix units behind a built-in function of sub-groups, in plain OpenCL C: fragments are loaded element by element as the
+   matrix block says where they lie, and packed into registers of 32 bits.
+   u: the matrix block; f: its fragments by name. With `exchange`, the function is made here: lanes put their fragments
+   into local memory, and each multiplies what its sums need, which any device can do, slowly. #}
+{% from "matrix_fragments.cl" import row, column, offset %}
+{% set n = u.name %}
+{% set each = 4 // u.element_bytes %}
+{% set lefts = f.left.element_count // each %}
+{% set rights = f.right.element_count // each %}
+{% set counts = f.sum.element_count %}
+{% set sum = "int" if u.sums == "int32" else "float" %}
+{% set type = {"float32": "uint", "float16": "ushort", "bfloat16": "ushort", "int8": "uchar"}[u.factors] %}
+{% set letters = "0123456789abcdef" %}
+#ifndef SMR_UNIT_{{ n }}
+#define SMR_UNIT_{{ n }}
+typedef {{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }} __attribute__((may_alias)) {{ n }}_element; // the memory of tiles is later that of sums
+typedef uint{{ lefts }} {{ n }}_left;
+typedef uint{{ rights }} {{ n }}_right;
+typedef {{ sum }}{{ counts }} {{ n }}_sums;
+#define {{ n }}_no_sums (({{ n }}_sums)(0))
+#define {{ n }}_bits(X) ((uint)as_{{ type }}(X))
+static inline {{ n }}_left {{ n }}_load_left(__local const {{ n }}_element* tile, int stride, int lane) {
+    __local const {{ n }}_element* at = tile + ({{ row(f.left) }}) * stride + {{ column(f.left) }};
+    {{ n }}_left a;
+{% for register in range(lefts) %}
+    a.s{{ letters[register] }} = {% for e in range(each) %}{{ n }}_bits(at[{{ offset(f.left, register * each + e, "stride") }}]) << {{ 8 * u.element_bytes * e }}{{ " | " if not loop.last }}{% endfor %};
+{% endfor %}
+    return a;
+}
+{% for turned in (false, true) %}
+static inline {{ n }}_right {{ n }}_load_right{{ "_turned" if turned }}(__local const {{ n }}_element* tile, int stride, int lane) {
+    __local const {{ n }}_element* at = tile + ({{ column(f.right) if turned else row(f.right) }}) * stride + {{ row(f.right) if turned else column(f.right) }};
+    {{ n }}_right b;
+{% for register in range(rights) %}
+    b.s{{ letters[register] }} = {% for e in range(each) %}{{ n }}_bits(at[{{ offset(f.right, register * each + e, "stride", turned) }}]) << {{ 8 * u.element_bytes * e }}{{ " | " if not loop.last }}{% endfor %};
+{% endfor %}
+    return b;
+}
+static inline void {{ n }}_load_rights{{ "_turned" if turned }}({{ n }}_right* first, {{ n }}_right* second, __local const {{ n }}_element* tile, int stride, int lane) {
+    *first = {{ n }}_load_right{{ "_turned" if turned }}(tile, stride, lane);
+    *second = {{ n }}_load_right{{ "_turned" if turned }}(tile + {{ u.columns }}{{ " * stride" if turned }}, stride, lane);
+}
+{% endfor %}
+static inline void {{ n }}_store(__local {{ sum }}* tile, int stride, int lane, {{ n }}_sums c) {
+    __local {{ sum }}* at = tile + ({{ row(f.sum) }}) * stride + {{ column(f.sum) }};
+{% for e in range(counts) %}
+    at[{{ offset(f.sum, e, "stride") }}] = c.s{{ letters[e] }};
+{% endfor %}
+}
+{% if u.factors == "float16" %}
+static inline float {{ n }}_value({{ n }}_element x) { return vload_half(0, (const half*)&x); }
+static inline {{ n }}_element {{ n }}_rounded(float x) {
+    {{ n }}_element bits;
+    vstore_half_rte(x, 0, (half*)&bits);
+    return bits;
+}
+{% elif u.factors == "bfloat16" %}
+static inline float {{ n }}_value({{ n }}_element x) { return as_float((uint)x << 16); }
+static inline {{ n }}_element {{ n }}_rounded(float x) { return (ushort)(as_uint(smr_round_bfloat(x)) >> 16); }
+{% else %}
+#define {{ n }}_value(X) (X)
+#define {{ n }}_rounded(X) (X)
+{% endif %}
+#define {{ n }}_keep(P, X) *(P) = {{ n }}_rounded(X)
+static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
+{% for e in range(4) %}
+    {{ n }}_keep(at + {{ e }}, x.s{{ e }});
+{% endfor %}
+}
+{% if u.exchange %}
+#define as_{{ n }}_element(X) {{ {"float32": "as_float(X)", "int8": "(char)(X)"}.get(u.factors, "(ushort)(X)") }}
+static inline {{ n }}_sums {{ n }}_emulated({{ n }}_left a, {{ n }}_right b, {{ n }}_sums c, __local {{ n }}_element* left, int lane) {
+    __local {{ n }}_element* right = left + {{ u.rows * u.depth }};
+{% for e in range(f.left.element_count) %}
+    left[({{ row(f.left) }}) * {{ u.depth }} + {{ column(f.left) }} + {{ offset(f.left, e, u.depth) }}] = as_{{ n }}_element(a.s{{ letters[e // each] }} >> {{ 8 * u.element_bytes * (e % each) }});
+{% endfor %}
+{% for e in range(f.right.element_count) %}
+    right[({{ row(f.right) }}) * {{ u.columns }} + {{ column(f.right) }} + {{ offset(f.right, e, u.columns) }}] = as_{{ n }}_element(b.s{{ letters[e // each] }} >> {{ 8 * u.element_bytes * (e % each) }});
+{% endfor %}
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __local const {{ n }}_element* x = left + ({{ row(f.sum) }}) * {{ u.depth }};
+    __local const {{ n }}_element* y = right + {{ column(f.sum) }};
+    for (int k = 0; k < {{ u.depth }}; ++k) {
+{% for e in range(counts) %}
+        c.s{{ letters[e] }} += ({{ sum }}){{ n }}_value(x[{{ f.sum.place(0, e)[0] }} * {{ u.depth }} + k]) * ({{ sum }}){{ n }}_value(y[k * {{ u.columns }} + {{ f.sum.place(0, e)[1] }}]);
+{% endfor %}
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return c;
+}
+#define {{ n }}_multiply(PASS, C, A, B) \
+    C = {{ n }}_emulated(A, B, C, (__local {{ n }}_element*)smr_exchange + thread / {{ u.lanes }} * {{ u.exchange // u.element_bytes }}, lane)
+{% else %}
+#define {{ n }}_multiply(PASS, C, A, B) C = {{ u.multiply }}(as_int{{ lefts }}(A), as_int{{ rights }}(B), C)
+{% endif %}
+{% if u.asynchronous %}
+// Where copies cannot be under way while a work-item goes on, they are made at once.
+static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
+    if (counts) vstore{{ u.chunk }}(vload{{ u.chunk }}(0, from), 0, to);
+    else vstore{{ u.chunk }}(({{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }}{{ u.chunk }})(0), 0, to);
+}
+#define {{ n }}_commit()
+#define {{ n }}_wait(COUNT)
+{% endif %}
+#endif

@@ -1,0 +1,100 @@
+"""Extents, indices and conditions as formulas of z3 over the integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
+from smartmem_rules.tensor.expr import Compare, Condition, Logic
+from smartmem_rules.tensor.extents import Dimension, Quotient, is_symbolic
+from smartmem_rules.tensor.index import Index
+
+REAL = "real "
+"""What the names of unknown real numbers begin with."""
+
+
+class NoFormula(Exception):
+    """An index is made of something that has no formula."""
+
+
+class IndexFormulas:
+    """Formulas of z3 for extents, indices and conditions; what is known of their parts is in `facts`."""
+
+    def __init__(self, z3: Any) -> None:
+        self.z3 = z3
+        self.facts: list[Any] = []
+        self._names: dict[object, Any] = {}
+
+    def extent(self, value: int) -> Any:
+        """An extent, or any other polynomial over dimensions."""
+        if not is_symbolic(value):
+            return self.z3.IntVal(int(value))
+        total = self.z3.IntVal(0)
+        for monomial, coefficient in value.terms:  # type: ignore[attr-defined]
+            product = self.z3.IntVal(coefficient)
+            for factor in monomial:
+                product = product * self._factor(factor)
+            total = total + product
+        return total
+
+    def _factor(self, factor: Dimension | Quotient) -> Any:
+        if factor in self._names:
+            return self._names[factor]
+        if isinstance(factor, Dimension) and factor.name.startswith(REAL):
+            made = self._names[factor] = self.z3.Real(factor.name)
+            return made
+        if isinstance(factor, Dimension):
+            made = self._names[factor] = self.z3.Int(factor.name)
+            self.facts.append(made >= factor.low)
+            return made
+        value, divisor = self.extent(factor.value), self.extent(factor.divisor)
+        return self._quotient(factor, value, divisor)
+
+    def _quotient(self, key: object, value: Any, divisor: Any) -> Any:
+        """floor(value / divisor) as a name with what is known of it, which helps where the divisor is open."""
+        made = self._names[key] = self.z3.Int(f"q{len(self._names)}")
+        self.facts += [divisor > 0, made * divisor <= value, value < made * divisor + divisor]
+        return made
+
+    def index(self, index: Index) -> Any:
+        """An index; its variables stay inside their extents. Raises NoFormula where tables or tensors decide."""
+        total = self.extent(index.constant)
+        for atom, coefficient in index.terms:
+            total = total + self._atom(atom) * self.extent(coefficient)
+        return total
+
+    def _atom(self, atom: Atom) -> Any:
+        if atom in self._names:
+            return self._names[atom]
+        match atom:
+            case Var(name=name, extent=extent):
+                made = self._names[atom] = self.z3.Int(name)
+                self.facts += [made >= 0, made < self.extent(extent)]
+                return made
+            case Div(value=value, divisor=divisor):
+                return self._quotient(atom, self.index(value), self.extent(divisor))
+            case Mod(value=value, divisor=divisor):
+                inner, by = self.index(value), self.extent(divisor)
+                made = inner - self._quotient((atom, "quotient"), inner, by) * by
+                self._names[atom] = made
+                return made
+            case Lookup() | Gathered():
+                raise NoFormula
+
+    def condition_if_any(self, condition: Condition) -> Any:
+        """A condition, None where it has no formula."""
+        try:
+            return self._condition(condition)
+        except NoFormula:
+            return None
+
+    def _condition(self, condition: Condition) -> Any:
+        match condition:
+            case Compare(operator=operator, left=left, right=right):
+                a, b = self.index(left), self.index(right)
+                return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b}[operator]
+            case Logic(operator="not", operands=(operand,)):
+                return self.z3.Not(self._condition(operand))
+            case Logic(operator=operator, operands=operands):
+                parts = [self._condition(operand) for operand in operands]
+                return self.z3.And(*parts) if operator == "and" else self.z3.Or(*parts)

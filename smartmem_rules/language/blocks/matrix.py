@@ -1,0 +1,145 @@
+"""`matrix` blocks: what a matrix unit multiplies, how its operands lie in the registers of a sub-group, and its texts.
+
+A fragment is the part of a matrix that a sub-group holds, some elements in each lane. How it lies there is written
+as a mixed-radix number: each clause takes the next digit of the lane's (or of the element's) number, from the lowest
+on, and says how far one of it moves down the rows and along the columns.
+
+left_lanes 4 0 2;       # the lane modulo 4 moves by two columns,
+left_lanes 8 1 0;       # the lane divided by 4 by a row
+left_elements 2 0 1;    # the two halves of a register are neighbours in a row
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from smartmem_rules.language.blocks.keys import BlockRecord, clauses_of_wholes, text, whole, wholes, word
+from smartmem_rules.language.blocks.keys import texts as all_texts
+
+ELEMENTS = ("float32", "float16", "bfloat16", "int8")
+SUMS = ("float32", "int32")
+ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
+
+
+class Digit(NamedTuple):
+    """One digit of a lane's or an element's number: how many values it has, and where one more of it leads."""
+
+    extent: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """How a matrix of `rows` x `columns` lies in the registers of a sub-group."""
+
+    rows: int
+    columns: int
+    lanes: tuple[Digit, ...]
+    elements: tuple[Digit, ...]
+
+    @property
+    def lane_count(self) -> int:
+        return math.prod(digit.extent for digit in self.lanes)
+
+    @property
+    def element_count(self) -> int:
+        """Elements that each lane holds."""
+        return math.prod(digit.extent for digit in self.elements)
+
+    def place(self, lane: int, element: int) -> tuple[int, int]:
+        """Row and column of an element of a lane."""
+        row = column = 0
+        for number, digits in ((lane, self.lanes), (element, self.elements)):
+            for extent, rows, columns in digits:
+                number, digit = divmod(number, extent)
+                row, column = row + digit * rows, column + digit * columns
+        return row, column
+
+    def fault(self, lanes: int) -> str:
+        """What is wrong with the layout, empty where each element of the matrix lies in one place of one lane.
+
+        Args:
+            lanes: of the sub-group.
+        """
+        if self.lane_count != lanes:
+            return f"its lanes are {self.lane_count}, the sub-group has {lanes}"
+        held = self.lane_count * self.element_count
+        if held != self.rows * self.columns:
+            return (
+                f"it holds {held} elements, the matrix of {self.rows} x {self.columns} has {self.rows * self.columns}"
+            )
+        places = {self.place(lane, element) for lane in range(lanes) for element in range(self.element_count)}
+        outside = next((p for p in sorted(places) if not (0 <= p[0] < self.rows and 0 <= p[1] < self.columns)), None)
+        if outside is not None:
+            return f"row {outside[0]}, column {outside[1]} lies outside of the matrix of {self.rows} x {self.columns}"
+        return "" if len(places) == held else "two places hold the same element"
+
+
+def _digits(meaning: str) -> tuple[Digit, ...]:
+    return clauses_of_wholes(meaning, Digit)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix(BlockRecord):
+    """A `matrix` block."""
+
+    factors: str = word("the type of both factors' elements", *ELEMENTS)
+    sums: str = word("the type in which products are summed", *SUMS)
+    shape: tuple[int, ...] = wholes("rows and columns of the sums, and depth, of one product", least=3, most=3)
+    lanes: int = whole("work-items of a sub-group, which multiply together")
+    capability: tuple[int, ...] = wholes("NVIDIA's compute capability from which on there is one", (0, 0), 2, 2)
+    extension: str = text("the OpenCL extension without which there is none", "")
+    texts: str = word(
+        "the file of codegen/ (without `.cl`) whose functions load, multiply and store fragments, and copy to local "
+        "memory"
+    )
+    multiply: str = text("the instruction or built-in function that multiplies, as the file of `texts` takes it")
+    passes: int = whole("products of parts of the factors that make one product", 1)
+    option: tuple[str, ...] = all_texts("an option of the OpenCL compiler for kernels that multiply on the unit")
+    asynchronous: int = whole("bytes that a work-item copies to local memory while it goes on; 0: none", 0)
+    exchange: int = whole("bytes of local memory through which a sub-group's lanes exchange fragments", 0)
+    left_lanes: tuple[Digit, ...] = _digits("left factor, a digit of the lane: values, rows and columns that one moves")
+    left_elements: tuple[Digit, ...] = _digits("left factor, a digit of the element in a lane: the same")
+    right_lanes: tuple[Digit, ...] = _digits("right factor (depth x columns), a digit of the lane: the same")
+    right_elements: tuple[Digit, ...] = _digits("right factor, a digit of the element in a lane: the same")
+    sum_lanes: tuple[Digit, ...] = _digits("sums, a digit of the lane: the same")
+    sum_elements: tuple[Digit, ...] = _digits("sums, a digit of the element in a lane: the same")
+
+    @property
+    def rows(self) -> int:
+        return self.shape[0]
+
+    @property
+    def columns(self) -> int:
+        return self.shape[1]
+
+    @property
+    def depth(self) -> int:
+        return self.shape[2]
+
+    @property
+    def element_bytes(self) -> int:
+        """Of an element of the factors."""
+        return ELEMENT_BYTES[self.factors]
+
+    @property
+    def chunk(self) -> int:
+        """Elements that are copied to local memory at once; 0 where nothing is copied asynchronously."""
+        return self.asynchronous // self.element_bytes
+
+    @property
+    def fragments(self) -> dict[str, Fragment]:
+        """The three fragments by the word before their clauses."""
+        m, n, k = self.shape
+        return {
+            "left": Fragment(m, k, self.left_lanes, self.left_elements),
+            "right": Fragment(k, n, self.right_lanes, self.right_elements),
+            "sum": Fragment(m, n, self.sum_lanes, self.sum_elements),
+        }
+
+    def there(self, capability: tuple[int, int], extensions: tuple[str, ...]) -> bool:
+        """Whether a device has the unit."""
+        return capability >= tuple(self.capability) and (not self.extension or self.extension in extensions)

@@ -1,0 +1,35 @@
+"""What is wrong with `matrix` blocks: fragments that do not hold each element once, texts that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.blocks.keys import value_place
+from smartmem_rules.language.blocks.matrix import Matrix
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.fixes import spelling
+from smartmem_rules.language.schema import typed
+from smartmem_rules.resources import templates_path
+
+
+def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
+    """The problems of a `matrix` block whose keys and values are those of the schema."""
+    unit = typed(block)
+    assert isinstance(unit, Matrix)
+    for name, fragment in unit.fragments.items():
+        fault = fragment.fault(unit.lanes)
+        if fault:
+            message = f"the fragment `{name}` of `{block.name}`: {fault}"
+            place = value_place(block, f"{name}_lanes", 0)
+            note = (
+                f"`{name}_lanes` and `{name}_elements` are digits of the lane's and of the element's number: how many "
+                "values each has, and by how many rows and columns one more of it moves"
+            )
+            yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=note)
+    texts = {path.stem: path for path in templates_path().glob("matrix_*.cl")}
+    if unit.texts not in texts:
+        place = value_place(block, "texts", 0)
+        message = f"codegen/ has no file `{unit.texts}.cl`"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, place, fix=spelling(unit.texts, texts, place))

@@ -1,0 +1,163 @@
+"""Products on matrix units, in an emulation that exchanges fragments through local memory: any device runs it.
+
+The emulation takes from a `matrix` block where the elements of fragments lie, so that loads, products and stores agree
+only if the block is one of a matrix unit. `bench/matrix_units.py` asks the same of the units themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from smartmem_rules.language.blocks.device import Device as Profile
+from smartmem_rules.language.blocks.matrix import Matrix
+from smartmem_rules.plan.schedule import templates
+from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.records import GroupSchedule
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.runtime import target
+from smartmem_rules.runtime.devices import Device
+from tests.plan.models import model
+from tests.plan.running import Mode, prepare
+
+pytestmark = pytest.mark.sampled(3)
+
+TILES = (
+    GroupTile(64, 64, 32, 2, 32, 32, 3),
+    GroupTile(32, 64, 64, 4, 32, 32, 2),
+    GroupTile(16, 32, 64, 1, 16, 16, 4),
+    GroupTile(32, 32, 64, 2, 16, 16, 1),
+)
+HALVES = ("nvidia_f16", "intel_f16")
+
+
+def emulated(unit: Matrix) -> Matrix:
+    """The unit on a device that has none."""
+    m, n, k = unit.shape
+    exchange = (m * k + k * n) * unit.element_bytes
+    # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
+    option = ("-cl-opt-disable",)
+    return replace(unit, texts="matrix_subgroup", passes=1, exchange=exchange, asynchronous=16, option=option)
+
+
+@pytest.fixture(autouse=True)
+def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The units that a test names are there, and local memory for their tiles."""
+    within_limits = target._within_limits
+
+    def with_units(profile: Profile, device: Device) -> Profile:
+        names = getattr(request.node, "callspec", None)
+        name = "nvidia_f16" if names is None else names.params.get("unit", "nvidia_f16")
+        matrices = load_rules().matrices
+        found = within_limits(profile, device)
+        memory = replace(found.memory, array_memory=profile.memory.array_memory)
+        return replace(found, units=(emulated(matrices[name]),), memory=memory)
+
+    monkeypatch.setattr(target, "_within_limits", with_units)
+
+
+def _takes(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let products on a unit have this tile; a model's calibration multiplies floats without one."""
+    ranked = templates.rank_groups
+
+    def chosen(tiles: Sequence[GroupTile], *others: Any) -> list[GroupChoice]:
+        unit = tiles[0].unit
+        return ranked(tiles, *others) if unit is None else [GroupChoice(replace(tile, unit=unit), splits)]
+
+    monkeypatch.setattr(templates, "rank_groups", chosen)
+
+
+def _random(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], dtype: str = "float16") -> GroupSchedule:
+    """Runs the plan for a GPU and compares with the reference evaluator; the schedule of its product."""
+    plan, executor = prepare(proto, Mode(device="nvidia", dtype=dtype))
+    executor.poison()
+    found = executor.run({name: feeds[name] for name in plan.inputs})
+    wanted = ReferenceEvaluator(proto).run(None, feeds)
+    for output, reference in zip(plan.outputs, wanted, strict=True):
+        bound = (4e-3 if dtype == "float16" else 6e-5) * np.abs(reference).max()
+        np.testing.assert_allclose(found[output], reference, rtol=0, atol=bound)
+    schedule = plan.launches[-1].schedule
+    assert isinstance(schedule, GroupSchedule)
+    assert schedule.tile.unit is not None
+    return schedule
+
+
+@pytest.mark.parametrize("unit", HALVES)
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 40, 64), (49, 96, 384), (50, 31, 37), (130, 72, 264)])
+@pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
+@pytest.mark.parametrize("splits", [1, 3])
+def test_products_of_halves(
+    unit: str, m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _takes(tile, splits, monkeypatch)
+    x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
+    proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
+    assert _compare(proto, {"x": x}).splits == splits
+
+
+@pytest.mark.parametrize("tile", TILES[:2], ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
+@pytest.mark.parametrize("unit", ["nvidia_tf32"])
+def test_products_of_floats(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
+    _takes(tile, 1, monkeypatch)
+    x, w = _random(1, 50, 132), _random(2, 132, 72)
+    _compare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), {"x": x}, "float32")
+
+
+@pytest.mark.parametrize("unit", HALVES)
+def test_factors_that_are_no_constants(unit: str) -> None:
+    x, w, v = _random(1, 50, 24), _random(2, 24, 64), _random(3, 24, 64)
+    nodes = [("MatMul", "x w", "a"), ("MatMul", "x v", "b"), ("Transpose", "b", "t"), ("MatMul", "a t", "y")]
+    _compare(model(nodes, {"x": x}, "y", {"w": w, "v": v}), {"x": x})
+
+
+@pytest.mark.parametrize("unit", HALVES)
+@pytest.mark.parametrize("channels", [16, 20])
+def test_a_convolution_copies_its_windows(unit: str, channels: int) -> None:
+    x, v, w = _random(5, 1, 24, 13, 11), _random(6, channels, 24, 1, 1), _random(7, 36, channels, 3, 3)
+    nodes = [("Conv", "x v", "h"), ("Conv", "h w", "y", {"pads": [1, 1, 1, 1], "strides": [2, 2]})]
+    _compare(model(nodes, {"x": x}, "y", {"v": v, "w": w}), {"x": x})
+
+
+@pytest.mark.parametrize("unit", HALVES)
+def test_normalised_rows_become_halves_on_chip(unit: str) -> None:
+    x, g, b, w = _random(8, 50, 96), _random(9, 96), _random(10, 96), _random(11, 96, 80)
+    nodes = [("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "y")]
+    _compare(model(nodes, {"x": x}, "y", {"g": g, "b": b, "w": w}), {"x": x})
+
+
+@pytest.mark.parametrize("unit", HALVES)
+@pytest.mark.parametrize(("tokens", "depth"), [(49, 32), (197, 64)])
+def test_an_attention_multiplies_twice(unit: str, tokens: int, depth: int) -> None:
+    x = _random(20, 3, tokens, 24)
+    weights = {name: _random(21 + i, 24, depth) for i, name in enumerate(("q", "k", "v"))}
+    nodes = [
+        ("MatMul", "x q", "a"),
+        ("MatMul", "x k", "b"),
+        ("MatMul", "x v", "c"),
+        ("Transpose", "b", "t", {"perm": [0, 2, 1]}),
+        ("MatMul", "a t", "s"),
+        ("Mul", "s scale", "scaled"),
+        ("Softmax", "scaled", "p", {"axis": -1}),
+        ("MatMul", "p c", "y"),
+    ]
+    _compare(model(nodes, {"x": x}, "y", {**weights, "scale": np.float32(0.01)}), {"x": x})
+
+
+def test_weights_beyond_halves_stay_floats() -> None:
+    x, w = _random(1, 50, 64), _random(2, 64, 40)
+    w[3, 5] = 1e6
+    proto = model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w})
+    plan, executor = prepare(proto, Mode(device="nvidia", dtype="float16"))
+    found = executor.run({"x": x})["y"]
+    np.testing.assert_allclose(found, ReferenceEvaluator(proto).run(None, {"x": x})[0], rtol=2e-3, atol=1e-2)
+    assert all(k.schedule.tile.unit is None for k in plan.launches if isinstance(k.schedule, GroupSchedule))

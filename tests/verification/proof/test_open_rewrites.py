@@ -1,0 +1,178 @@
+"""Proofs by normal forms: ways through open comparisons, polynomials over elements, and rules that must not pass."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce
+from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.verification.proof.formulas import Unprovable
+from smartmem_rules.verification.proof.normal_form import Forms
+from smartmem_rules.verification.proof.open_rewrites import prove_open
+from smartmem_rules.verification.proof.paths import Path as Way
+from smartmem_rules.verification.proof.paths import TooManyWays, solved, ways
+
+z3 = pytest.importorskip("z3")
+AT, J, K = Var("i", 5), Var("j", 5), Var("k", 7)
+
+QUICK = ("sum_of_products", "product_of_constant_products", "softmax", "unshifted_softmax", "l2_norm",
+         "l2_normalization", "biased_matmul", "batch_normalization_as_scale_and_bias", "scale_of_transposed_keys",
+         "concat_of_one", "cast_to_same_type")  # fmt: skip
+
+WRONG = {
+    "rows_and_columns": "Mul(MatMul(x, w), k) => MatMul(Mul(x, k), w) where rank(w) == 2, rank(x) == 2, rank(k) == 1",
+    "other_order": "MatMul(MatMul(x, v), w) => MatMul(x, MatMul(w, v)) where rank(v) == 2, rank(w) == 2",
+    "difference_as_sum": "Sub(MatMul(x, v), MatMul(x, w)) => MatMul(x, Add(v, w)) where shape(v) == shape(w)",
+    "only_without_axes": "ReduceSum(ReduceSum(x; keepdims = 1); keepdims = 1) => ReduceSum(Mul(x, 2); keepdims = 1)",
+    "mean_as_sum": "ReduceMean(x; axes = a, keepdims = 1) => ReduceSum(x; axes = a, keepdims = 1)",
+    "sum_of_squares": "Mul(ReduceSum(x), ReduceSum(x)) => ReduceSum(Mul(x, x))",
+    "axis_of_softmax": "Softmax(x; axis = a) => Softmax(x; axis = 0) where rank(x) > 0",
+    "transposed_once": "Transpose(Transpose(x; perm = p); perm = q) => x where p == q",
+    "half_is_nothing": "MatMul(Mul(q, 0.5), k) => MatMul(q, k)",
+    "forgotten_scale": "Div(Exp(x), ReduceSum(Exp(x); axes = a, keepdims = 1)) => Softmax(x; axis = -1)"
+    " where present(a), rank(a) == 1",
+}
+
+TRUE = {
+    "difference": "Sub(MatMul(x, v), MatMul(x, w)) => MatMul(x, Sub(v, w)) where shape(v) == shape(w)",
+    "moved_scale": "ReduceSum(Mul(x, c); axes = a, keepdims = 1) => Mul(ReduceSum(x; axes = a, keepdims = 1), c)"
+    " where prod(shape(c)) == 1, rank(c) <= rank(x)",
+    "mean_of_sum": "ReduceMean(Add(x, y); keepdims = 1)"
+    " => Add(ReduceMean(x; keepdims = 1), ReduceMean(y; keepdims = 1)) where shape(x) == shape(y)",
+    "there_and_back": "Transpose(Transpose(x; perm = [1, 0]); perm = [1, 0]) => x where rank(x) == 2",
+}
+
+
+def _rule(tmp_path: Path, name: str, text: str, relaxes: str = "reassociation, nan, infinities") -> None:
+    operators = ("contraction", "elementwise", "reduction", "view")
+    rules = Path(__file__).parents[3] / "rules" / "operators"
+    imports = "\n".join(f'import "{rules / one}.smr"' for one in operators)
+    file = tmp_path / f"{name}.smr"
+    file.write_text(f"{imports}\nrewrite {name} in algebra\n    {text}\n    relaxes {relaxes}\n")
+    base = load_rules([file])
+    (rule,) = [r for r in base.rewrites if r.name == name]
+    prove_open(rule, rule.left, rule.right, Instances(base), z3)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_shipped_rules_are_proved(name: str) -> None:
+    base = load_rules()
+    (rule,) = [r for r in base.rewrites if r.name == name]
+    assert prove_open(rule, rule.left, rule.right, Instances(base), z3).instances > 0
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_rules_are_not_proved(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Unprovable):
+        _rule(tmp_path, name, WRONG[name])
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_true_rules_are_proved(name: str, tmp_path: Path) -> None:
+    _rule(tmp_path, name, TRUE[name])
+
+
+def test_undefined_points_count_unless_they_are_relaxed(tmp_path: Path) -> None:
+    text = "Div(x, ReduceL2(x; axes = a, keepdims = 1)) => LpNormalization(x; axis = a[0], p = 2) where rank(a) == 1"
+    _rule(tmp_path, "both", text, "nan, infinities")
+    for relaxes in ("nan", "infinities"):
+        with pytest.raises(Unprovable, match="defined"):
+            _rule(tmp_path, "one", text, relaxes)
+
+
+def _read(tensor: str, *indices: Var) -> Read:
+    return Read(tensor, tuple(map(variable, indices)), "float32")
+
+
+def _apply(function: str, *arguments: Expr) -> Apply:
+    return Apply(function, arguments, "float32")
+
+
+def _same(left: Expr, right: Expr) -> bool:
+    return Forms(Fraction).form(left) == Forms(Fraction).form(right)
+
+
+def test_sums_are_linear() -> None:
+    a, b = _read("a", AT, K), _read("b", K, J)
+    inner = _apply("mul", _apply("add", a, _read("c", AT)), b)
+    left = Reduce("sum", (K,), inner, "float32")
+    first = Reduce("sum", (K,), _apply("mul", a, b), "float32")
+    second = _apply("mul", _read("c", AT), Reduce("sum", (K,), b, "float32"))
+    assert _same(left, _apply("add", first, second))
+    assert not _same(left, first)
+
+
+def test_names_of_bound_indices_do_not_matter() -> None:
+    other = Var("m", 7)
+    one = Reduce("sum", (K,), _apply("mul", _read("a", AT, K), _read("b", K, J)), "float32")
+    two = Reduce("sum", (other,), _apply("mul", _read("b", other, J), _read("a", AT, other)), "float32")
+    swapped = Reduce("sum", (other,), _apply("mul", _read("b", J, other), _read("a", AT, other)), "float32")
+    assert _same(one, two)
+    assert not _same(one, swapped)
+
+
+def test_what_a_sum_does_not_depend_on_is_taken_as_often_as_it_counts() -> None:
+    assert _same(Reduce("sum", (K,), _read("a", AT), "float32"), _apply("mul", Const(7, "float32"), _read("a", AT)))
+
+
+def test_quotients_say_what_they_need() -> None:
+    forms = Forms(Fraction)
+    forms.form(_apply("div", _read("a", AT), _read("b", AT)))
+    assert {what for what, _ in forms.needs} == {"not zero"}
+    exponentials = Forms(Fraction)
+    exponentials.form(_apply("div", _read("a", AT), Reduce("sum", (K,), _apply("exp", _read("b", K)), "float32")))
+    assert not exponentials.needs
+
+
+def test_roots_of_squares_are_no_identities() -> None:
+    a = _read("a", AT)
+    assert not _same(_apply("sqrt", _apply("mul", a, a)), a)
+    root = _apply("sqrt", a)
+    assert _same(_apply("mul", root, root), a)
+
+
+def test_indices_of_reads_count() -> None:
+    shifted = Read("a", (variable(AT) + 1,), "float32")
+    assert not _same(_read("a", AT), shifted)
+    assert _same(Read("a", (Index(0) + variable(AT),), "float32"), _read("a", AT))
+
+
+def test_each_open_comparison_is_taken_both_ways() -> None:
+    seen: list[tuple[bool, bool]] = []
+
+    def run(path: Way) -> None:
+        one, other = path.extent("n"), path.extent("m")
+        seen.append((path.answer(one, "==", 1), path.answer(one, "==", other)))
+
+    assert len(list(ways(run, z3, 100))) == len(seen) == 4
+    assert set(seen) == {(a, b) for a in (True, False) for b in (True, False)}
+
+
+def test_choices_are_all_made() -> None:
+    seen: list[tuple[int, int]] = []
+    list(ways(lambda path: seen.append((path.choose(2), path.choose(3))), z3, 100))
+    assert sorted(seen) == [(a, b) for a in range(2) for b in range(3)]
+    with pytest.raises(TooManyWays):
+        list(ways(lambda path: seen.append((path.choose(2), path.choose(3))), z3, 5))
+
+
+def test_equations_are_solved() -> None:
+    found: list[dict[str, int]] = []
+
+    def run(path: Way) -> None:
+        a, b, c = path.extent("a"), path.extent("b"), path.extent("c")
+        found.append(dict(solved(a * b, a * c)))
+        found.append(dict(solved(a * b, 1)))
+        found.append(dict(solved(a % b, 0)))
+
+    list(ways(run, z3, 100))
+    product, ones, multiple = found
+    assert list(product) in (["b"], ["c"])
+    assert ones == {"a": 1, "b": 1}
+    assert list(multiple) == ["a"]
