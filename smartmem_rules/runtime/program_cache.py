@@ -19,7 +19,7 @@ import shutil
 import struct
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,35 +145,37 @@ def _drivers_own_folder() -> Path | None:
 
 
 def _look_after(folder: Path) -> None:
-    """Clean the folder once a day, and when a process that used it was killed: it may have left half of a program."""
+    """Clean the folder once a day, and look for halves of programs when a process that used it was killed."""
     stamp = folder / "smartmem-checked"
     killed = _forget_killed(folder)
-    if killed or not stamp.exists() or time.time() - stamp.stat().st_mtime > _DAY:
+    if not stamp.exists() or time.time() - stamp.stat().st_mtime > _DAY:
         stamp.touch()
         clean_driver_cache(folder)
+    elif killed is not None:
+        drop_damaged(folder, killed)
 
 
-def _forget_killed(folder: Path) -> bool:
-    """Note that this process uses the folder, and say whether one that did was killed.
+def _forget_killed(folder: Path) -> float | None:
+    """Note that this process uses the folder, and say since when one has used it that was killed; None: none was.
 
     Each process holds a lock on a file of its own, which the system takes back when the process ends.
     """
     try:
         import fcntl
     except ImportError:  # not on this system
-        return False
-    killed = False
+        return None
+    since: list[float] = []
     users = folder / "smartmem-users"
     users.mkdir(exist_ok=True)
     for path in users.iterdir():
         with contextlib.suppress(OSError), open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            since.append(path.stat().st_mtime)
             path.unlink(missing_ok=True)
-            killed = True
     handle, name = tempfile.mkstemp(dir=users)
     fcntl.flock(handle, fcntl.LOCK_SH)
     atexit.register(_stop_using, os.getpid(), name)
-    return killed
+    return min(since, default=None)
 
 
 def _stop_using(process: int, name: str) -> None:
@@ -187,11 +189,39 @@ def clean_driver_cache(folder: Path, most_bytes: int = _DRIVER_BYTES, unused: fl
     Args:
         unused: seconds for which a program has not been used before it may go, because another process may need it.
     """
-    programs = [one for group in folder.iterdir() if group.is_dir() for one in group.iterdir() if one.is_dir()]
-    for program in programs:
-        if any(cut_short(file) for file in program.rglob("*") if file.suffix in (".so", ".bc")):
-            shutil.rmtree(program, ignore_errors=True)
-    _forget((one for one in programs if one.is_dir()), most_bytes, unused)
+    drop_damaged(folder, 0.0)
+    _forget(_programs(folder), most_bytes, unused)
+
+
+def drop_damaged(folder: Path, since: float) -> None:
+    """Drop the programs of PoCL's cache of which a file was written only in part.
+
+    Args:
+        since: programs that were not used after this time (of the system's clock) are taken to be whole: PoCL notes
+            every use before it writes.
+    """
+    for program in _programs(folder):
+        with contextlib.suppress(OSError):  # another process may clean, too
+            if _last_used(program) >= since and _damaged(program):
+                shutil.rmtree(program, ignore_errors=True)
+
+
+def _damaged(program: Path) -> bool:
+    return any(cut_short(Path(file)) for file in _files(program) if file.name.endswith((".so", ".bc")))
+
+
+def _programs(folder: Path) -> list[Path]:
+    return [one for group in folder.iterdir() if group.is_dir() for one in group.iterdir() if one.is_dir()]
+
+
+def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    """All files under a folder; what vanishes on the way is left out."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                yield entry
 
 
 def cut_short(path: Path) -> bool:
@@ -236,5 +266,5 @@ def _last_used(place: Path) -> float:
 
 def _bytes(place: Path) -> int:
     if place.is_dir():
-        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+        return sum(file.stat().st_size for file in _files(place))
     return place.stat().st_size

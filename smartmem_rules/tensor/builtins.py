@@ -372,6 +372,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ceil_div": lambda a, b: spread(lambda x, y: -(-_integer(x) // _integer(y)), a, b),
     "ravel": lambda i, s: ravel(tuple(_as_index(v) for v in as_list(i)), integers(s)),
     "unravel": lambda p, s: unravel(_as_index(p), integers(s)),
-    "near": lambda a, b: a is not None and b is not None and math.isclose(_number(a), _number(b), rel_tol=1e-4),
+    "near": lambda a, b: a is not None and b is not None and math.isclose(_number(a), _number(b), rel_tol=1e-6),
     "fail": _fail,
 }

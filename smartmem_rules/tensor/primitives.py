@@ -61,6 +61,11 @@ def cast(values: Array, source: str, target: str) -> Array:
     return values.astype(dtype, copy=False)
 
 
+def from_index(values: Array, target: str) -> Array:
+    """Indices as elements: halves are not rounded, because kernels compute with them in single precision."""
+    return values.astype(np.float32) if target in _WIDENED else cast(values, "int64", target)
+
+
 def _whole(values: Array, kind: type[np.signedinteger[Any]]) -> Array:
     """Floats truncated to integers; NaN and what is out of range, where machines differ, give the lowest one."""
     if values.dtype.kind != "f":

@@ -105,3 +105,16 @@ def test_the_reference_evaluator_is_not_imported() -> None:
         "assert not [m for m in sys.modules if m.startswith(('onnx.reference', 'onnxruntime'))]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_halves_are_folded_with_the_numbers_of_single_precision(mode: str) -> None:
+    """The weights of the taps are fractions of 2^24: as halves they would be infinite."""
+    operands = {"x": np.full((1, 1, 3), 3.379, np.float16), "sizes": np.array([1, 1, 7])}
+    nodes = [NODE("Resize", ["x", "", "", "sizes"], ["y"], mode=mode)]
+    held = [numpy_helper.from_array(value, name) for name, value in operands.items()]
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT16, [1, 1, 7])
+    model = helper.make_model(
+        helper.make_graph(nodes, "case", [], [y], held), opset_imports=[helper.make_opsetid("", 18)]
+    )
+    np.testing.assert_allclose(import_model(model, rules()).constants["y"], operands["x"][0, 0, 0], rtol=1e-3)

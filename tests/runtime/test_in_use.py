@@ -105,14 +105,17 @@ def test_a_killed_user_of_the_drivers_folder_is_noticed(tmp_path: Path) -> None:
         "import os, sys; from pathlib import Path; from smartmem_rules.runtime.program_cache import _forget_killed\n"
         "_forget_killed(Path(sys.argv[1])); print('in use', flush=True); sys.stdin.read()\n"
     )
+    before = time.time() - 1  # file systems have clocks of their own
     user = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert user.stdout is not None
     user.stdout.readline()
-    assert not program_cache._forget_killed(tmp_path)
+    assert program_cache._forget_killed(tmp_path) is None
     user.kill()
     user.communicate()
-    assert program_cache._forget_killed(tmp_path)
-    assert not program_cache._forget_killed(tmp_path)
+    since = program_cache._forget_killed(tmp_path)
+    assert since is not None
+    assert before <= since <= time.time()
+    assert program_cache._forget_killed(tmp_path) is None
 
 
 def test_a_process_killed_while_it_writes_the_tunings_loses_at_most_the_last(tmp_path: Path, all_cases: bool) -> None:

@@ -16,7 +16,7 @@ import pytest
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.devices import Device, choose
-from smartmem_rules.runtime.program_cache import ProgramCache, clean_driver_cache, cut_short
+from smartmem_rules.runtime.program_cache import ProgramCache, clean_driver_cache, cut_short, drop_damaged
 
 TEXT = "__kernel void smr_kernel(__global float* y) { y[get_global_id(0)] = 3.0f; }"
 
@@ -104,6 +104,8 @@ def test_damaged_and_old_programs_of_the_driver_go(tmp_path: Path) -> None:
         (folder / "f.so").write_bytes(content)
         (folder.parent / "last_accessed").touch()
     assert cut_short(tmp_path / "KM" / "cut" / "f" / "f.so")
+    drop_damaged(tmp_path, since=time.time() + 60)  # written before the process began that was killed
+    assert (tmp_path / "KM" / "cut").exists()
     clean_driver_cache(tmp_path)
     assert [path.name for path in (tmp_path / "KM").iterdir()] == ["good"]
     clean_driver_cache(tmp_path, most_bytes=10)

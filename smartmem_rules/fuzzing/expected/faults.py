@@ -124,6 +124,10 @@ def _doubles_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64 and _not_a_number(node, operands)
 
 
+def _halves_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
+    return operands[0] is not None and operands[0].dtype == np.float16 and _not_a_number(node, operands)
+
+
 def _doubles(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64
 
@@ -136,6 +140,19 @@ def _part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
     assert isinstance(axes, list)
     lengths = [x.shape[axis] * float(scale) for axis, scale in zip(axes, scales, strict=False)]
     return any(length != round(length) for length in lengths)
+
+
+def _classes_outside(node: onnx.NodeProto, operands: Operands) -> bool:
+    scores, classes = operands[0], operands[1]
+    if scores is None or classes is None:
+        return False
+    outside = (classes < 0) | (classes >= scores.shape[1])
+    return bool(np.any(outside & (classes != attribute(node, "ignore_index", None))))
+
+
+def _batches_outside(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, batches = operands[0], operands[2]
+    return x is not None and batches is not None and bool(np.any((batches < 0) | (batches >= x.shape[0])))
 
 
 _SUMS = "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp"
@@ -156,6 +173,7 @@ FAULTS = (
         Fault(o, _doubles_with_nan, "ONNX Runtime's largest element of doubles leaves NaN out")
         for o in ("Softmax", "LogSoftmax")
     ),
+    Fault("Sign", _halves_with_nan, "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
     Fault("Shrink", _doubles, "ONNX Runtime shrinks doubles in single precision"),
     *(Fault(o, _not_finite, "ONNX Runtime's gates are numbers where a sum is NaN") for o in ("GRU", "LSTM", "RNN")),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
@@ -187,13 +205,18 @@ FAULTS = (
     Fault("LRN", _not_finite, "ONNX Runtime's running sum carries NaN to all channels behind its window"),
     *(
         Fault(o, _variance_overflows, "where the variance overflows ONNX's functions, evaluator and Runtime differ")
-        for o in ("LayerNormalization", "GroupNormalization")
+        for o in ("LayerNormalization", "GroupNormalization", "InstanceNormalization")
     ),
     Fault(
         "InstanceNormalization",
         _far_from_zero,
         "ONNX Runtime adds the bias to the mean times the scale, beside which it vanishes",
     ),
+    *(
+        Fault(o, _classes_outside, "classes that the scores do not have are not defined")
+        for o in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+    ),
+    Fault("RoiAlign", _batches_outside, "batches outside of the data are not defined"),
     Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),
     Fault("QuantizeLinear", _not_a_number, "no integer stands for NaN"),
     Fault("DynamicQuantizeLinear", _range_overflows, "the scale is infinite or NaN, and the zero point a cast of it"),
@@ -212,6 +235,11 @@ def _ignoring(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(a.name in _IGNORED for a in node.attribute)
 
 
+def _wide_window(node: onnx.NodeProto, operands: Operands) -> bool:
+    window = attribute(node, "kernel_shape", [])
+    return isinstance(window, list) and int(np.prod(window)) > 1 << 14
+
+
 def _dilated(node: onnx.NodeProto, operands: Operands) -> bool:
     dilations = attribute(node, "dilations", [])
     return isinstance(dilations, list) and any(d > 1 for d in dilations) and _not_finite(node, operands)
@@ -223,6 +251,10 @@ EVALUATOR_FAULTS = (
         for o in ("GRU", "LSTM", "RNN")
     ),
     Fault("AveragePool", _not_a_number, "ONNX's evaluator marks its padding by NaN, and leaves out NaN of the data"),
+    *(
+        Fault(o, _wide_window, "ONNX's evaluator takes minutes for windows of so many elements")
+        for o in ("AveragePool", "LpPool", "MaxPool")
+    ),
     Fault("Conv", _dilated, "ONNX's evaluator multiplies what lies in the gaps of a window by 0"),
 )
 """Where ONNX's evaluator is wrong, for nodes that ONNX Runtime does not take."""

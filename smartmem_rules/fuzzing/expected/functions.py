@@ -1,4 +1,4 @@
-"""Elementwise operators in double precision, without the cancellation that other implementations have.
+"""Operators in double precision, without the cancellation that other implementations have.
 
 ONNX Runtime computes Softplus as log(1 + exp(x)), Elu and Selu as exp(x) - 1 and Sigmoid as 0 below -18, in double
 precision, too: of their results for small or very negative numbers no digit is right. ONNX's evaluator takes 1 + erf(x)
@@ -65,11 +65,23 @@ def _gelu(node: onnx.NodeProto, x: Array) -> Array:
     return np.asarray(x * _normal(node, x))
 
 
+def _lrn(node: onnx.NodeProto, x: Array) -> Array:
+    size, channels = attribute(node, "size"), x.shape[1]
+    assert isinstance(size, int)
+    squares = np.zeros_like(x)
+    for channel in range(channels):
+        near = x[:, max(0, channel - (size - 1) // 2) : channel + size // 2 + 1]
+        squares[:, channel] = np.sum(near * near, axis=1)
+    scale = _number(node, "bias", 1.0) + _number(node, "alpha", 0.0001) / size * squares
+    return np.asarray(x / scale ** _number(node, "beta", 0.75))
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "Celu": _celu,
     "Elu": _elu,
     "Erf": _elementwise(math.erf),
     "Gelu": _gelu,
+    "LRN": _lrn,
     "Mish": _mish,
     "Selu": _selu,
     "Sigmoid": _sigmoid,

@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.faults import evaluator_fault_of, fault_of
+from smartmem_rules.fuzzing.expected.faults import attribute, evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
@@ -185,15 +185,34 @@ class NodeRunner:
         fault = evaluator_fault_of(node, operands)
         if fault is not None:
             raise ValueError(fault.reason)
+        if node.op_type == "ConvTranspose" and attribute(node, "group", 1) != 1:
+            return self._by_groups(node, operands)
         model, feeds = self._model(node, operands)
         with np.errstate(all="ignore"):
             made = [np.asarray(v) for v in ReferenceEvaluator(model).run(None, feeds)]
         shapes = [value.type.tensor_type for value in onnx.shape_inference.infer_shapes(model).graph.output]
         for value, inferred in zip(made, shapes, strict=True):
             wanted = [d.dim_value if d.HasField("dim_value") else None for d in inferred.shape.dim]
+            wider = inferred.elem_type and value.dtype.kind in "iu"
+            if wider and value.dtype != helper.tensor_dtype_to_np_dtype(inferred.elem_type):
+                raise ValueError(f"ONNX's evaluator gives {value.dtype}, which is another element type")
             if inferred.HasField("shape") and not _fits(value.shape, wanted):
                 raise ValueError(f"ONNX's evaluator gives shape {value.shape}, not {wanted}")
         return made
+
+    def _by_groups(self, node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array]:
+        """A ConvTranspose of several groups, which ONNX's evaluator cannot compute, group by group."""
+        groups = attribute(node, "group")
+        assert isinstance(groups, int)
+        x, w, *bias = operands
+        assert x is not None
+        assert w is not None
+        alone = copy.deepcopy(node)
+        next(a for a in alone.attribute if a.name == "group").i = 1
+        parts: list[Sequence[Array | None]] = [np.split(x, groups, axis=1), np.split(w, groups, axis=0)]
+        parts += [[None] * groups if b is None else np.split(b, groups) for b in bias]
+        made = [self._evaluator(alone, part)[0] for part in zip(*parts, strict=True)]
+        return [np.concatenate(made, axis=1)]
 
 
 def _session(model: onnx.ModelProto) -> Any:
@@ -219,11 +238,11 @@ def _with_hidden_size(node: onnx.NodeProto, operands: Sequence[Array | None]) ->
 def _precise_node(node: onnx.NodeProto) -> onnx.NodeProto:
     """The node with double precision in its attributes, where these name an element type."""
     changed = copy.deepcopy(node)
-    for attribute in changed.attribute:
-        if attribute.name in ("to", "dtype") and attribute.i in _NARROW_TYPES:
-            attribute.i = TensorProto.DOUBLE
-        if attribute.name == "value" and attribute.t.data_type in _NARROW_TYPES:
-            attribute.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(attribute.t).astype(np.float64)))
+    for given in changed.attribute:
+        if given.name in ("to", "dtype") and given.i in _NARROW_TYPES:
+            given.i = TensorProto.DOUBLE
+        if given.name == "value" and given.t.data_type in _NARROW_TYPES:
+            given.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(given.t).astype(np.float64)))
     return changed
 
 
@@ -233,13 +252,13 @@ def constant_value(node: onnx.NodeProto) -> Array:
     Raises:
         NoReference: it is sparse or holds text.
     """
-    for attribute in node.attribute:
-        if attribute.name == "value":
-            return np.asarray(numpy_helper.to_array(attribute.t))
-        if attribute.name in ("value_float", "value_floats"):
-            return np.asarray(helper.get_attribute_value(attribute), np.float32)
-        if attribute.name in ("value_int", "value_ints"):
-            return np.asarray(helper.get_attribute_value(attribute), np.int64)
+    for given in node.attribute:
+        if given.name == "value":
+            return np.asarray(numpy_helper.to_array(given.t))
+        if given.name in ("value_float", "value_floats"):
+            return np.asarray(helper.get_attribute_value(given), np.float32)
+        if given.name in ("value_int", "value_ints"):
+            return np.asarray(helper.get_attribute_value(given), np.int64)
     raise NoReference("a Constant that is no tensor of numbers")
 
 

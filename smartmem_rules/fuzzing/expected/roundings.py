@@ -22,9 +22,9 @@ EXACT = frozenset(
 SUMMING = frozenset(
     {
         "AffineGrid", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT",
-        "DeformConv", "Einsum", "FusedMatMul", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
-        "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization", "LpNormalization", "LpPool",
-        "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "ReduceL1",
+        "DeformConv", "Einsum", "FusedMatMul", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
+        "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LpNormalization", "LpPool",
+        "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "RNN", "ReduceL1",
         "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
         "Resize", "STFT", "SimplifiedLayerNormalization", "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization", "Sum",
@@ -40,8 +40,8 @@ LINEAR = frozenset(
 """Those of them that are linear in each operand: of the operands' sizes they make the size of all addends together."""
 CANCELLING = frozenset(
     {
-        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "FastGelu", "FusedConv", "FusedGemm",
-        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize",
+        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "FusedConv", "FusedGemm",
+        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize", "STFT",
         "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
     }
 )  # fmt: skip

@@ -121,28 +121,39 @@ def _product(body: Expr, constants: Mapping[str, np.ndarray]) -> Apply | None:
     """What is summed as a product of two factors.
 
     A product that takes part under a condition alone is the product of one factor under that condition, else 0, and
-    the other one, where that is finite: 0 times infinity or NaN would reach the sum.
+    the other one, where that is finite (0 times infinity or NaN would reach the sum) and may be read without it.
     """
     match body:
         case Apply(function="mul"):
             return body
         case Select(condition=condition, then=Apply(function="mul", arguments=(a, b)) as product, otherwise=Const(0)):
             nothing = Const(0.0, product.dtype)
-            if _finite(b, constants):
+            if _finite_everywhere(b, constants):
                 return replace(product, arguments=(select(condition, a, nothing), b))
-            if _finite(a, constants):
+            if _finite_everywhere(a, constants):
                 return replace(product, arguments=(a, select(condition, b, nothing)))
     return None
 
 
-def _finite(factor: Expr, constants: Mapping[str, np.ndarray]) -> bool:
+def _finite_everywhere(factor: Expr, constants: Mapping[str, np.ndarray]) -> bool:
+    """Whether a factor is a finite constant for all values of the variables, also where no condition holds."""
     match factor:
         case Const(value=value):
             return math.isfinite(value)
-        case Read(tensor=tensor):
-            return tensor in constants and bool(np.isfinite(constants[tensor]).all())
+        case Read(tensor=tensor, indices=indices):
+            array = constants.get(tensor)
+            return (
+                array is not None
+                and all(_inside(index, extent) for index, extent in zip(indices, array.shape, strict=True))
+                and bool(np.isfinite(array).all())
+            )
         case _:
             return False
+
+
+def _inside(index: Index, extent: int) -> bool:
+    low, high = index.interval
+    return low >= 0 and high < extent
 
 
 def _split_grouped(equation: Equation, product: Apply, names: FreshNames) -> dict[Var, Index]:

@@ -120,7 +120,9 @@ class Fuser(Feeding):
             if group.form == "contraction" or any(group.locals.values()):
                 continue
             outputs = self._outputs(group)
-            if len(outputs) == 1 and outputs[0] not in self.program.outputs and outputs[0] not in self.indexing:
+            if len(outputs) != 1 or outputs[0] in self.program.outputs or outputs[0] in self.indexing:
+                continue
+            if not self._keeps_one_value(group, outputs[0]):
                 self._try_inline(group, outputs[0])
 
     def _try_inline(self, group: Group, tensor: str) -> None:

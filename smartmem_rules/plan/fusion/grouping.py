@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from smartmem_rules.language.blocks.fuse import (
     FuseBlock,
 )
+from smartmem_rules.plan.fusion.compared import selects
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.policy import Policy
@@ -152,6 +153,10 @@ class Grouping:
         """The other groups that read a tensor, in a fixed order."""
         found = {g for u in self.users.get(tensor, ()) for g in self._homes(u.tensor)} - {self.owner[tensor]}
         return sorted(found, key=self.number.__getitem__)
+
+    def _keeps_one_value(self, group: Group, tensor: str) -> bool:
+        """Whether readers must see what is stored: they compare it, and a reader's own result has other roundings."""
+        return tensor in self.program.compared and not all(selects(m.equation.body) for m in group.members)
 
     def _is_constant(self, group: Group) -> bool:
         """Whether a contraction's right factor was known before the model runs: a layer's weights."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
+from smartmem_rules.plan.fusion.compared import compared_tensors
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
@@ -72,6 +73,11 @@ class Program:
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
     inner: frozenset[str] = frozenset()
     """Tensors that operators compute on the way; not those that an output only shows in another shape or order."""
+
+    @cached_property
+    def compared(self) -> frozenset[str]:
+        """Tensors that must have one value for all readers: they are compared with what is selected from them."""
+        return compared_tensors({d.tensor: d.equation for d in self.definitions})
 
     def users(self) -> dict[str, list[Definition]]:
         users: dict[str, list[Definition]] = {}

@@ -228,7 +228,7 @@ class _Block:
             case Select():
                 return self._select(expr, axes)
             case FromIndex(index=index, dtype=dtype):
-                return primitives.cast(self._index(index, axes, clamped), "int64", dtype)
+                return primitives.from_index(self._index(index, axes, clamped), dtype)
             case Reduce():
                 return self._reduce(expr, axes, clamped)
 

@@ -151,12 +151,19 @@ class Forms:
         if isinstance(test, Apply) and test.function in ("eq", "ne"):
             difference = plus(self.form(test.arguments[0]), scaled(self.form(test.arguments[1]), -1))
             if difference and self._is_nonzero(difference):
-                return self.form(otherwise if test.function == "eq" else then)
+                return self._where_known(otherwise if test.function == "eq" else then)
         before = set(self.needs)
         values = [self.form(argument) for argument in expr.arguments]
         if self.needs != before:
             raise NoNormalForm("a side of a condition may be undefined")
         return values[1] if values[1] == values[2] else single(Atom("function", ("select", *map(key, values))))
+
+    def _where_known(self, expr: Expr) -> Poly:
+        """A branch that is taken where the known polynomials are not zero: where they are, it need not be defined."""
+        before = set(self.needs)
+        found = self.form(expr)
+        self.needs = before | {(what, k) for what, k in self.needs if what != "not zero" or k not in self.known}
+        return found
 
     def _is_nonzero(self, poly: Poly) -> bool:
         if key(poly) in self.known:

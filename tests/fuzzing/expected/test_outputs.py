@@ -102,6 +102,27 @@ def test_sums_that_overflow_on_their_way_alone_are_not_known() -> None:
     assert _wrong(model, x, np.array([[1], [6.001]], np.float32))
 
 
+def test_an_infinity_beside_a_product_that_overflows_is_not_known() -> None:
+    """-inf * -1 + 3e38 * -2 is infinite, or NaN where the product is rounded; without the product it is infinite."""
+    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], (2, 2))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[-1], [-2]], np.float32), "w"))
+    x = np.array([[-np.inf, 3e38], [-np.inf, 3]], np.float32)
+    for way in (np.nan, np.inf):
+        assert not _wrong(model, x, np.array([[way], [np.inf]], np.float32))
+    assert _wrong(model, x, np.array([[np.inf], [np.nan]], np.float32))
+
+
+def test_regions_of_no_batch_have_no_reference() -> None:
+    nodes = [helper.make_node("RoiAlign", ["x", "regions", "batches"], ["y"], sampling_ratio=1)]
+    model = _model(nodes, (2, 1, 3, 3))
+    regions, batches = np.array([[0, 0, 2, 2]], np.float32), np.array([-1])
+    model.graph.initializer.extend(
+        [numpy_helper.from_array(regions, "regions"), numpy_helper.from_array(batches, "batches")]
+    )
+    with pytest.raises(NoReference, match="batches outside"):
+        Reference(model, {"x": np.ones((2, 1, 3, 3), np.float32)})
+
+
 def test_doubles_are_normalised_in_single_precision() -> None:
     """ONNX's `stash_type`: what the bias cancels is not known better than single precision."""
     model = _model([helper.make_node("LayerNormalization", ["x", "one", "bias"], ["y"])], (1, 3), TensorProto.DOUBLE)

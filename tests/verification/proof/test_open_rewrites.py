@@ -49,12 +49,12 @@ TRUE = {
 }
 
 
-def _rule(tmp_path: Path, name: str, text: str) -> None:
+def _rule(tmp_path: Path, name: str, text: str, relaxes: str = "reassociation, nan, infinities") -> None:
     operators = ("contraction", "elementwise", "reduction", "view")
     rules = Path(__file__).parents[3] / "rules" / "operators"
     imports = "\n".join(f'import "{rules / one}.smr"' for one in operators)
     file = tmp_path / f"{name}.smr"
-    file.write_text(f"{imports}\nrewrite {name} in algebra\n    {text}\n    relaxes reassociation, nan, infinities\n")
+    file.write_text(f"{imports}\nrewrite {name} in algebra\n    {text}\n    relaxes {relaxes}\n")
     base = load_rules([file])
     (rule,) = [r for r in base.rewrites if r.name == name]
     prove_open(rule, rule.left, rule.right, Instances(base), z3)
@@ -76,6 +76,14 @@ def test_wrong_rules_are_not_proved(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", TRUE)
 def test_true_rules_are_proved(name: str, tmp_path: Path) -> None:
     _rule(tmp_path, name, TRUE[name])
+
+
+def test_undefined_points_count_unless_they_are_relaxed(tmp_path: Path) -> None:
+    text = "Div(x, ReduceL2(x; axes = a, keepdims = 1)) => LpNormalization(x; axis = a[0], p = 2) where rank(a) == 1"
+    _rule(tmp_path, "both", text, "nan, infinities")
+    for relaxes in ("nan", "infinities"):
+        with pytest.raises(Unprovable, match="defined"):
+            _rule(tmp_path, "one", text, relaxes)
 
 
 def _read(tensor: str, *indices: Var) -> Read:
