@@ -35,7 +35,7 @@ class DaskWorkers:
         TuningError: the package is missing, or nobody answers at the address.
     """
 
-    def __init__(self, address: str, timeout: float = 20.0) -> None:
+    def __init__(self, address: str, timeout: float = 5.0) -> None:
         try:
             from distributed import Client
         except ImportError:

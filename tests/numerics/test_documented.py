@@ -73,6 +73,7 @@ def _tiny(found: Array, wanted: Array) -> Array:
     return np.asarray((np.abs(found) <= 1.7e-38) & (np.abs(wanted) <= 1.7e-38))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("mode", "debug"), BUILDS, ids=lambda value: str(value))
 def test_kernels_agree_with_constants(mode: Mode, debug: bool) -> None:
     """One node on a constant and on an input gives the same answer."""

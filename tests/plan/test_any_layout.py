@@ -38,6 +38,7 @@ def wandered(problem: Pbqp, start: Mapping[Variable, int], random: np.random.Gen
     return Solution(chosen, True, cost, cost)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_any_choice_is_right(mode: Mode, fresh_seeds: bool, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # second layouts that never pay are possible all the same

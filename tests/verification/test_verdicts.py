@@ -54,7 +54,7 @@ def test_every_sound_rule_is_accepted(path: Path) -> None:
     assert not refused, f"seed {found.seed}"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_counterexample_can_be_pasted(path: Path) -> None:
     for report in verified(path).rules:
@@ -73,7 +73,7 @@ def test_a_counterexample_can_be_pasted(path: Path) -> None:
             assert shown.getvalue().startswith("failed")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_path: Path) -> None:
     for report in verified(path).rules:

@@ -10,6 +10,7 @@ from smartmem_rules.verification.mutation.mutants import measure
 from smartmem_rules.verification.mutation.mutate import _says_where_it_pays, mutants_of
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("rule", "least"),
     [
