@@ -96,6 +96,15 @@ def _power_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     return not bool(np.all(powers < 2.0 ** (8 * base.dtype.itemsize - 1)))
 
 
+def _negative_clip(node: onnx.NodeProto, operands: Operands) -> bool:
+    clip = attribute(node, "clip", 0.0)
+    return isinstance(clip, float) and clip < 0
+
+
+def _infinite_parameters(node: onnx.NodeProto, operands: Operands) -> bool:
+    return _not_finite(node, operands[1:])
+
+
 def _variance_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     x = operands[0]
     return x is not None and x.size > 0 and x.dtype.name != "float16" and bool(np.nanmax(np.abs(x)) > 1e18)
@@ -211,6 +220,8 @@ FAULTS = (
     ),
     Fault("MaxUnpool", _places_outside, "places outside of the tensor are not defined"),
     Fault("Pow", _power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"),
+    *(Fault(o, _negative_clip, "a bound below zero bounds nothing") for o in ("GRU", "LSTM", "RNN")),
+    Fault("BatchNormalization", _infinite_parameters, "ONNX Runtime multiplies the parameters out: inf - inf"),
     Fault("LRN", _even_size, "ONNX Runtime refuses even sizes, and the evaluator takes one channel too few"),
     Fault("LRN", _not_finite, "ONNX Runtime's running sum carries NaN to all channels behind its window"),
     *(
