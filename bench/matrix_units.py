@@ -83,6 +83,8 @@ def error_of(unit: Matrix, device: Any, turned: bool) -> float:
     """
     m, n, k = unit.shape
     draw = np.random.default_rng(1)
+    left: Any
+    right: Any
     if unit.sums == "int32":
         left, right = (draw.integers(-128, 128, shape).astype(np.int8) for shape in ((m, k), (k, 2 * n)))
     else:

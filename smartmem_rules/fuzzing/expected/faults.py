@@ -87,6 +87,15 @@ def _integers_overflow(node: onnx.NodeProto, operands: Operands) -> bool:
     return total >= 2.0 ** min(52, 8 * x.dtype.itemsize - 1)
 
 
+def _power_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
+    base, exponent = operands[0], operands[1]
+    if base is None or exponent is None or base.dtype.kind not in "iu":
+        return False
+    with np.errstate(all="ignore"):
+        powers = np.abs(np.power(base.astype(np.float64), exponent.astype(np.float64)))
+    return not bool(np.all(powers < 2.0 ** (8 * base.dtype.itemsize - 1)))
+
+
 def _variance_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     x = operands[0]
     return x is not None and x.size > 0 and x.dtype.name != "float16" and bool(np.nanmax(np.abs(x)) > 1e18)
@@ -201,6 +210,7 @@ FAULTS = (
         for o in ("MaxPool", "AveragePool", "LpPool")
     ),
     Fault("MaxUnpool", _places_outside, "places outside of the tensor are not defined"),
+    Fault("Pow", _power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"),
     Fault("LRN", _even_size, "ONNX Runtime refuses even sizes, and the evaluator takes one channel too few"),
     Fault("LRN", _not_finite, "ONNX Runtime's running sum carries NaN to all channels behind its window"),
     *(
@@ -235,6 +245,11 @@ def _ignoring(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(a.name in _IGNORED for a in node.attribute)
 
 
+def _fractional(node: onnx.NodeProto, operands: Operands) -> bool:
+    places = operands[0]
+    return places is not None and places.dtype.kind == "f" and bool(np.any(places != np.round(places)))
+
+
 def _wide_window(node: onnx.NodeProto, operands: Operands) -> bool:
     window = attribute(node, "kernel_shape", [])
     return isinstance(window, list) and int(np.prod(window)) > 1 << 14
@@ -250,6 +265,7 @@ EVALUATOR_FAULTS = (
         Fault(o, _ignoring, "ONNX's evaluator takes attributes of gates and does not look at them")
         for o in ("GRU", "LSTM", "RNN")
     ),
+    Fault("OneHot", _fractional, "ONNX's evaluator compares places that are no integers, which ONNX Runtime cuts"),
     Fault("AveragePool", _not_a_number, "ONNX's evaluator marks its padding by NaN, and leaves out NaN of the data"),
     *(
         Fault(o, _wide_window, "ONNX's evaluator takes minutes for windows of so many elements")
