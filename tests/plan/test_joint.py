@@ -92,7 +92,8 @@ def posed(
         graph = import_model(proto, base, {})
         # the device that runs it has neither matrix units nor that one's assembler
         profile = base.devices[device]
-        profile = replace(profile, compute=replace(profile.compute, matrix="", shuffle=""))
+        compute = replace(profile.compute, matrix="", shuffle="", half="")
+        profile = replace(profile, compute=compute, memory=replace(profile.memory, array_memory=0), units=())
         plan = emitted(graph, base, profile, "smartmem", "float32", memory)
     found[0].plan = plan
     return found[0]
