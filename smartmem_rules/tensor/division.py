@@ -29,6 +29,8 @@ def floor_divide(value: int, divisor: int) -> int:
 def _divided_down(value: int, divisor: int) -> int:
     """floor(value / divisor) for a divisor that is known to be positive."""
     whole, rest = _divided(value, divisor)
+    if rest == 0:
+        return whole
     low = sure_quotient(rest, divisor)
     if low is not None:
         return whole + low

@@ -82,7 +82,10 @@ def _rewrite(
     if outcome.trials < FLOOR or outcome.share < SMALLEST_SHARE:
         return _too_few(report, outcome)
     if prove:
-        proof = prove_rewrite(rule, instances)
+        try:
+            proof = prove_rewrite(rule, instances)
+        except TimeoutError:  # what the trials found stands
+            return replace(report, reason="not proved: the time of the budget was over")
         if proof.answer == "proved":
             proved = (*assumptions, "the proof is of real numbers; floats and integers beside it were tested")
             return replace(report, verdict=r.PROVED, method=f"{proof.method}; {method}", assumptions=proved)
@@ -168,7 +171,10 @@ def _eliminate(
             report, verdict=r.VACUOUS, reason=f"{outcome.trials} of {outcome.generated} instances were views"
         )
     if prove:
-        proof = prove_eliminate(rule, instances)
+        try:
+            proof = prove_eliminate(rule, instances)
+        except TimeoutError:
+            return replace(report, reason="not proved: the time of the budget was over")
         if proof.answer == "proved":
             return replace(report, verdict=r.PROVED, method=f"z3: {proof.method}; {method}")
         return replace(report, reason=f"not proved: {proof.reason}")

@@ -27,6 +27,7 @@ from smartmem_rules.tensor.extents import (
 )
 from smartmem_rules.tensor.index import Index, div, mod, variable
 from smartmem_rules.tensor.ranges import (
+    answering,
     bounds,
     largest,
     maximum,
@@ -161,6 +162,13 @@ def test_exact_quotients_are_polynomials() -> None:
     assert split_multiple(n * 12 + 5, 4) == (n * 3 + 1, 1)
     assert gcd(n * 64, n * 48) == n * 16
     assert floor_divide(n, 64) == 0  # at most 40
+
+
+def test_a_multiple_of_a_divisor_whose_range_says_nothing_divides() -> None:
+    block, channels = symbol(Dimension("block", -100, 100)), symbol(Dimension("channels", 1, 100))
+    divisor = block * block
+    with answering(lambda left, operator, right: True):
+        assert floor_divide(channels * divisor, divisor) == channels
 
 
 def test_c_text_counts_as_the_extent_does() -> None:

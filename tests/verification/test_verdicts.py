@@ -218,3 +218,15 @@ def test_a_number_that_is_named_satisfies_the_equation_itself(tmp_path: Path, nu
     )
     (report,) = sm.verify(file, jobs=1, trials=60).rules
     assert report.verdict == verdict
+
+
+def test_a_proof_that_takes_too_long_leaves_the_verdict_of_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr("smartmem_rules.verification.judge.prove_rewrite", endless)
+    monkeypatch.setattr("smartmem_rules.verification.judge.prove_eliminate", endless)
+    for name in ("divide_by_one", "identity"):
+        (report,) = sm.verify(rule=name, prove=True, jobs=1).rules
+        assert report.verdict == "tested"
+        assert "time" in report.reason

@@ -25,7 +25,7 @@ from smartmem_rules.verification.instances.draws import (
     formals_of,
 )
 from smartmem_rules.verification.instances.guard_scope import Seen, complete_scope
-from smartmem_rules.verification.instances.roles import operator_roles
+from smartmem_rules.verification.instances.roles import AXES, operator_roles
 from smartmem_rules.verification.semantics.terms import (
     Application,
     Leaf,
@@ -221,6 +221,8 @@ class Assembly:
         ordered = [operands.get(place) for place in range(len(formals))]
         values = dict(self.values)
         given = self._attributes(pattern, path, overload, ordered, known, values, outputs, fresh)
+        if self._names_an_axis_twice(overload, given, ordered):
+            raise Unsupported("a list of axes names one of them twice")
         for axis, divisor in divisible_extents(overload, {**known, **given}, self.scope):
             self._make_divisible(axis, divisor, formals, ordered, fresh)
         term = apply_operator(pattern.operator, ordered, given, outputs, pattern.output or 0, self.search.instances)
@@ -240,6 +242,18 @@ class Assembly:
         if pattern.variadic is not None:
             self.members.setdefault(pattern.variadic, tuple(members))
         return term
+
+    def _names_an_axis_twice(
+        self, overload: ast.Operator, given: dict[str, Value], operands: list[Term | None]
+    ) -> bool:
+        """Whether a list of axes, drawn for other operands, counts one axis from the front and from the end."""
+        rank = max((len(o.type.shape) for o in operands if o is not None), default=0)
+        roles = operator_roles(overload, self.search.instances.base.functions)
+        lists = [value for name, value in given.items() if name in roles and roles[name].use == AXES]
+        return any(
+            isinstance(axes, tuple) and len({a + rank if isinstance(a, int) and a < 0 else a for a in axes}) < len(axes)
+            for axes in lists
+        )
 
     def _make_divisible(
         self, extent: str, divisor: int, formals: list[ast.Input], operands: list[Term | None], fresh: dict[str, Leaf]

@@ -146,9 +146,7 @@ class OpenCase:
         if isinstance(argument, ast.PatternVariable) and argument.name in self.leaves:
             return self.leaves[argument.name]
         formals = [formals[place] for o in overloads if (formals := formals_of(o, count))]
-        allowed = {d for o, f in zip(overloads, formals, strict=True) for d in dtypes_of(o, f)}
-        if _DTYPE not in allowed:
-            raise Unprovable("the proof is of real numbers")
+        dtype = self._dtype([d for o, f in zip(overloads, formals, strict=True) for d in dtypes_of(o, f)])
         ranks = sorted({rank for formal in formals for rank in self._ranks(formal)})
         if not ranks:
             raise NoInstance("an operand of too high a rank")
@@ -161,9 +159,14 @@ class OpenCase:
             self._names += 1
             name, number = f"number{self._names}", argument.value
         shape = tuple(self.path.extent(f"{name}.{axis}") for axis in range(rank))
-        leaf = self.leaves[name] = Leaf(name, TensorType(_DTYPE, shape), number)
+        leaf = self.leaves[name] = Leaf(name, TensorType(dtype, shape), number)
         self.scope.tensors[name] = TensorName(name, leaf.type)
         return leaf
+
+    def _dtype(self, allowed: Sequence[str]) -> str:
+        if _DTYPE not in allowed:
+            raise Unprovable("the proof is of real numbers")
+        return _DTYPE
 
     def _ranks(self, formal: ast.Input) -> range:
         assert formal.type is not None
@@ -226,13 +229,13 @@ class OpenCase:
             most = max(map(len, shapes), default=0)
             options += range(-most - 1, most + 2)
         elif kind == "ints" and role.use == AXES:
-            options += _axes(max(map(len, shapes), default=0))
+            options += self._lists_of_axes(max(map(len, shapes), default=0))
         elif kind == "ints" and role.use == PERMUTATION:
             options += itertools.permutations(range(len(shapes[0])))
         elif kind == "ints":
             options += self._lists(name, lengths)
         elif kind in ("int", "bool"):
-            options.append(self.path.integer(name))
+            options += self._integers(name, formal, max(map(len, shapes), default=0))
         elif kind == "float":
             options.append(self.path.real(name))
         else:
@@ -251,10 +254,22 @@ class OpenCase:
         named = isinstance(default, ast.Call) and default.function in ("ones", "zeros") and role.use is None
         return named and bool(lengths)
 
+    def _integers(self, name: str, formal: Formal, most: int) -> Iterator[Value]:
+        """Any integer."""
+        yield self.path.integer(name)
+
     def _lists(self, name: str, lengths: set[int]) -> Iterator[Value]:
         """Lists with one or two numbers for each axis of a list of axes."""
         for length in sorted(lengths | {2 * n for n in lengths}):
             yield tuple(self.path.integer(f"{name}.{place}") for place in range(length))
+
+    def _lists_of_axes(self, most: int) -> Iterator[Value]:
+        """Ascending lists of different axes, counted from the front or from the end."""
+        for length in range(most + 1):
+            for axes in itertools.combinations(range(most), length):
+                yield axes
+                if axes:
+                    yield tuple(axis - most for axis in axes)
 
     def _bind(self, pattern: ast.PatternOperator, term: Application, given: dict[str, Value]) -> None:
         actual = {**term.instance.values, **given}
@@ -338,15 +353,6 @@ def _is_required(formal: Formal) -> bool:
     if isinstance(formal, ast.Attribute):
         return formal.required
     return formal.default is None and not formal.optional
-
-
-def _axes(most: int) -> Iterator[Value]:
-    """Ascending lists of different axes, counted from the front or from the end."""
-    for length in range(most + 1):
-        for axes in itertools.combinations(range(most), length):
-            yield axes
-            if axes:
-                yield tuple(axis - most for axis in axes)
 
 
 @lru_cache(maxsize=256)

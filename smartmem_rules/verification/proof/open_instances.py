@@ -8,6 +8,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
+from smartmem_rules.tensor.definitions.inside import OutsideError
 from smartmem_rules.tensor.expr import Condition, TensorType
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index
@@ -54,7 +55,7 @@ class OpenInstances(Instances):
     def _first(
         self, operator: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Value], outputs: int
     ) -> Instance:
-        reasons = []
+        reasons: list[Exception] = []
         for overload in self.base.operators.get(operator, ()):
             try:
                 return instantiate_overload(self.base, overload, operands, attributes, outputs, watch=self.watch)
@@ -62,8 +63,9 @@ class OpenInstances(Instances):
                 open_question(reason)
                 if isinstance(reason, DefinitionError):
                     raise Unsupported(str(reason)) from reason
-                reasons.append(str(reason))
-        raise Unsupported("; ".join(reasons))
+                reasons.append(reason)
+        outside = [reason for reason in reasons if isinstance(reason, OutsideError)]
+        raise Unsupported("; ".join(map(str, reasons))) from next(iter(outside), None)
 
 
 def open_question(failure: BaseException | None) -> None:

@@ -151,12 +151,23 @@ class Path:
         """Whether the facts do not contradict each other, as far as a solver sees."""
         solver, formulas = self._z3.Solver(), IndexFormulas(self._z3)
         solver.set("rlimit", _RESOURCES)
+        solver.add(*self._formulas(formulas))
+        solver.add(*formulas.facts)
+        return bool(solver.check() != self._z3.unsat)
+
+    def formulas(self, formulas: IndexFormulas) -> list[Any]:
+        """What is known on this way, and what stands for unknowns that were solved for."""
+        by_name = {d.name: symbol(d) for f in self.facts for side in (f.left, f.right) for d in dimensions(side)}
+        solved_for = [(by_name[name], value) for name, value in self._values.items() if name in by_name]
+        return self._formulas(formulas) + [formulas.extent(a) == formulas.extent(b) for a, b in solved_for]
+
+    def _formulas(self, formulas: IndexFormulas) -> list[Any]:
+        found = []
         for known in self.facts:
             a, b = formulas.extent(known.left), formulas.extent(known.right)
             made = {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}
-            solver.add(made[known.operator])
-        solver.add(*formulas.facts)
-        return bool(solver.check() != self._z3.unsat)
+            found.append(made[known.operator])
+        return found
 
     def _assume(self, fact: Fact) -> None:
         left, right = self.settled(fact.left), self.settled(fact.right)

@@ -1,9 +1,9 @@
-"""Proofs by z3 beyond index rules: elementwise algebra over the reals, views of fixed rank for all extents.
+"""Proofs by z3 beyond index rules: elementwise algebra over the reals, then normal forms; views for all extents.
 
 An elementwise rewrite is proved for one scalar of each operand: operands that broadcast reach every element of the
 result as some scalar, and both sides have one shape, because the engine refuses all else.  Guards about numbers are
 assumed; those about shapes are not needed.  Both sides are defined at the same points, as far as the rule does not
-relax `nan` or `infinities`.  A view is proved to stay inside its operand, for every extent at once.
+relax `nan` or `infinities`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from typing import Any
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
-from smartmem_rules.tensor.builtins import Unsupported
-from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.proof.formulas import Formulas, Unprovable
 from smartmem_rules.verification.proof.open_rewrites import MOST_WAYS, prove_open
+from smartmem_rules.verification.proof.open_views import BOUND, prove_views
 from smartmem_rules.verification.semantics.terms import leaves
 from smartmem_rules.verification.trials.rewrites import directions
 
@@ -171,51 +170,13 @@ def _refute(formulas: Formulas, known: list[Any], wrong: Any, what: str) -> None
 
 
 def prove_eliminate(rule: ast.Eliminate, instances: Instances) -> Proof:
-    """Whether a view without attributes is a bijection that stays inside, for all extents of the ranks 1 to 3."""
+    """Whether an operator is a view that stays inside its operand, for all extents and attributes."""
     try:
         import z3
     except ImportError:
         return Proof("unknown", reason="z3-solver is not installed")
-    overloads = instances.base.operators.get(rule.operator, ())
-    if (
-        len(overloads) != 1
-        or any(f.required for f in overloads[0].attributes)
-        or any(i.constant is not None for i in overloads[0].inputs)
-    ):
-        return Proof("unknown", reason="its index map depends on attributes: tested at every index")
     try:
-        for rank in (1, 2, 3):
-            _prove_view(rule, instances, rank, z3)
-    except (Unprovable, Unsupported) as reason:
+        found = prove_views(rule, instances, z3)
+    except Unprovable as reason:
         return Proof("unknown", reason=str(reason))
-    return Proof("proved", "all extents of the ranks 1 to 3, default attributes")
-
-
-_PRIMES = (101, 103, 107)
-"""Extents that appear in an index map stand for the extents of their axes."""
-
-
-def _prove_view(rule: ast.Eliminate, instances: Instances, rank: int, z3: Any) -> None:
-    shape = _PRIMES[:rank]
-    instance = instances.get(rule.operator, [TensorType("float32", shape)], {})
-    read = instance.equations[0].view
-    if read is None:
-        raise Unprovable("no pure read")
-    extents = {n: z3.Int(f"n{axis}") for axis, n in enumerate(shape)}
-    solver = z3.Solver()
-    solver.set("timeout", MILLISECONDS)
-    places = {}
-    for var in instance.equations[0].variables:
-        if var.extent not in extents:
-            raise Unprovable("an extent of the result is computed: tested at every index")
-        places[var] = z3.Int(var.name)
-        solver.add(places[var] >= 0, places[var] < extents[var.extent])
-    outside = []
-    for index, extent in zip(read.indices, shape, strict=True):
-        if index.constant or any(atom not in places for atom, _ in index.terms):
-            raise Unprovable("its index map divides: tested at every index")
-        value = sum((c * places[atom] for atom, c in index.terms), z3.IntVal(0))  # type: ignore[index]
-        outside.append(z3.Or(value < 0, value >= extents[extent]))
-    solver.add(z3.Or(*outside))
-    if solver.check() != z3.unsat:
-        raise Unprovable("z3 cannot show that the map stays inside")
+    return Proof("proved", f"all extents and attributes, {found} views of ranks up to {BOUND}")

@@ -1,0 +1,26 @@
+"""Instances that the verifier draws: what no valid model has is not among them."""
+
+from __future__ import annotations
+
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.verification.operators import single
+from smartmem_rules.verification.semantics.terms import Application
+
+CASES = 1500
+
+
+def test_no_list_of_axes_names_an_axis_twice() -> None:
+    base = load_rules()
+    operator = base.operators["ReduceL2"][0]
+    seen = 0
+    for case in single(operator, Instances(base), seed=3).cases(CASES):
+        if case is None:
+            continue
+        assert isinstance(case.left, Application)
+        axes, operand = case.left.attributes.get("axes"), case.left.operands[0]
+        if isinstance(axes, tuple) and operand is not None and axes:
+            seen += 1
+            rank = len(operand.type.shape)
+            assert len({axis % rank for axis in axes if isinstance(axis, int)}) == len(axes), (axes, operand.type)
+    assert seen > CASES // 10
