@@ -14,6 +14,7 @@ from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driv
 _TEXTS_PER_PROGRAM = 24
 _COMPILE_THREADS = 8
 _LOG_LINES = 30
+_ROUNDING = "#pragma OPENCL FP_CONTRACT DEFAULT"
 _Text = tuple[str, str, tuple[str, ...]]
 """The entry, the text and the options of a source: what makes two sources the same kernel code."""
 
@@ -92,7 +93,8 @@ class Programs:
         for number, text in enumerate(chunk):
             entry = f"{text[0]}_{number}"
             entries[text] = entry
-            parts.append(f"#define {text[0]} {entry}\n{text[1]}\n#undef {text[0]}\n")
+            # a text may say how its own operations round, and the next one begins anew
+            parts.append(f"{_ROUNDING}\n#define {text[0]} {entry}\n{text[1]}\n#undef {text[0]}\n")
         program = self._compile("\n".join(parts), chunk[0][2], self._names[chunk[0]])
         return {text: (program, entry) for text, entry in entries.items()}
 
