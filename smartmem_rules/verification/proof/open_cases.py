@@ -233,7 +233,7 @@ class OpenCase:
         elif kind == "ints" and role.use == PERMUTATION:
             options += itertools.permutations(range(len(shapes[0])))
         elif kind == "ints":
-            options += self._lists(name, lengths)
+            options += self._lists(name, formal, lengths)
         elif kind in ("int", "bool"):
             options += self._integers(name, formal, max(map(len, shapes), default=0))
         elif kind == "float":
@@ -247,10 +247,8 @@ class OpenCase:
     def _is_covered(self, formal: Formal, role: Role, lengths: set[int]) -> bool:
         """Whether the default of an attribute is one of the values that are looked at."""
         default = formal.default
-        if default is None or (isinstance(default, ast.Name) and default.id == "none"):
-            return False
         if kind_of(formal) != "ints":
-            return True
+            return default is not None and not (isinstance(default, ast.Name) and default.id == "none")
         named = isinstance(default, ast.Call) and default.function in ("ones", "zeros") and role.use is None
         return named and bool(lengths)
 
@@ -258,8 +256,14 @@ class OpenCase:
         """Any integer."""
         yield self.path.integer(name)
 
-    def _lists(self, name: str, lengths: set[int]) -> Iterator[Value]:
-        """Lists with one or two numbers for each axis of a list of axes."""
+    def _lists(self, name: str, formal: Formal, lengths: set[int]) -> Iterator[Value]:
+        """Lists with one or two numbers for each axis of a list of axes, as the default has; others are refused.
+
+        Raises:
+            Unprovable: the list has no default, and may be of any length.
+        """
+        if not _has_list_as_default(formal):
+            raise Unprovable(f"{formal.name} may be of any length")
         for length in sorted(lengths | {2 * n for n in lengths}):
             yield tuple(self.path.integer(f"{name}.{place}") for place in range(length))
 
@@ -347,6 +351,11 @@ class OpenCase:
 
 def _no_members(name: str) -> tuple[Term, ...]:
     raise Unprovable("it takes any number of operands")
+
+
+def _has_list_as_default(formal: Formal) -> bool:
+    default = formal.default
+    return isinstance(default, ast.Call) or (isinstance(default, ast.Name) and default.id != "none")
 
 
 def _is_required(formal: Formal) -> bool:

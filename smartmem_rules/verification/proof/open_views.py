@@ -63,7 +63,7 @@ class OpenOperator(OpenCase):
         else:
             yield self.path.integer(name)
 
-    def _lists(self, name: str, lengths: set[int]) -> Iterator[Value]:
+    def _lists(self, name: str, formal: Formal, lengths: set[int]) -> Iterator[Value]:
         for length in range(BOUND + 1):
             yield tuple(self.path.integer(f"{name}.{place}") for place in range(length))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
+from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce, TensorType
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.instantiate import instantiate_overload
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.normal_form import Forms
 from smartmem_rules.verification.proof.open_rewrites import prove_open
@@ -172,7 +175,33 @@ def test_equations_are_solved() -> None:
         found.append(dict(solved(a % b, 0)))
 
     list(ways(run, z3, 100))
-    product, ones, multiple = found
-    assert list(product) in (["b"], ["c"])
+    halves, ones, multiple = found
+    assert list(halves) in (["b"], ["c"])
     assert ones == {"a": 1, "b": 1}
     assert list(multiple) == ["a"]
+
+
+def test_lists_that_may_have_any_length_are_not_enumerated(tmp_path: Path) -> None:
+    rule = "Slice(Neg(x); starts = a, ends = b, axes = c) => Neg(Slice(x; starts = a, ends = b, axes = c))"
+    with pytest.raises(Unprovable, match="may be of any length"):
+        _rule(tmp_path, "slice_of_negation", rule)
+
+
+@pytest.mark.parametrize("name", ["Conv", "MaxPool", "AveragePool", "LpPool"])
+def test_lists_of_another_length_than_their_default_are_refused(name: str) -> None:
+    """What proofs of all extents rest on: no other length of these lists makes an instance."""
+    base = load_rules()
+    shapes = [(1, 2, 5, 6), (4, 2, 3, 3)] if name == "Conv" else [(1, 2, 5, 6)]
+    given = {} if name == "Conv" else {"kernel_shape": (2, 2)}
+    operands = [TensorType("float32", shape) for shape in shapes]
+    (overload,) = base.operators[name]
+    lists = {a.name for a in overload.attributes} & {"strides", "dilations", "pads"}
+    right = {"strides": 2, "dilations": 2, "pads": 4}
+    for lengths in product(range(6), repeat=len(lists)):
+        chosen = dict(zip(sorted(lists), lengths, strict=True))
+        values = {one: (0 if one == "pads" else 1,) * length for one, length in chosen.items()}
+        if all(right[one] == length for one, length in chosen.items()):
+            instantiate_overload(base, overload, operands, {**given, **values}, 1)
+        else:
+            with pytest.raises((Unsupported, DefinitionError)):
+                instantiate_overload(base, overload, operands, {**given, **values}, 1)
