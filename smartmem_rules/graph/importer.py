@@ -49,15 +49,25 @@ from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
 
+_FEW = 1 << 10
+"""Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
 _THREADS = 2
 _SHOWN = 4
 
 
-class UnknownValuesError(GraphError):
+class UncoveredNodesError(GraphError):
+    """No definition accepts some nodes, whose names are given; those that read their results were not looked at."""
+
+    def __init__(self, message: str, nodes: frozenset[str]) -> None:
+        super().__init__(message)
+        self.nodes = nodes
+
+
+class UnknownValuesError(UncoveredNodesError):
     """Nodes cannot be imported as long as the values of some tensors are unknown."""
 
-    def __init__(self, message: str, tensors: frozenset[str]) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, nodes: frozenset[str], tensors: frozenset[str]) -> None:
+        super().__init__(message, nodes)
         self.tensors = tensors
 
 
@@ -80,6 +90,7 @@ def import_model(
     Raises:
         LimitError: the model exceeds a limit.
         UnknownValuesError: definitions would accept all nodes if the values of some tensors were known.
+        UncoveredNodesError: no definition accepts some nodes.
         GraphError: the model is damaged, lacks data or dimensions, or uses operators that the rule base does not
             cover; all such operators are named at once.
     """
@@ -120,9 +131,10 @@ class _Failures:
             lines.append(
                 f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
             )
+        failed = frozenset(name for reasons in self.nodes.values() for names in reasons.values() for name in names)
         if self.hopeless:
-            return GraphError("\n".join(lines))
-        return UnknownValuesError("\n".join(lines), frozenset(self.unknown))
+            return UncoveredNodesError("\n".join(lines), failed)
+        return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown))
 
 
 @dataclass
@@ -220,7 +232,10 @@ class _Import:
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
         kept = frozenset(name for name in self.kept if name in types)
-        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, kept=kept)
+        known = {name: self.values[name] for name in self.values.few(_FEW)}
+        return Graph(
+            self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, kept=kept, known=known
+        )
 
     def _extents(self, name: str) -> Node:
         """What computes a known tensor of open extents when the model runs."""

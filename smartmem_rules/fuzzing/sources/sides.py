@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 
 from smartmem_rules.fuzzing.case import Array, Case, Mode
-from smartmem_rules.fuzzing.equal.expressing import express
-from smartmem_rules.fuzzing.equal.views import NotExpressible
+from smartmem_rules.writing.expressing import express
+from smartmem_rules.writing.views import NotExpressible
 from smartmem_rules.fuzzing.recipes.values import draw_values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
