@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import onnx
 
@@ -77,6 +78,7 @@ def import_model(
     dims: Dims | None = None,
     fold_outputs: bool = True,
     limits: Limits = DEFAULT_LIMITS,
+    folder: Path | None = None,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -86,6 +88,7 @@ def import_model(
         dims: extents of the symbolic dimensions of the inputs, or (least, greatest) for a graph of all in between.
         fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
         limits: how large the model may be.
+        folder: where the data files of a ModelProto are.
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -94,7 +97,8 @@ def import_model(
         GraphError: the model is damaged, lacks data or dimensions, or uses operators that the rule base does not
             cover; all such operators are named at once.
     """
-    proto, folder = load_model(model)
+    proto, beside = load_model(model)
+    folder = beside or folder
     check_model(proto, limits)
     check_data_files(proto.graph, folder)
     proto = inline_functions(proto)
