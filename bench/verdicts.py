@@ -1,7 +1,7 @@
 """Verifies all built-in rules, with proofs, and writes the verdicts that ship with them.
 
-    python bench/verdicts.py            # rules/verdicts.json
-    python bench/verdicts.py --reports verify.json      # of a run of `smartmem verify --prove --json`
+python bench/verdicts.py            # rules/verdicts.json
+python bench/verdicts.py --reports verify.json      # of a run of `smartmem verify --prove --json`
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def main() -> None:
     base = load_rules()
     names = {rule.name for rule in base.rules()}
     verdicts = {
-        one["name"]: shown(one["verdict"], one["method"], one["trials"]) for one in found["rules"] if one["name"] in names
+        one["name"]: shown(one["verdict"], one["method"], one["trials"])
+        for one in found["rules"]
+        if one["name"] in names
     }
     target = rules_path() / SHIPPED
     write_whole(target, shipped_text(verdicts, base).encode())

@@ -18,6 +18,7 @@ from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_O
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
+from smartmem_rules.graph.failures import Failures
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.loading import (
     DEFAULT_DOMAIN,
@@ -53,23 +54,6 @@ from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate
 _FEW = 1 << 10
 """Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
 _THREADS = 2
-_SHOWN = 4
-
-
-class UncoveredNodesError(GraphError):
-    """No definition accepts some nodes, whose names are given; those that read their results were not looked at."""
-
-    def __init__(self, message: str, nodes: frozenset[str]) -> None:
-        super().__init__(message)
-        self.nodes = nodes
-
-
-class UnknownValuesError(UncoveredNodesError):
-    """Nodes cannot be imported as long as the values of some tensors are unknown."""
-
-    def __init__(self, message: str, nodes: frozenset[str], tensors: frozenset[str]) -> None:
-        super().__init__(message, nodes)
-        self.tensors = tensors
 
 
 def import_model(
@@ -104,41 +88,6 @@ def import_model(
     proto = inline_functions(proto)
     with ThreadPoolExecutor(_THREADS) as background:
         return _Import(proto, base, Values(folder, background), fold_outputs, limits).run(dims or {})
-
-
-@dataclass
-class _Failures:
-    """The nodes that no definition accepts, by operator and reason."""
-
-    nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
-    unknown: set[str] = field(default_factory=set)
-    hopeless: bool = False
-
-    def add(self, node: onnx.NodeProto, name: str, reason: Exception) -> None:
-        self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
-        if isinstance(reason, NeedsConstant):
-            self.unknown |= reason.tensors
-        else:
-            self.hopeless = True
-
-    def error(self, open_: Sequence[Dimension] = ()) -> GraphError:
-        """What to raise; `open_` are the dimensions that are given as ranges."""
-        count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
-        lines = [f"{count} node{'' if count == 1 else 's'} cannot be imported:"]
-        for (domain, operator), reasons in sorted(self.nodes.items()):
-            for reason, names in reasons.items():
-                shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-                lines.append(f"  {domain}::{operator} ({shown}): {reason}")
-        lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
-        if open_:
-            ranges = ", ".join(map(str, open_))
-            lines.append(
-                f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
-            )
-        failed = frozenset(name for reasons in self.nodes.values() for names in reasons.values() for name in names)
-        if self.hopeless:
-            return UncoveredNodesError("\n".join(lines), failed)
-        return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown))
 
 
 @dataclass
@@ -178,7 +127,7 @@ class _Import:
         if self.opset < BROADCAST_BY_RULE:
             versions[DEFAULT_DOMAIN] = BROADCAST_BY_RULE  # its nodes are brought into that form
         self.matcher = Matcher(base, {DEFAULT_DOMAIN: onnx.defs.onnx_opset_version(), **versions, DOMAIN: 1})
-        self.failures = _Failures()
+        self.failures = Failures()
         self.missing: set[str] = set()
         self.lists = Lists(values, self.missing)
         self.drawing = Drawing(self.types, values)

@@ -211,7 +211,7 @@ class Values:
         self.types[name] = type_
 
     def few(self, most: int) -> list[str]:
-        """The tensors of numbers of which there are at most so many; the elements of open extents are not among them."""
+        """The tensors of at most so many numbers, none of them an open extent."""
         return [
             name
             for name in self._arrays

@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from smartmem_rules.writing.views import NotExpressible, Writer, write_view
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
@@ -21,6 +20,7 @@ from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.views import IndexMap
+from smartmem_rules.writing.views import NotExpressible, Writer, write_view
 
 STANDARD = ("", "ai.onnx")
 IR_VERSION = 10

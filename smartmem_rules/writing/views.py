@@ -13,9 +13,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.index import Index
+from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 
 

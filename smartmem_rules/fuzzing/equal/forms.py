@@ -16,12 +16,12 @@ from smartmem_rules.extraction.extract import is_leaf, leaf_key
 from smartmem_rules.extraction.problem import Choice, Infeasible, Problem, selected_order
 from smartmem_rules.extraction.rebuild import rebuild
 from smartmem_rules.extraction.solve import by_tree_cost
-from smartmem_rules.writing.expressing import express, is_expressible
 from smartmem_rules.fuzzing.equal.rules import RULESETS
-from smartmem_rules.writing.views import NotExpressible
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import VIEW, Graph
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.writing.expressing import express, is_expressible
+from smartmem_rules.writing.views import NotExpressible
 
 BOUNDS = Bounds(enodes=6000, seconds=2.0, iterations=6)
 _TRIES = 8

@@ -66,6 +66,7 @@ class Report:
 
     Attributes:
         changed: whether the simplified model was taken; else the input is written as it is, for `reason`.
+        differed: whether a simplified model was found that computes something else.
         added: the nodes of the result that are none of the input, by operator.
         kept: nodes that rules did not see, by reason.
         refused: rules that were left out, each with the reason.
@@ -75,6 +76,7 @@ class Report:
 
     changed: bool
     reason: str
+    differed: bool
     before: Counts
     after: Counts
     opset: int

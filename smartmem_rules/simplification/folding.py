@@ -9,7 +9,7 @@ import onnx
 
 from smartmem_rules.graph.loading import node_inputs
 from smartmem_rules.graph.weights import stored_bytes
-from smartmem_rules.simplify.types import Types, is_usable
+from smartmem_rules.simplification.types import Types, is_usable
 
 
 def too_large(

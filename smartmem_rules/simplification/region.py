@@ -13,16 +13,22 @@ from pathlib import Path
 
 import onnx
 
-from smartmem_rules.graph.importer import UncoveredNodesError, import_model
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.graph.failures import UncoveredNodesError
+from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.simplify.types import Types, is_usable, types_of
+from smartmem_rules.simplification.types import Types, is_usable, types_of
 from smartmem_rules.tensor.instantiate import size_of
 
 _NAME = re.compile(r"n(\d+)", re.ASCII)
 _ROUNDS = 100
+
+
+class NothingToDo(SmartmemError):
+    """Rules see nothing of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +99,7 @@ def region_of(
         folder: where its data files are.
 
     Raises:
+        NothingToDo: all nodes are barriers.
         GraphError: the model is damaged.
     """
     search = _Search(model, base, limits, types_of(skeleton), constants, dict(kept))
@@ -165,7 +172,7 @@ def _region_model(search: _Search) -> onnx.ModelProto:
     region.input.extend(onnx.ValueInfoProto(name=name, type=search.types[name]) for name in given)
     region.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
     if not region.output:  # nothing is left that rules could see
-        raise GraphError("no rule covers any node of the model")
+        raise NothingToDo("no rule covers any node of the model")
     return onnx.ModelProto(ir_version=search.model.ir_version, opset_import=search.model.opset_import, graph=region)
 
 
@@ -207,4 +214,3 @@ def _first_own(outputs: Sequence[str], own: Collection[str], readers: Mapping[st
                 if output not in seen:
                     seen.add(output)
                     pending.append(output)
-

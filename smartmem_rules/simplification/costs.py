@@ -96,8 +96,4 @@ class WrittenCosts:
     @property
     def _model(self) -> CostModel:
         export = self.export
-        return CostModel(
-            bandwidth=export.bandwidth, launch=export.node, peak=export.peak, special=int(export.special)
-        )
-
-
+        return CostModel(bandwidth=export.bandwidth, launch=export.node, peak=export.peak, special=int(export.special))

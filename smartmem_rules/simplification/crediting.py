@@ -9,11 +9,12 @@ import onnx
 
 from smartmem_rules.egraph.firings import Composed, Rewritten, Viewed
 from smartmem_rules.graph.loading import describe, sorted_nodes
+from smartmem_rules.language.syntax import Eliminate, Rewrite
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.simplify.assembling import Assembled
-from smartmem_rules.simplify.region import Region
-from smartmem_rules.simplify.report import RuleUse
-from smartmem_rules.simplify.selecting import Selected
+from smartmem_rules.simplification.assembling import Assembled
+from smartmem_rules.simplification.region import Region
+from smartmem_rules.simplification.report import RuleUse
+from smartmem_rules.simplification.selecting import Selected
 
 FOLDED = "constant folding"
 MERGED = "common subexpressions"
@@ -85,10 +86,9 @@ def _rewritten(selected: Selected) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _use(step: str, removed: tuple[str, ...], base: RuleBase, verdicts: Mapping[str, str]) -> RuleUse:
-    rule = next((one for one in (*base.rewrites, *base.eliminates) if one.name == step), None)
+    rules: list[Rewrite | Eliminate] = [*base.rewrites, *base.eliminates]
+    rule = next((one for one in rules if one.name == step), None)
     if rule is None:
         return RuleUse(rule=step, equation="", verdict=BY_DEFINITION, relaxes=(), removed=removed)
     relaxes = tuple(getattr(rule, "relaxes", ()))
-    return RuleUse(
-        rule=step, equation=rule.comment.strip(), verdict=verdicts[step], relaxes=relaxes, removed=removed
-    )
+    return RuleUse(rule=step, equation=rule.comment.strip(), verdict=verdicts[step], relaxes=relaxes, removed=removed)

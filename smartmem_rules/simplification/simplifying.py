@@ -2,64 +2,34 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from onnx import numpy_helper
 
-from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.graph.weights import graph_tensors, is_external, stored_bytes
 from smartmem_rules.language.fixes import did_you_mean
-from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.pipeline import input_bounds
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.simplify.assembling import assembled
-from smartmem_rules.simplify.crediting import credits
-from smartmem_rules.simplify.folding import too_large
-from smartmem_rules.simplify.region import Region, region_of
-from smartmem_rules.simplify.report import Counts, RuleUse, counts_of
-from smartmem_rules.simplify.selecting import selected
-from smartmem_rules.simplify.types import skeleton_of, types_of
-from smartmem_rules.simplify.verified import Verified, exact, verified
-from smartmem_rules.simplify.writing_back import written_back
+from smartmem_rules.simplification.assembling import assembled
+from smartmem_rules.simplification.crediting import credits
+from smartmem_rules.simplification.folding import too_large
+from smartmem_rules.simplification.options import Options, SimplifyError
+from smartmem_rules.simplification.region import Region, region_of
+from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
+from smartmem_rules.simplification.selecting import selected
+from smartmem_rules.simplification.types import skeleton_of, types_of
+from smartmem_rules.simplification.verified import Verified, exact, verified
+from smartmem_rules.simplification.writing_back import written_back
 
 EXPORT = "onnxruntime"
 """The `export` block that says what pays."""
-FOLD_LIMIT = 1 << 20
 _OLDEST = 7
-
-
-class SimplifyError(SmartmemError):
-    """A model cannot be simplified; the message says why and what to do."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How a model is simplified.
-
-    Attributes:
-        rules: more rule files; their rules are verified before they are used.
-        disable: names of rules, families or tags that are left out.
-        keep: names of nodes that stay as they are.
-        domains: of operators outside of the standard that rules may make, such as `com.microsoft`.
-        opset: the version of the standard operators; by default the model's own.
-        fold_limit: bytes of the largest constant that is computed and is larger than what it is computed from.
-        exact: only rules that keep every bit.
-    """
-
-    rules: Sequence[str | Path] = ()
-    disable: Collection[str] = ()
-    keep: Collection[str] = ()
-    domains: Collection[str] = ()
-    opset: int | None = None
-    fold_limit: int = FOLD_LIMIT
-    exact: bool = False
-    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +38,7 @@ class Simplified:
 
     Attributes:
         model: its large tensors lie where those of the input lie.
-        relaxing: the used rules that do not keep every bit.
+        bounds: for integer inputs how many values they can take, where that is known.
     """
 
     model: onnx.ModelProto
@@ -80,7 +50,7 @@ class Simplified:
     kept: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, str]
     selection: str
-    seconds: float
+    bounds: Mapping[str, int]
 
     @property
     def is_better(self) -> bool:
@@ -101,12 +71,12 @@ def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) ->
         folder: where its data files are.
 
     Raises:
-        SimplifyError: no rule covers any of its nodes, or an option names nothing.
+        SimplifyError: an option names nothing.
+        NothingToDo: no rule covers any of the nodes.
         GraphError: the model is damaged.
         LimitError: it exceeds a limit.
         LanguageError: a rule file has errors.
     """
-    started = time.perf_counter()
     before = counts_of(model, size_of_files(model))
     rules = _rules(options)
     ordered = _ordered(model)
@@ -115,7 +85,7 @@ def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) ->
     kept = _kept(ordered, rules, options)
     kept.update(too_large(ordered, types_of(skeleton), constants, options.fold_limit))
     region = region_of(ordered, rules.base, kept, options.limits, constants, skeleton, folder)
-    opset = opsets(ordered).get(DEFAULT_DOMAIN, _OLDEST)
+    opset = opset_of(ordered)
     chosen = selected(region.graph, rules.base, rules.base.exports[EXPORT], opset, options.domains)
     made = assembled(region, chosen, opset)
     uses = credits(region, chosen, made, rules.base, rules.verdicts)
@@ -131,8 +101,13 @@ def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) ->
         kept=_by_reason(region),
         refused=rules.refused,
         selection=chosen.status,
-        seconds=time.perf_counter() - started,
+        bounds=input_bounds(region.graph),
     )
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of the standard operators that a model uses."""
+    return int(opsets(model).get(DEFAULT_DOMAIN, _OLDEST))
 
 
 def _rules(options: Options) -> Verified:
@@ -196,4 +171,4 @@ def _by_reason(region: Region) -> dict[str, tuple[str, ...]]:
 def size_of_files(model: onnx.ModelProto) -> int:
     """The bytes of a model's file and of what it uses of its data files."""
     external = (tensor for _, tensor in graph_tensors(model.graph) if is_external(tensor))
-    return model.ByteSize() + sum(map(stored_bytes, external))
+    return int(model.ByteSize()) + sum(map(stored_bytes, external))

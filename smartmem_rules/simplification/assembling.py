@@ -16,8 +16,8 @@ from onnx import helper
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.rulebase.instances import attribute_key
-from smartmem_rules.simplify.region import Region
-from smartmem_rules.simplify.selecting import Selected
+from smartmem_rules.simplification.region import Region
+from smartmem_rules.simplification.selecting import Selected
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.writing.expressing import STANDARD, write_node
 from smartmem_rules.writing.views import Writer
@@ -104,7 +104,10 @@ class _Assembly:
             for old, new in zip(before.outputs, node.outputs, strict=True)
             if new in self.selected.saturation.tensor_class
         }
-        copy.output[:] = [results.get(name, name) for name in copy.output]
+        # what nothing reads keeps its name, unless another node makes an equal tensor of that name
+        taken = self.selected.graph.types
+        unread = {name: f"{self.writer.prefix}{name}" if name in taken else name for name in copy.output if name}
+        copy.output[:] = [results.get(name, unread.get(name, "")) for name in copy.output]
         self.places[next(filter(None, copy.output))] = place
         return copy
 

@@ -12,6 +12,7 @@ from smartmem_rules.rulebase.verdicts import WITH_PROOFS, record, recorded, ship
 from smartmem_rules.verification.results import PROVED, TESTED
 from smartmem_rules.verification.run import judge_rules, rules_of
 
+_Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule
 _SECONDS = 10.0
 _TRIALS = 100
 
@@ -38,12 +39,12 @@ def verified(base: RuleBase, export: Export) -> Verified:
     """
     known = _verdicts(base)
     refused = {}
-    for rule in (*base.rewrites, *base.eliminates, *base.index_rules):
+    for rule in _candidates(base):
         reason = _refusal(rule, known.get(rule.name, "unknown"), export.relaxes)
         if reason:
             refused[rule.name] = reason
     left = _without(base, refused)
-    names = {rule.name for rule in (*left.rewrites, *left.eliminates, *left.index_rules)}
+    names = {rule.name for rule in _candidates(left)}
     return Verified(base=left, verdicts={n: v for n, v in known.items() if n in names}, refused=refused)
 
 
@@ -55,7 +56,11 @@ def exact(given: Verified) -> Verified:
     return Verified(base=base, verdicts=verdicts, refused={**given.refused, **relaxing})
 
 
-def _refusal(rule: ast.Rewrite | ast.Eliminate | ast.IndexRule, verdict: str, admitted: Collection[str]) -> str:
+def _candidates(base: RuleBase) -> list[_Rule]:
+    return [*base.rewrites, *base.eliminates, *base.index_rules]
+
+
+def _refusal(rule: _Rule, verdict: str, admitted: Collection[str]) -> str:
     """Why a rule is left out, empty where it is not."""
     if isinstance(rule, ast.Rewrite):
         if rule.unsound is not None:
@@ -68,12 +73,11 @@ def _refusal(rule: ast.Rewrite | ast.Eliminate | ast.IndexRule, verdict: str, ad
 
 def _verdicts(base: RuleBase) -> dict[str, str]:
     known = {**recorded(base, WITH_PROOFS), **shipped(base)}
-    candidates = (ast.Rewrite, ast.Eliminate, ast.IndexRule)
     rules = rules_of(base)
     missing = [
         place
         for place, rule in enumerate(rules)
-        if isinstance(rule, candidates)
+        if isinstance(rule, _Rule)
         and not (isinstance(rule, ast.Rewrite) and rule.unsound is not None)
         and rule.name not in known
     ]
