@@ -16,6 +16,9 @@ from smartmem_rules.tensor.views import IndexMap
 from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of
 from smartmem_rules.writing.views import NotExpressible, view_steps
 
+MOST_PLACES = 1
+"""What a view may gather: one place of an axis; a table of places is slower than the operators that it stands for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenCosts:
@@ -87,7 +90,7 @@ class WrittenCosts:
             steps = view_steps(map_)
         except NotExpressible:
             return None
-        if any(step.operator == "Gather" or step.least > self.opset for step in steps):
+        if any(step.places > MOST_PLACES or step.least > self.opset for step in steps):
             return None
         moved = 2 * size_in_bytes(eclass.meta.type) / self.export.bandwidth
         return self.export.made + len(steps) * (self.export.node + moved)
