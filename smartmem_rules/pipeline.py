@@ -264,7 +264,7 @@ def _choose(
             enodes=saturation.enode_count,
             phases=tuple(_phase_statistics(one) for one in saturation.phases),
         ),
-        rules_of_node=_rules_of_nodes(saturation, extracted),
+        rules_of_node=_rules_of_nodes(saturation, extracted, base),
         near_misses=_near_misses(saturation, graph),
         rule_sites=_rule_sites(saturation, graph),
         rule_places=_rule_places(saturation, base),
@@ -278,12 +278,15 @@ def _phase_statistics(ran: PhaseRun) -> PhaseStatistics:
     )
 
 
-def _rules_of_nodes(saturation: Saturation, extracted: Graph) -> dict[str, tuple[str, ...]]:
-    """For each ONNX node the rules that made what was chosen in its place."""
+def _rules_of_nodes(saturation: Saturation, extracted: Graph, base: RuleBase) -> dict[str, tuple[str, ...]]:
+    """For each ONNX node the rules that made what was chosen in its place, and what became a view there."""
     found: dict[str, dict[str, None]] = {}
+    eliminated = {rule.name: rule.operator for rule in base.eliminates}
     for node in extracted.nodes:
         classes = {saturation.tensor_class[name] for name in node.outputs if name in saturation.tensor_class}
         made = [e for n in classes for e in saturation.classes[n].nodes if e.operator == node.operator]
+        before = {eliminated[rule] for e in made for rule in e.rules if rule in eliminated}
+        made += [e for n in classes for e in saturation.classes[n].nodes if e.operator in before]
         for origin in node.origin or (node.name,):
             found.setdefault(origin, {}).update((rule, None) for e in made for rule in e.rules)
     return {origin: tuple(rules) for origin, rules in found.items() if rules}

@@ -14,7 +14,8 @@ from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.printing.printer import print_expression
-from smartmem_rules.rulebase.patterns import is_absent, operators_of, rest_of, right_outputs, run_time_arguments
+from smartmem_rules.language.roots import roots_of
+from smartmem_rules.rulebase.patterns import is_absent, operators_of_all, rest_of, right_outputs, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
@@ -62,7 +63,7 @@ def rewrite(
     """A rewrite rule at terms.
 
     Args:
-        operators: a term for each operator of the left side, operands first.
+        operators: a term for each operator of the left side, operands first, as `operators_of_all` has them.
         swapped: the numbers of those whose two operands are taken in the other order.
 
     Raises:
@@ -73,7 +74,7 @@ def rewrite(
     if backward and not rule.bidirectional:
         raise Refused(f"{rule.name} holds from left to right only")
     left, right = (rule.right, rule.left) if backward else (rule.left, rule.right)
-    match = _Match(terms, list(operators_of(left)), tuple(operators), swapped, uses)
+    match = _Match(terms, operators_of_all(left), tuple(operators), swapped, uses)
     scope = match.run(left)
     guards = [checked_guard(guard, scope, match.bound, terms) for guard in rule.guards]
     try:
@@ -106,7 +107,9 @@ class _Match:
         """Match the whole left side; the scope of its names."""
         if len(self.operators) != len(self.patterns) or not self.patterns:
             raise Refused(f"the left side has {len(self.patterns)} operators, not {len(self.operators)}")
-        self._visit(left, len(self.patterns), self.operators[-1])
+        end = 0
+        for pattern in reversed(roots_of(left)):
+            self._visit(pattern, end := end + len(operators_of_all(pattern)), self.operators[end - 1])
         scope = _scope({}, self.bound, self.terms, self.uses, self.needed)
         self._attributes(scope)
         return scope
@@ -358,10 +361,8 @@ def _scope(
 
     def array(name: str) -> Array | None:
         subject = bound.get(name)
-        known = terms.constant_of(subject) if isinstance(subject, int) else None
-        if known is None:
+        if not isinstance(subject, int) or (known := terms.constant_of(subject)) is None:
             return None
-        assert isinstance(subject, int)
         needed.append((subject, known))
         return terms.value(known)
 

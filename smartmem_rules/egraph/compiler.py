@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from smartmem_rules.egraph.elimination import Elimination
 from smartmem_rules.egraph.firings import COMPOSED, Table, table_of_elimination, table_of_rewrite
 from smartmem_rules.egraph.host import Host
+from smartmem_rules.egraph.joint import OF_MODEL, joint_facts, shared
 from smartmem_rules.egraph.matching import Application, pick
 from smartmem_rules.egraph.model import RuleStatistics
 from smartmem_rules.egraph.patterns import (
@@ -17,15 +19,17 @@ from smartmem_rules.egraph.patterns import (
     Right,
     choices,
     compile_left,
-    compile_right,
+    compile_rights,
     constructor,
     symmetric,
 )
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.blocks.strategy import Phase
-from smartmem_rules.rulebase.patterns import operators_of, right_outputs, run_time_arguments
+from smartmem_rules.language.roots import roots_of
+from smartmem_rules.rulebase.patterns import operators_of, operators_of_all, right_outputs, run_time_arguments
 from smartmem_rules.tensor.instantiate import Definitions
 
+BETWEEN_RULES = " "
 ENGINE = "engine"
 """The ruleset of what holds without any rule file: views compose, an identity view is its operand."""
 
@@ -48,21 +52,32 @@ class Rules(Definitions, Protocol):
 
 @dataclass(frozen=True)
 class Direction:
-    """A rewrite read from left to right."""
+    """A rewrite read from left to right; of a rule of several patterns the equations of all of them."""
 
-    rule: ast.Rewrite
+    rules: tuple[ast.Rewrite, ...]
     left: ast.Pattern
-    right: ast.Pattern
+    rights: tuple[ast.Pattern, ...]
+
+    @property
+    def sides(self) -> Mapping[str, tuple[ast.Pattern, ast.Pattern]]:
+        """For each rule its own pattern of the left side and its right side."""
+        lefts = [roots_of(rule.left)[0] for rule in self.rules] if len(roots_of(self.left)) > 1 else [self.left]
+        return dict(zip([rule.name for rule in self.rules], zip(lefts, self.rights, strict=True), strict=True))
 
 
 @dataclass
 class Program:
-    """An egglog program; rules of it are named `RULE#number`. `tables` hold what fired, where that is recorded."""
+    """An egglog program; rules of it are named `RULE#number`, or `RULE.1 RULE.2#number` for several patterns.
+
+    `tables` hold what fired, where that is recorded.
+    """
 
     shapes: dict[str, set[Counts]]
     rules: list[str] = field(default_factory=list)
     steps: dict[tuple[str, ...], str] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
+    joint: set[int] = field(default_factory=set)
+    """How many patterns the rules have that have several."""
 
     def declarations(self, commutative: Collection[str]) -> str:
         """Sorts, constructors and the engine's own functions."""
@@ -91,6 +106,7 @@ class Program:
             if operator in commutative and (2, 1) in shapes:
                 lines.append(f"(relation {symmetric(operator)} (T T String T))")
         lines += [table.declaration for table in self.tables]
+        lines += [f"(relation {name} (T))" for name in (OF_MODEL, *map(shared, sorted(self.joint))) if self.joint]
         lines += [f"(ruleset {name})" for name in dict.fromkeys(name for names in self.steps for name in names)]
         for names, step in self.steps.items():
             lines.append(f"(unstable-combined-ruleset {step} {' '.join(dict.fromkeys(names))} {ENGINE})")
@@ -122,10 +138,12 @@ def compile_rules(
     each rule notes the matches that it rewrites.
     """
     rulesets = {name for phase in phases for name in phase.rulesets}
-    directions = [d for d in _directions(base) if d.rule.ruleset in rulesets and d.rule.name not in disable]
+    used = [rule for rule in base.rewrites if rule.ruleset in rulesets and rule.name not in disable]
+    directions = list(_directions(used))
     eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
     program = Program({operator: set(counts) for operator, counts in shapes.items()})
     _close(program.shapes, directions, base)
+    program.joint = {size for d in directions if (size := len(roots_of(d.left))) > 1}
     program.steps = {tuple(phase.rulesets): step_of(phase) for phase in phases}
     commutative = commutative_operators(base)
     host.answers["pick"] = pick
@@ -136,18 +154,7 @@ def compile_rules(
         program.tables.append(COMPOSED)
     program.rules += _engine_rules(host.session, COMPOSED.action if record else "")
     for direction in directions:
-        host.statistics.setdefault(direction.rule.name, RuleStatistics(direction.rule.name))
-        for counts in choices(direction.left, program.shapes):
-            left = compile_left(direction.left, counts, commutative)
-            right = compile_right(direction.right, left, direction.rule.name, base.operators)
-            subject = f"{direction.rule.name}#{len(host.answers)}"
-            host.answers[subject] = Application(direction.rule.name, left, direction.right, direction.rule.guards)
-            noted = ""
-            if record:
-                backward = direction.left is not direction.rule.left
-                program.tables.append(table_of_rewrite(len(program.tables), direction.rule, backward, left))
-                noted = program.tables[-1].action
-            program.rules.append(_rewrite(host.session, subject, direction.rule.ruleset, left, right, noted))
+        program.rules += _rewrites(host, direction, program, base, record)
     for eliminate in eliminates:
         host.statistics.setdefault(eliminate.name, RuleStatistics(eliminate.name))
         program.rules += _eliminations(host, eliminate, program, record)
@@ -158,13 +165,13 @@ def commutative_operators(base: Definitions) -> set[str]:
     return {name for name, overloads in base.operators.items() if any(o.commutative for o in overloads)}
 
 
-def _directions(base: Rules) -> Iterator[Direction]:
-    for rule in base.rewrites:
-        if rule.unsound is not None:
-            continue
-        yield Direction(rule, rule.left, rule.right)
-        if rule.bidirectional:
-            yield Direction(rule, rule.right, rule.left)
+def _directions(rules: Sequence[ast.Rewrite]) -> Iterator[Direction]:
+    sound = [rule for rule in rules if rule.unsound is None]
+    for _, group in itertools.groupby(sound, lambda rule: rule.part_of or rule.name):
+        together = tuple(group)
+        yield Direction(together, together[0].left, tuple(rule.right for rule in together))
+        if together[0].bidirectional:
+            yield Direction(together, together[0].right, (together[0].left,))
 
 
 def _close(shapes: dict[str, set[Counts]], directions: Sequence[Direction], base: Definitions) -> None:
@@ -185,10 +192,10 @@ def _close(shapes: dict[str, set[Counts]], directions: Sequence[Direction], base
 def _built(direction: Direction, counts: Sequence[Counts], base: Definitions) -> Iterator[tuple[str, Counts]]:
     lengths = {
         pattern.variadic: chosen[0] - len(run_time_arguments(pattern))
-        for pattern, chosen in zip(operators_of(direction.left), counts, strict=True)
+        for pattern, chosen in zip(operators_of_all(direction.left), counts, strict=True)
         if pattern.variadic is not None
     }
-    for pattern in operators_of(direction.right):
+    for pattern in (one for right in direction.rights for one in operators_of(right)):
         operands = len(run_time_arguments(pattern))
         if pattern.variadic is not None:
             operands += lengths[pattern.variadic]
@@ -219,15 +226,49 @@ def _engine_rules(session: str, noted: str) -> list[str]:
     ]
 
 
-def _rewrite(session: str, subject: str, ruleset: str, left: Left, right: Right, noted: str) -> str:
-    facts = [*left.facts, "(= ?h (host))", f"(= ?k {question(session, subject, left.slots)})", '(!= ?k "")']
-    actions = [*right.actions, f"(union {left.root} {right.result})", noted]
+def _rewrites(host: Host, direction: Direction, program: Program, base: Rules, record: bool) -> Iterator[str]:
+    """One egglog rule for each choice of operand counts: it unites each pattern of the left side with a right side."""
+    sides, rules = direction.sides, direction.rules
+    for rule in rules:
+        host.statistics.setdefault(rule.name, RuleStatistics(rule.name))
+    commutative = commutative_operators(base)
+    for counts in choices(direction.left, program.shapes):
+        left = compile_left(direction.left, counts, commutative)
+        left.facts = [*joint_facts(direction.left, left), *left.facts]
+        right = compile_rights({rule: own for rule, (_, own) in sides.items()}, left, base.operators)
+        subject = f"{rules[0].name}#{len(host.answers)}"
+        host.answers[subject] = Application(sides, left, rules[0].guards)
+        unions = [
+            f"(union {left.roots[pattern].variable} {result})"
+            for (pattern, _), result in zip(sides.values(), right.results, strict=True)
+        ]
+        if record:
+            backward = direction.left is not rules[0].left
+            tables = [table_of_rewrite(len(program.tables) + n, r, backward, left) for n, r in enumerate(rules)]
+            program.tables += tables
+            unions += [table.action for table in tables]
+        name = f"{BETWEEN_RULES.join(sides)}#{len(host.answers)}"
+        yield _rewrite(host.session, Named(subject, name, rules[0].ruleset), left, right, unions)
+
+
+class Named(NamedTuple):
+    """An egglog rule: what it asks the host about, its name and its rule set."""
+
+    subject: str
+    name: str
+    ruleset: str
+
+
+def _rewrite(session: str, rule: Named, left: Left, right: Right, unions: Sequence[str]) -> str:
+    asked = question(session, rule.subject, left.slots)
+    facts = [*left.facts, "(= ?h (host))", f"(= ?k {asked})", '(!= ?k "")']
+    actions = [*right.actions, *unions]
     if right.pieces == 1:
         actions = [a.replace("(pick 0)", "?k") for a in actions]
     for place in range(right.pieces if right.pieces > 1 else 0):
         piece = question(session, "pick", ["?k", f'"{place}"'])
         actions = [a.replace(f"(pick {place})", piece) for a in actions]
-    return f'(rule ({" ".join(facts)})\n  ({" ".join(actions)}) :ruleset {ruleset} :name "{subject}")'
+    return f'(rule ({" ".join(facts)})\n  ({" ".join(actions)}) :ruleset {rule.ruleset} :name "{rule.name}")'
 
 
 def _eliminations(host: Host, rule: ast.Eliminate, program: Program, record: bool) -> Iterator[str]:

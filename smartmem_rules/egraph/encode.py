@@ -7,11 +7,12 @@ node (measured), and the program's text does not grow with the model.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from smartmem_rules.egraph.host import Host
+from smartmem_rules.egraph.joint import joint_tables
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, Meta
 from smartmem_rules.egraph.patterns import NO_ATTRIBUTES, Counts, constructor
 from smartmem_rules.graph.equations import is_opaque
@@ -30,6 +31,10 @@ class Encoding:
     shapes: dict[str, set[Counts]] = field(default_factory=lambda: defaultdict(set))
     numbers: dict[str, int] = field(default_factory=dict)
     count: int = 1
+    constants: dict[str, int] = field(default_factory=dict)
+    """The number of each constant; equal small ones have one."""
+    relations: set[str] = field(default_factory=set)
+    """The tables whose rows are single tensors."""
 
     def number(self, tensor: str) -> int:
         found = self.numbers.get(tensor)
@@ -41,6 +46,14 @@ class Encoding:
         self.count += 1
         return self.count - 1
 
+    def note_joint(self, graph: Graph, sizes: Collection[int]) -> None:
+        """Add the tables that rules of several patterns need; `sizes` are their numbers of patterns."""
+        for table, names in joint_tables(graph, sizes, self.constants).items():
+            rows = [str(self.numbers[name]) for name in names if name in self.numbers]
+            if rows:  # egglog reads no empty file
+                self.relations.add(table)
+                self.tables[table] = rows
+
 
 def encode(graph: Graph, host: Host) -> Encoding:
     """The tables of a graph; the host interns its types, constants and attributes."""
@@ -51,7 +64,7 @@ def encode(graph: Graph, host: Host) -> Encoding:
     used = {o for node in graph.nodes for o in node.operands if o is not None} | kept
     for name in graph.inputs:
         encoding.tables[INPUT].append(f"{encoding.number(name)}\t{name_text(encoding.number(name))}")
-    constants: dict[str, int] = {}
+    constants = encoding.constants
     for name, array in graph.constants.items():
         if name in used:
             constants[name] = host.constants.given(name, graph.types[name], array)
@@ -109,21 +122,24 @@ def write_tables(encoding: Encoding, folder: Path) -> str:
         VIEW: ["T", "String"],
         "meta": ["String"],
     }
+    columns.update((name, []) for name in encoding.relations)
     for operator, shapes in encoding.shapes.items():
         for counts in shapes:
             columns[constructor(operator, counts)] = ["T"] * counts[0] + ["String"]
     for table, rows in encoding.tables.items():
         (folder / f"{table}.tsv").write_text("\n".join(rows) + "\n")
-        lines += _loader(table, columns[table])
+        lines += _loader(table, columns[table], table in encoding.relations)
     lines.append("(run-schedule (run load))")
     return "\n".join(lines)
 
 
-def _loader(table: str, columns: list[str]) -> Iterable[str]:
+def _loader(table: str, columns: list[str], of_one: bool) -> Iterable[str]:
     names = [f"?c{i}" for i in range(len(columns))]
     values = [f"(N {name})" if sort == "T" else name for name, sort in zip(names, columns, strict=True)]
     sorts = " ".join("i64" if sort == "T" else sort for sort in columns)
-    if table == "meta":
+    if of_one:
+        actions = f"({table} (N ?id))"
+    elif table == "meta":
         actions = f"(set (meta (N ?id)) {values[0]})"
     else:
         actions = f"(union (N ?id) ({table} {' '.join(values)}))"

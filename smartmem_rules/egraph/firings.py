@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from egglog import bindings
 
 from smartmem_rules.egraph.host import Host
-from smartmem_rules.egraph.patterns import Left
+from smartmem_rules.egraph.patterns import Left, MatchedOperator
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.roots import roots_of
 from smartmem_rules.tensor.builtins import Value
 from smartmem_rules.tensor.views import IndexMap
 
@@ -24,7 +25,7 @@ class Rewritten:
 
     Attributes:
         backward: whether the rule was read from right to left.
-        results: the class of each operator of the pattern, operands first.
+        results: the class of each operator of the left side, in the order of `operators_of_all`.
         attributes: of each operator.
         tensors, members: the classes of the pattern's names and lists.
         numbers: the classes of the constants that the pattern names by their value.
@@ -88,9 +89,10 @@ class Table:
 
 def table_of_rewrite(number: int, rule: ast.Rewrite, backward: bool, left: Left) -> Table:
     """The table of one direction of a rewrite at fixed operand counts."""
-    results = tuple(f"?r{one.attributes}" for one in left.operators)
+    operators, numbers_of_left = _in_order(left, rule.right if backward else rule.left)
+    results = tuple(f"?r{one.attributes}" for one in operators)
     members = [name for names in left.members.values() for name in names]
-    classes = (*results, *left.variables.values(), *members, *left.numbers)
+    classes = (*results, *left.variables.values(), *members, *numbers_of_left)
 
     def read(host: Host, numbers: Sequence[int], texts: Sequence[str]) -> Rewritten:
         rest = iter(numbers)
@@ -101,12 +103,19 @@ def table_of_rewrite(number: int, rule: ast.Rewrite, backward: bool, left: Left)
             attributes=tuple(map(host.attribute, texts)),
             tensors={name: next(rest) for name in left.variables},
             members={name: tuple(next(rest) for _ in names) for name, names in left.members.items()},
-            numbers=tuple(next(rest) for _ in left.numbers),
+            numbers=tuple(next(rest) for _ in numbers_of_left),
         )
 
     return Table(
-        name=f"fired_{number}", classes=classes, texts=tuple(f"?a{o.attributes}" for o in left.operators), read=read
+        name=f"fired_{number}", classes=classes, texts=tuple(f"?a{o.attributes}" for o in operators), read=read
     )
+
+
+def _in_order(left: Left, side: ast.Pattern) -> tuple[list[MatchedOperator], list[str]]:
+    """The operators and numbers of a left side, in the order in which a rule has its patterns."""
+    roots = [left.roots[pattern] for pattern in reversed(roots_of(side))]
+    operators = [left.operators[place] for root in roots for place in root.operators]
+    return operators, [left.numbers[place] for root in roots for place in root.numbers]
 
 
 def table_of_elimination(number: int, rule: ast.Eliminate, operand: int, counts: tuple[int, int], output: int) -> Table:

@@ -64,6 +64,8 @@ class Host:
     statistics: dict[str, RuleStatistics] = field(default_factory=dict)
     near_misses: list[NearMiss] = field(default_factory=list)
     improve: Callable[[IndexMap], IndexMap] | None = None
+    needs: Callable[[str, str], bool] = lambda tensor, other: tensor == other
+    """Whether a tensor of the model is computed from another one, for rules of several patterns."""
     failure: Exception | None = None
     session: str = field(default_factory=lambda: str(next(_numbers)))
     metas: list[Meta] = field(default_factory=list)

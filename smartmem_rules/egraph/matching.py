@@ -38,18 +38,22 @@ class Refused(Exception):
 
 @dataclass
 class Application:
-    """One direction of a rewrite at fixed operand counts; called by the host for each match."""
+    """One direction of a rewrite at fixed operand counts; called by the host for each match.
 
-    rule: str
+    Attributes:
+        sides: for each rule its pattern of the left side and its right side; several are the equations of one rule
+            of several patterns.
+    """
+
+    sides: Mapping[str, tuple[ast.Pattern, ast.Pattern]]
     left: Left
-    right: ast.Pattern
     guards: Sequence[ast.Expression]
     _known: dict[tuple[object, ...], str | Refused] = field(default_factory=dict)
+    _orders: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
+    """The order in which the same tensors matched several patterns first."""
 
     def __call__(self, host: Host, texts: Sequence[str]) -> str:
         """The pieces of the right side as one text, "" where the rule does not apply."""
-        statistics = host.statistics[self.rule]
-        statistics.tried += 1
         began = time.perf_counter()
         metas = {slot: host.meta(text) for slot, text in enumerate(texts) if text[0] in "mC"}
         key = tuple(m.seen if (m := metas.get(s)) else text for s, text in enumerate(texts))
@@ -60,11 +64,27 @@ class Application:
             except Refused as refusal:
                 answer = refusal
             self._known[key] = answer
-        statistics.milliseconds += (time.perf_counter() - began) * 1000
-        if isinstance(answer, Refused):
-            root = metas[self.left.root_slot]
-            host.miss(self.rule, root, answer, len(self.left.operators))
+        if len(self.left.roots) > 1 and not isinstance(answer, Refused):
+            answer = self._together(host, texts, metas, answer)
+        milliseconds = (time.perf_counter() - began) * 1000 / len(self.sides)
+        for rule, (pattern, _) in self.sides.items():
+            host.statistics[rule].tried += 1
+            host.statistics[rule].milliseconds += milliseconds
+            if isinstance(answer, Refused):
+                host.miss(rule, metas[self.left.roots[pattern].slot], answer, len(self.left.operators))
+        return "" if isinstance(answer, Refused) else answer
+
+    def _together(self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta], answer: str) -> str | Refused:
+        """The answer for several patterns, unless the tensors match in another order or need one another."""
+        if self._orders.setdefault(tuple(sorted(texts)), texts) != texts:
             return ""
+        slots = [*self.left.tensors.values(), *(slot for slots in self.left.variadics.values() for slot in slots)]
+        operands = {tensor for slot in slots if (tensor := metas[slot].tensor) is not None}
+        for root in self.left.roots.values():
+            tensor = metas[root.slot].tensor
+            needing = next((one for one in sorted(operands) if tensor and host.needs(one, tensor)), None)
+            if needing is not None:
+                return Refused(f"{needing} is computed from {tensor}, which it would be computed with", {})
         return answer
 
     def _judge(self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]) -> list[str]:
@@ -78,20 +98,24 @@ class Application:
                 ) from failure
             if not holds:
                 raise Refused(source_text(guard), shown_values(guard, scope), guard.span, passed)
-        builder = _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, [])
+        pieces: list[str] = []
+        for pattern, right in self.sides.values():
+            root = metas[self.left.roots[pattern].slot]
+            self._build(_Builder(host, scope, bundles, bound, root.type.dtype, pieces), pattern, right, root)
+        return pieces
+
+    def _build(self, builder: _Builder, left: ast.Pattern, right: ast.Pattern, root: Meta) -> None:
+        """Build a right side for a pattern of the left one."""
         try:
-            meta = builder.build(self.right, root=True)
+            meta = builder.build(right, root=True)
         except (DefinitionError, Unsupported) as failure:
-            raise Refused(f"the right side: {failure}", {}, self.right.span, len(self.guards)) from failure
-        expected = metas[self.left.root_slot].type
-        if meta is None or meta.type != expected:
-            types = {"left": str(expected), "right": str(meta and meta.type)}
-            raise Refused("the right side has another type", types, self.right.span, len(self.guards))
-        if meta.constant is not None and metas[self.left.root_slot].kept:
+            raise Refused(f"the right side: {failure}", {}, right.span, len(self.guards)) from failure
+        if meta is None or meta.type != root.type:
+            types = {"left": str(root.type), "right": str(meta and meta.type)}
+            raise Refused("the right side has another type", types, right.span, len(self.guards))
+        if meta.constant is not None and root.kept:
             # equal to a constant, it would be computed now
-            place = self.left.operators[-1].pattern.span
-            raise Refused("a `keep` rule leaves the left side to the run", {}, place, len(self.guards))
-        return builder.pieces
+            raise Refused("a `keep` rule leaves the left side to the run", {}, left.span, len(self.guards))
 
     def _bind(
         self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]
@@ -104,6 +128,7 @@ class Application:
                 tensors[name] = TensorName(name, subject.type)
             else:
                 tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(subject)))
+        dtype = metas[next(reversed(self.left.roots.values())).slot].type.dtype
         scope = Scope({}, tensors, host.instances.base.functions)
         bundles: dict[str, Mapping[str, Value]] = {}
 
@@ -111,7 +136,7 @@ class Application:
             slot = self.left.terms.get(pattern)
             if slot is not None:
                 return metas[slot]
-            return _Builder(host, scope, bundles, bound, metas[self.left.root_slot].type.dtype, []).build(pattern)
+            return _Builder(host, scope, bundles, bound, dtype, []).build(pattern)
 
         scope.queries = queries(host, bound, term)
         scope.elements = elements(host, bound)

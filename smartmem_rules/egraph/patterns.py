@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.host import number_text
 from smartmem_rules.language import syntax as ast
-from smartmem_rules.rulebase.patterns import is_absent, operators_of, right_outputs, run_time_arguments
+from smartmem_rules.language.roots import roots_of
+from smartmem_rules.rulebase.patterns import is_absent, operators_of_all, right_outputs, run_time_arguments
 
 NO_ATTRIBUTES = "a0"
 """The name under which every host interns the empty attributes first."""
@@ -43,6 +44,16 @@ class MatchedOperator:
     outputs: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """A pattern of a left side: its egglog variable, the slot of its meta, its share of operators and of numbers."""
+
+    variable: str
+    slot: int
+    operators: range
+    numbers: range
+
+
 @dataclass
 class Left:
     """A left side: the facts that find it and the texts that the host needs to judge it."""
@@ -54,8 +65,8 @@ class Left:
     operators: list[MatchedOperator] = field(default_factory=list)
     terms: dict[ast.Pattern, int] = field(default_factory=dict)
     """The slots of what its operators give."""
-    root: str = ""
-    root_slot: int = 0
+    roots: dict[ast.Pattern, Root] = field(default_factory=dict)
+    """Its patterns: one, or several that share operands."""
     variables: dict[str, str] = field(default_factory=dict)
     """The egglog variable of each pattern variable."""
     members: dict[str, list[str]] = field(default_factory=dict)
@@ -66,18 +77,19 @@ class Left:
 
 @dataclass
 class Right:
-    """A right side: the actions that build it and the constructors that they use."""
+    """Right sides: the actions that build them, their results, and the constructors that they use."""
 
     actions: list[str] = field(default_factory=list)
     pieces: int = 0
-    result: str = ""
+    results: list[str] = field(default_factory=list)
     constructors: set[tuple[str, Counts]] = field(default_factory=set)
 
 
 def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tuple[Counts, ...]]:
-    """All choices of counts for the operators of a left side, in the order of `operators_of`."""
+    """All choices of counts for the operators of a left side, in the order of `operators_of_all`."""
     options = []
-    for pattern in operators_of(left):
+    patterns = operators_of_all(left)
+    for pattern in patterns:
         given = len(run_time_arguments(pattern))
         options.append(
             [
@@ -87,8 +99,8 @@ def choices(left: ast.Pattern, shapes: Shapes, limit: int = 64) -> Iterator[tupl
                 and (pattern.output is None or pattern.output < counts[1])
             ]
         )
-    lists = [p.variadic for p in operators_of(left)]
-    fixed = [len(run_time_arguments(p)) for p in operators_of(left)]
+    lists = [p.variadic for p in patterns]
+    fixed = [len(run_time_arguments(p)) for p in patterns]
     possible = (chosen for chosen in itertools.product(*options) if _alike(lists, fixed, chosen))
     return itertools.islice(possible, limit)
 
@@ -108,10 +120,20 @@ def compile_left(left: ast.Pattern, counts: Sequence[Counts], commutative: set[s
     Raises:
         ValueError: the pattern is no operator application, or a list that it names twice has two lengths.
     """
-    if not isinstance(left, ast.PatternOperator):
-        raise ValueError("a left side must be an operator application")
     compiled = Left()
-    _LeftCompiler(compiled, iter(counts), commutative).visit(left)
+    compiler = _LeftCompiler(compiled, iter(counts), commutative)
+    for pattern in reversed(roots_of(left)):
+        if not isinstance(pattern, ast.PatternOperator):
+            raise ValueError("a left side must be an operator application")
+        operators, numbers = len(compiled.operators), len(compiled.numbers)
+        variable, slot = compiler.visit(pattern)
+        assert slot is not None
+        compiled.roots[pattern] = Root(
+            variable=variable,
+            slot=slot,
+            operators=range(operators, len(compiled.operators)),
+            numbers=range(numbers, len(compiled.numbers)),
+        )
     return compiled
 
 
@@ -171,16 +193,21 @@ class _LeftCompiler:
             self.left.facts.append(f"(= {result} {application})")
         slots_of = tuple(slot for _, slot in parts)
         self.left.operators.append(MatchedOperator(pattern, place, slots_of, counts[1]))
-        self.left.root = result
-        self.left.root_slot = self.left.terms[pattern] = self._meta(result)
-        return result, self.left.root_slot
+        slot = self.left.terms[pattern] = self._meta(result)
+        return result, slot
 
 
-def compile_right(right: ast.Pattern, left: Left, rule: str, operators: Mapping[str, Sequence[ast.Operator]]) -> Right:
-    """The actions that build a right side; `?k` is the host's answer and `(pick i)` its piece number i."""
+def compile_rights(
+    rules: Mapping[str, ast.Pattern], left: Left, operators: Mapping[str, Sequence[ast.Operator]]
+) -> Right:
+    """The actions that build right sides; `?k` is the host's answer and `(pick i)` its piece number i.
+
+    Args:
+        rules: the right side of each rule, by its name.
+    """
     compiled = Right()
-    compiler = _RightCompiler(compiled, left, rule, operators)
-    compiled.result = compiler.visit(right, root=True)
+    for rule, right in rules.items():
+        compiled.results.append(_RightCompiler(compiled, left, rule, operators).visit(right, root=True))
     return compiled
 
 

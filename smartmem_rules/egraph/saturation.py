@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 
 from egglog import bindings
 
-from smartmem_rules.egraph.compiler import Rules, commutative_operators, compile_rules, step_of
+from smartmem_rules.egraph.compiler import BETWEEN_RULES, Rules, commutative_operators, compile_rules, step_of
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
-from smartmem_rules.egraph.model import PhaseRun, Saturation
+from smartmem_rules.egraph.joint import Dependence
+from smartmem_rules.egraph.model import PhaseRun, RuleStatistics, Saturation
 from smartmem_rules.egraph.serialize import serialize
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.strategy import Phase, one_by_one
@@ -86,6 +87,9 @@ def saturate(
         program = compile_rules(base, host, encoding.shapes, phases, disable, record)
         engine.run(program.declarations(commutative_operators(base)))
         engine.run(f'(set (host) (py-object "{_pickled()}"))')
+        if program.joint:
+            host.needs = Dependence(graph).needs
+            encoding.note_joint(graph, program.joint)
         engine.run(write_tables(encoding, Path(folder)))
         for rule in program.rules:
             # one at a time: every span of a parsed text keeps a copy of the whole text
@@ -183,10 +187,13 @@ class _Engine:
 
     def _count(self, report: bindings.RunReport) -> None:
         for name, matches in report.num_matches_per_rule.items():
-            statistics = self.host.statistics.get(name.split("#")[0])
-            if statistics is not None:
+            for statistics in self._statistics(name):
                 statistics.fired += matches
         for name, spent in report.search_and_apply_time_per_rule.items():
-            statistics = self.host.statistics.get(name.split("#")[0])
-            if statistics is not None:
-                statistics.milliseconds += spent.total_seconds() * 1000
+            for statistics in (together := self._statistics(name)):
+                statistics.milliseconds += spent.total_seconds() * 1000 / len(together)
+
+    def _statistics(self, rule: str) -> list[RuleStatistics]:
+        """Those of the rules whose equations an egglog rule makes; none for the engine's own."""
+        known = self.host.statistics
+        return [known[name] for name in rule.split("#")[0].split(BETWEEN_RULES) if name in known]

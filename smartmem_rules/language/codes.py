@@ -70,6 +70,8 @@ class Code(StrEnum):
     UNUSED_LET = "SMR0319"
     COMPUTED_ON_LEFT = "SMR0320"
     KEPT_ALREADY = "SMR0321"
+    NOT_JOINED = "SMR0322"
+    SAME_PATTERN = "SMR0323"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -145,6 +147,8 @@ EXPLANATIONS: dict[Code, str] = {
     Code.UNUSED_LET: "A `let` of a rule names something that the rule does not use.",
     Code.COMPUTED_ON_LEFT: "A left side computes a constant, which only a right side can.",
     Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
+    Code.NOT_JOINED: "A left side has a pattern that shares no tensor with its other patterns.",
+    Code.SAME_PATTERN: "Two patterns of a left side are the same.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

@@ -11,6 +11,7 @@ from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, 
 from smartmem_rules.language.lets import with_lets
 from smartmem_rules.language.patterns import application_of, as_operator, number_of, pattern_of
 from smartmem_rules.language.rebuilding import rebuilt
+from smartmem_rules.language.roots import equations
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
 
 # --- families ----------------------------------------------------------------------------------------
@@ -19,7 +20,8 @@ from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
 def expanded(items: Iterable[s.Item], families: Families | None = None) -> Iterator[s.Item]:
     """The items with every family replaced by its members, and rules with what their `let` clauses name written out.
 
-    A rule's name gets those of all families around it, and of the operators that its left side chooses.
+    A rule's name gets those of all families around it, and of the operators that its left side chooses; of a rule of
+    several patterns there is one for the equation of each.
 
     Args:
         families: the named families of all files that are used together; those of the items where None.
@@ -29,7 +31,8 @@ def expanded(items: Iterable[s.Item], families: Families | None = None) -> Itera
     for item in items:
         for made in _members(item, (), families) if isinstance(item, s.Family) else (item,):
             if isinstance(made, s.Rule):
-                yield from chosen(with_lets(made), families)
+                for one in chosen(with_lets(made), families):
+                    yield from equations(one) if isinstance(one, s.Rewrite) else (one,)
             else:
                 yield made
 

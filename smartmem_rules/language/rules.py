@@ -83,6 +83,7 @@ class Rewrite(Declaration):
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
     cites: str | None = None  # where the rule comes from
+    part_of: str | None = field(default=None, repr=False)  # the rule of several patterns of which this is one equation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.patterns import OR
+from smartmem_rules.language.roots import ROOTS
 from smartmem_rules.rulebase.checks.scope import head
 
 GLOBAL = ""
@@ -150,7 +151,7 @@ class _Walk:
                 yield from self._node(getattr(node, part.name))
 
     def _operators(self, names: str, node: s.PatternOperator) -> Iterator[Occurrence]:
-        for name in names.split(OR):
+        for name in names.split(OR) if names != ROOTS else ():
             yield self._word("operator", name, node.places.get(f"operator:{name}", node.place("name")))
 
     def _word(self, kind: str, name: str, span: s.Span) -> Occurrence:

@@ -16,10 +16,11 @@ from smartmem_rules.egraph.model import ENode, Saturation
 from smartmem_rules.exchange.expressions import map_json
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.roots import roots_of
 from smartmem_rules.provenance.explained import ExplainedTerms
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import attribute_key
-from smartmem_rules.rulebase.patterns import is_absent, operators_of
+from smartmem_rules.rulebase.patterns import is_absent, operators_of, operators_of_all
 from smartmem_rules.rulebase.patterns import run_time_arguments as arguments_of
 
 _TRIED = 4
@@ -164,15 +165,16 @@ class Derivation:
     def _rewrites(self, firing: Rewritten) -> Iterator[dict[str, Any]]:
         rule = firing.rule
         left = rule.right if firing.backward else rule.left
-        patterns = list(operators_of(left))
+        patterns = operators_of_all(left)
         numbers = iter(firing.numbers)
         results = iter(firing.results)
         children: list[tuple[int, ...]] = []
-        _classes_of(left, firing, numbers, results, children)
+        for pattern in reversed(roots_of(left)):
+            _classes_of(pattern, firing, numbers, results, children)
         forms = [(p, c, a) for p, c, a in zip(patterns, children, firing.attributes, strict=True)]
         asks = any(isinstance(n, ast.Call) and n.function == "uses" for g in rule.guards for n in _walk(g))
         uses = self._uses(firing.tensors) if asks else {}
-        for terms, swapped in self._matches(left, forms, len(forms), None):
+        for terms, swapped in self._operands([(root, None) for root in reversed(roots_of(left))], forms, len(forms)):
             step: dict[str, Any] = {"rule": rule.name, "match": [self._name(t) for t in terms]}
             if firing.backward:
                 step["backward"] = True
@@ -206,7 +208,7 @@ class Derivation:
 
     def _operands(
         self,
-        pairs: Sequence[tuple[ast.Pattern, int]],
+        pairs: Sequence[tuple[ast.Pattern, int | None]],
         forms: Sequence[tuple[ast.PatternOperator, tuple[int, ...], Mapping[str, Any]]],
         end: int,
     ) -> Iterator[tuple[tuple[int, ...], frozenset[int]]]:

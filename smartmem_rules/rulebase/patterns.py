@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.roots import roots_of
 from smartmem_rules.tensor.builtins import Value
 
 ABSENT_NAME = "_"
@@ -16,6 +17,39 @@ def operators_of(pattern: ast.Pattern) -> Iterator[ast.PatternOperator]:
         for argument in pattern.arguments:
             yield from operators_of(argument)
         yield pattern
+
+
+def operators_of_all(side: ast.Pattern) -> list[ast.PatternOperator]:
+    """The operator applications of all patterns of a side, operands first; its own pattern, the first one, is last."""
+    return [pattern for root in reversed(roots_of(side)) for pattern in operators_of(root)]
+
+
+def joined_by(patterns: Sequence[ast.Pattern]) -> tuple[list[str], list[ast.Pattern]]:
+    """The names by which patterns share tensors: for each behind the first one, with those that are joined already.
+
+    The patterns that share none come second.  A list that is shared has a `*` before its name.
+    """
+    joints: list[str] = []
+    known, pending = set(_tensors_of(patterns[0])), list(patterns[1:])
+    while pending:
+        found = ((one, name) for one in pending for name in _tensors_of(one) if name in known)
+        joined, joint = next(found, (None, ""))
+        if joined is None:
+            break
+        joints.append(joint)
+        known.update(_tensors_of(joined))
+        pending.remove(joined)
+    return joints, pending
+
+
+def _tensors_of(pattern: ast.Pattern) -> Iterator[str]:
+    if isinstance(pattern, ast.PatternVariable) and not is_absent(pattern):
+        yield pattern.name
+    elif isinstance(pattern, ast.PatternOperator):
+        for argument in pattern.arguments:
+            yield from _tensors_of(argument)
+        if pattern.variadic is not None:
+            yield f"*{pattern.variadic}"
 
 
 def run_time_arguments(pattern: ast.PatternOperator) -> tuple[ast.Pattern, ...]:

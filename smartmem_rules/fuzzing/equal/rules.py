@@ -50,7 +50,12 @@ def both_ways(base: RuleBase) -> RuleBase:
 
 
 def backward(rule: ast.Rewrite) -> ast.Rewrite | None:
-    """A rewrite from right to left, None where its left side or a guard says what its right side does not."""
+    """A rewrite from right to left, None where its left side or a guard says what its right side does not.
+
+    The equation of one of several patterns is none: what stands beside it would be made, not found.
+    """
+    if rule.part_of is not None:
+        return None
     if rule.unsound is not None or rule.bidirectional or not isinstance(rule.right, ast.PatternOperator):
         return None
     tensors, values = _bound(rule.right)

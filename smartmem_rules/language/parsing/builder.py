@@ -18,6 +18,7 @@ from smartmem_rules.language.parsing.expression_builder import (
 )
 from smartmem_rules.language.parsing.tokens import Token
 from smartmem_rules.language.patterns import OR, pattern_of
+from smartmem_rules.language.roots import joined, what_is_wrong
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
@@ -276,7 +277,7 @@ class Builder(ExpressionBuilder):
     def rewrite(self, children: Children) -> s.Rewrite:
         self._refuse_repeated_clauses(children, "a rule")
         name, ruleset = tokens_of(children, "NAME")
-        left, right = nodes_of(children, s.Pattern)
+        left, right = self._sides(children)
         relaxes = tokens_of(_group(children, "relaxes"), "NAME")
         tags = tokens_of(_group(children, "tags"), "NAME")
         places = self._name(name) | {"ruleset": self._span([ruleset])}
@@ -297,6 +298,15 @@ class Builder(ExpressionBuilder):
             cites=_text(children, "cites"),
             places=places | self._words("relaxes", relaxes) | self._words("tags", tags),
         )
+
+    def _sides(self, children: Children) -> tuple[s.Pattern, s.Pattern]:
+        """Both sides of a rule, each of one pattern or of several."""
+        arrow = next(place for place, child in enumerate(children) if child in ("=>", "<=>"))
+        lefts, rights = nodes_of(children[:arrow], s.Pattern), nodes_of(children[arrow:], s.Pattern)
+        both = self._span([children[arrow]]) if children[arrow] == "<=>" else None
+        for problem in what_is_wrong(lefts, rights, both):
+            self._problem(*problem)
+        return joined(lefts), joined(rights)
 
     def eliminate(self, children: Children) -> s.Eliminate:
         self._refuse_repeated_clauses(children, "a rule")

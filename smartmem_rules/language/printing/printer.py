@@ -12,6 +12,7 @@ from math import inf, isinf
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.patterns import OR
+from smartmem_rules.language.roots import ROOTS, roots_of
 
 _PRECEDENCE = {
     "or": 1, "and": 2, "not": 3,
@@ -192,12 +193,18 @@ def print_equation(rule: s.Rule) -> str:
     """What a rule says, on one line."""
     if isinstance(rule, s.Rewrite):
         arrow = "<=>" if rule.bidirectional else "=>"
-        return f"{print_pattern(rule.left)} {arrow} {print_pattern(rule.right)}"
+        return f"{_side(rule.left)} {arrow} {_side(rule.right)}"
     if isinstance(rule, s.Eliminate):
         return f"{rule.operator} becomes an index map"
     if isinstance(rule, s.Keep):
         return f"{rule.operator} of constants is computed when the model runs"
     return f"{print_expression(rule.left)} => {print_expression(rule.right)}"
+
+
+def _side(side: s.Pattern) -> str:
+    first, *others = roots_of(side)
+    between = ", " if isinstance(side, s.PatternOperator) and side.operator == ROOTS else " beside "
+    return between.join(map(print_pattern, (first, *others)))
 
 
 def print_let(let: s.RuleLet) -> str:

@@ -10,6 +10,7 @@ from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement, spelling
 from smartmem_rules.language.patterns import OR
+from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
@@ -19,6 +20,7 @@ from smartmem_rules.rulebase.checks.let_checks import (
 )
 from smartmem_rules.rulebase.checks.operator_checks import Functions, parameters, shape_names
 from smartmem_rules.rulebase.checks.purity import ATTRIBUTE, CONSTANT, impurities
+from smartmem_rules.rulebase.checks.root_checks import check_roots
 from smartmem_rules.rulebase.checks.scope import Scope, head
 
 Operators = Mapping[str, Sequence[s.Operator]]
@@ -37,8 +39,9 @@ def check_rewrite(
             known = advice(f"there are {', '.join(sorted(RELAXATIONS))}")
             fix = spelling(word, RELAXATIONS, place) or known
             yield Diagnostic(Code.UNKNOWN_RELAXATION, "error", f"there is no relaxation `{word}`", place, fix=fix)
-    yield from check_pattern(rule.left, operators, names, rule, families)
-    yield from check_pattern(rule.right, operators, names, rule, families)
+    yield from check_roots(rule)
+    for pattern in (*roots_of(rule.left), rule.right):
+        yield from check_pattern(pattern, operators, names, rule, families)
     found = list(_check_direction(rule.left, rule.right, rule.guards, operators, functions, names))
     if rule.bidirectional:
         found += _check_direction(rule.right, rule.left, rule.guards, operators, functions, names)
