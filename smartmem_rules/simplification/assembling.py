@@ -22,6 +22,8 @@ from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.writing.expressing import STANDARD, write_node
 from smartmem_rules.writing.views import Writer
 
+CONSTANTS_ARE_OUTPUTS = 4
+"""From this version of the format on an initializer may be an output of the model."""
 Key = tuple[object, ...]
 
 
@@ -134,7 +136,8 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
     )
     nodes = _without_identities([*writer.nodes, *barriers], outputs, len(writer.nodes), region)
     constants = {**graph.constants, **writer.constants}
-    nodes += _copies_of_constants(outputs, constants, made, writer)
+    if model.ir_version < CONSTANTS_ARE_OUTPUTS:
+        nodes += _copies_of_constants(outputs, constants, made, writer)
     given = {value.name for value in model.graph.input} | region.constants.keys() | constants.keys()
     given |= {tensor.name for tensor in model.graph.initializer}
     given |= {tensor.values.name for tensor in model.graph.sparse_initializer}
@@ -179,7 +182,7 @@ def _without_identities(
 def _copies_of_constants(
     outputs: Iterable[str], constants: dict[str, Array], made: set[str], writer: Writer
 ) -> list[onnx.NodeProto]:
-    """An output whose value is known is a copy of a constant, as ONNX wants outputs to be made."""
+    """An output whose value is known is a copy of a constant."""
     nodes = []
     for output in dict.fromkeys(outputs):
         if output in made or output not in constants:

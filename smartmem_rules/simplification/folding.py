@@ -14,10 +14,11 @@ from smartmem_rules.simplification.types import Types, is_usable
 
 def too_large(
     model: onnx.ModelProto, types: Types, constants: Mapping[str, onnx.TensorProto], most: int
-) -> dict[int, str]:
+) -> tuple[dict[int, str], frozenset[str]]:
     """The nodes of constants whose results are larger than `most` bytes, and larger than what they take the place of.
 
-    A constant that other nodes read as well stays in the file, so its bytes are not saved.
+    A constant that other nodes read as well stays in the file, so its bytes are not saved. The second result are the
+    tensors that may be computed; of others that are known shape inference does not tell the size.
     """
     readers: dict[str, int] = {}
     for node in model.graph.node:
@@ -32,11 +33,16 @@ def too_large(
             continue
         made = list(_sizes(node.output, types))
         saved = sum(sizes[name] for name in set(node.input) if name and readers[name] == 1)
-        if None in made or sum(filter(None, made)) > max(most, saved):
-            found[place] = f"its result is a constant of more than {most} bytes"
-        else:
+        if sum(filter(None, made)) > max(most, saved):
+            found[place] = reason_of(most)
+        elif None not in made:
             sizes.update((name, size) for name, size in zip(node.output, made, strict=True) if size is not None)
-    return found
+    return found, frozenset(sizes)
+
+
+def reason_of(most: int) -> str:
+    """Why a node is not computed beforehand."""
+    return f"its result is a constant of more than {most} bytes"
 
 
 def _sizes(names: Collection[str], types: Types) -> Iterator[int | None]:

@@ -20,6 +20,7 @@ from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.simplification.folding import reason_of
 from smartmem_rules.simplification.types import Types, is_usable, types_of
 from smartmem_rules.tensor.instantiate import size_of
 
@@ -89,6 +90,8 @@ def region_of(
     constants: Mapping[str, onnx.TensorProto],
     skeleton: onnx.ModelProto,
     folder: Path | None,
+    small: Collection[str],
+    most: int,
 ) -> Region:
     """Import as much of a model as the rule base covers.
 
@@ -97,6 +100,8 @@ def region_of(
         kept: the places of nodes that are barriers from the beginning, each with the reason.
         skeleton: the model without the data of its large tensors, for the types of all tensors.
         folder: where its data files are.
+        small: the tensors that may be computed here, whatever their size is.
+        most: the bytes of any other.
 
     Raises:
         NothingToDo: all nodes are barriers.
@@ -116,6 +121,9 @@ def region_of(
         else:
             found = _expanded(graph, model, search.barriers)
             reason = "the importer takes it apart"
+            if not found:
+                found = _large(graph, model, small, most)
+                reason = reason_of(most)
             if not found:
                 return Region(model=model, graph=graph, barriers=search.barriers, constants=constants)
         if not found or search.barriers.keys() >= set(found):
@@ -199,6 +207,13 @@ def _expanded(graph: Graph, model: onnx.ModelProto, barriers: Collection[int]) -
             continue
         found.update(makers[name] for name in _first_own(node.outputs, own, readers))
     return sorted(found)
+
+
+def _large(graph: Graph, model: onnx.ModelProto, small: Collection[str], most: int) -> list[int]:
+    """The places of nodes that were computed, and whose results turned out to be large."""
+    makers = {name: place for place, node in enumerate(model.graph.node) for name in node.output if name}
+    sizes = {name: array.nbytes for name, array in graph.constants.items() if name in makers and name not in small}
+    return sorted({makers[name] for name, size in sizes.items() if size > most})
 
 
 def _first_own(outputs: Sequence[str], own: Collection[str], readers: Mapping[str, Sequence[object]]) -> Iterator[str]:

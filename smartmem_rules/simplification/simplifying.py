@@ -84,8 +84,9 @@ def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) ->
     constants = _constants(ordered)
     skeleton = skeleton_of(ordered)
     kept = _kept(ordered, rules, options)
-    kept.update(too_large(ordered, types_of(skeleton), constants, options.fold_limit))
-    region = region_of(ordered, rules.base, kept, options.limits, constants, skeleton, folder)
+    most = options.fold_limit
+    large, small = too_large(ordered, types_of(skeleton), constants, most)
+    region = region_of(ordered, rules.base, {**large, **kept}, options.limits, constants, skeleton, folder, small, most)
     opset = opset_of(ordered)
     chosen = selected(region.graph, rules.base, rules.base.exports[EXPORT], opset, options.domains)
     made = assembled(region, chosen, opset)

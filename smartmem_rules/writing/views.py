@@ -18,6 +18,8 @@ from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 
+_SMALL = 64
+
 
 class NotExpressible(Exception):
     """ONNX has no form for a part of a graph; the message says which."""
@@ -30,11 +32,16 @@ class Writer:
     prefix: str
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
+    _names: dict[object, str] = field(default_factory=dict)
 
     def constant(self, values: Any, dtype: Any = np.int64) -> str:
-        """The name of a constant."""
-        name = f"{self.prefix}k{len(self.constants)}"
-        self.constants[name] = np.asarray(values, dtype)
+        """The name of a constant; equal ones are one."""
+        array = np.asarray(values, dtype)
+        key = (array.dtype, array.shape, array.tobytes()) if array.size <= _SMALL else len(self.constants)
+        if key in self._names:
+            return self._names[key]
+        name = self._names[key] = f"{self.prefix}k{len(self.constants)}"
+        self.constants[name] = array
         return name
 
     def add(self, operator: str, operands: Sequence[str], output: str = "", **attributes: Any) -> str:
