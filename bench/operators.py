@@ -20,7 +20,8 @@ import onnx
 from onnx import numpy_helper
 
 from smartmem_rules.analysis.tries import tried
-from smartmem_rules.graph.importer import UnknownValuesError, import_model
+from smartmem_rules.graph.failures import UnknownValuesError
+from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.syntax import Operator

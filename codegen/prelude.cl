@@ -130,6 +130,8 @@ static inline float smr_round_half(float x) {
 // One definition for each width. Comparisons keep NaN: max(NaN, x) is NaN as in ONNX.
 // smr_erf: rational approximation on [-4, 4], absolute error below 1e-6 of the true value in single precision; from 4 on
 // exactly 1, whatever the device's division gives, so that Gelu of -inf is NaN as its formula says.
+// smr_tanh: exactly 1 where single precision has no number between; PoCL's built-in stays one step below at infinity, and
+// x * (1 + tanh(x)) is then not zero for large negative x but grows with x.
 // smr_exp on CPUs: 2^k * polynomial (degree 6), error below 1.5 ulp, zero below 1.7e-38; built-ins are not inlined there.
 #define SMR_FUNCTIONS(W, F, I)                                                                        \
 static inline F smr_max##W(F a, F b) { return b != b ? b : (a < b ? b : a); }                          \
@@ -138,7 +140,7 @@ static inline F smr_sign##W(F x) { return x > 0.0f ? (F)(1.0f) : (x < 0.0f ? (F)
 static inline F smr_recip##W(F x) { return 1.0f / x; }                                                 \
 SMR_EXP(W, F, I)                                                                                       \
 static inline F smr_sigmoid##W(F x) { return 1.0f / (1.0f + smr_exp##W(-x)); }                         \
-static inline F smr_tanh##W(F x) { return tanh(x); }                                                   \
+static inline F smr_tanh##W(F x) { return fabs(x) > 9.02f ? copysign((F)(1.0f), x) : tanh(x); }         \
 static inline F smr_erf##W(F given) {                                                                  \
     const F x = given > 4.0f ? (F)(4.0f) : (given < -4.0f ? (F)(-4.0f) : given);                       \
     const F s = x * x;                                                                                 \

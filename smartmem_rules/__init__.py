@@ -5,18 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smartmem_rules.api import OptimizedPlan, load, optimize, verify
+    from smartmem_rules.api import OptimizedPlan, load, optimize, simplify, verify
     from smartmem_rules.specialized import SpecializedModel
 
 from smartmem_rules.errors import SmartmemError
 
 __version__ = "0.1.0"
-__all__ = ["OptimizedPlan", "SmartmemError", "SpecializedModel", "__version__", "load", "optimize", "verify"]
+__all__ = [
+    "OptimizedPlan",
+    "SmartmemError",
+    "SpecializedModel",
+    "__version__",
+    "load",
+    "optimize",
+    "simplify",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
     # imported when first used: the engine's libraries take longer to import than small programs run
-    if name in ("OptimizedPlan", "load", "optimize", "verify"):
+    if name in ("OptimizedPlan", "load", "optimize", "simplify", "verify"):
         from smartmem_rules import api  # start-up time
 
         return getattr(api, name)

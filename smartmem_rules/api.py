@@ -16,10 +16,13 @@ from smartmem_rules.optimized import plan_only as plan_only
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
 from smartmem_rules.runtime.target import device_for
+from smartmem_rules.simplification.options import FOLD_LIMIT, Options
 from smartmem_rules.stages import Clock as Clock
 from smartmem_rules.stages import Progress, Show
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from smartmem_rules.certificate.certify import Verdict
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
@@ -103,6 +106,46 @@ def optimize(
         if made is None:
             raise
         return made
+
+
+def simplify(
+    model: ModelSource,
+    rules: Sequence[str | Path] = (),
+    disable: Collection[str] = (),
+    keep: Collection[str] = (),
+    domains: Collection[str] = (),
+    opset: int | None = None,
+    fold_limit: int = FOLD_LIMIT,
+    exact: bool = False,
+) -> ModelProto:
+    """The model with fewer nodes, by verified rules only; the model itself where nothing better is found.
+
+    The result is compared with the model by ONNX Runtime on random inputs. `simplify.simplify.simplify_model` gives a
+    report as well.
+
+    Args:
+        model: a path, the bytes of an ONNX file, or a ModelProto, which stays as it is.
+        rules: more rule files; their rules are verified before they are used.
+        disable: names of rules, families or `tag:WORD` that are left out.
+        keep: names of nodes that stay as they are.
+        domains: of operators that rules may use besides ONNX's own, such as `com.microsoft`.
+        opset: the version of ONNX's operators that the model is brought to first.
+        fold_limit: bytes of the largest constant that is computed beforehand and takes more than it saves.
+        exact: only rules that keep every bit of every result.
+
+    Raises:
+        SimplifyError: the model cannot be simplified, or an option names nothing.
+        CheckError: ONNX Runtime does not run the model.
+        GraphError: the model is damaged.
+        LimitError: the model exceeds a limit.
+        LanguageError: a rule file has errors.
+    """
+    from smartmem_rules.simplification.simplify import simplify_model  # start-up time
+
+    options = Options(
+        rules=rules, disable=disable, keep=keep, domains=domains, opset=opset, fold_limit=fold_limit, exact=exact
+    )
+    return simplify_model(model, options)[0]
 
 
 def certify(

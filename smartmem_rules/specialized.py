@@ -164,8 +164,8 @@ class SpecializedModel(OptimizedPlan):
         Raises:
             GraphError, PlanError: no rule covers something in the model.
         """
+        from smartmem_rules.graph.failures import UnknownValuesError  # start-up time
         from smartmem_rules.graph.fitting import declared_feeds, signature  # start-up time
-        from smartmem_rules.graph.importer import UnknownValuesError  # start-up time
 
         if not self.is_fitted:
             return None
@@ -183,8 +183,8 @@ class SpecializedModel(OptimizedPlan):
 
     def plan_for(self, feeds: Mapping[str, Any]) -> tuple[OptimizedPlan, dict[str, Array]]:
         """The plan for inputs of this kind, and what of them it takes; `run` documents the errors."""
+        from smartmem_rules.graph.failures import UnknownValuesError  # start-up time
         from smartmem_rules.graph.fitting import as_feed, fitted_model, signature  # start-up time
-        from smartmem_rules.graph.importer import UnknownValuesError  # start-up time
 
         given = {name: as_feed(value) for name, value in feeds.items()}
         with self._lock:
@@ -218,8 +218,8 @@ class SpecializedModel(OptimizedPlan):
 
 def specialized_for(error: Exception, graph: Any, **options: Any) -> SpecializedModel | None:
     """The model that is planned on demand, where an error says that its inputs leave open what a plan has to know."""
+    from smartmem_rules.graph.failures import UnknownValuesError  # start-up time
     from smartmem_rules.graph.fitting import run_inputs  # start-up time
-    from smartmem_rules.graph.importer import UnknownValuesError  # start-up time
     from smartmem_rules.graph.loading import OpenInputError  # start-up time
     from smartmem_rules.graph.model import Graph  # start-up time
 

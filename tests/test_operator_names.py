@@ -15,8 +15,8 @@ SPEAKERS = {
     "graph": "reads ONNX models",
     "checking/walk.py": "reads ONNX models",
     "fuzzing/recipes": "draws ONNX models",
-    "fuzzing/equal/expressing.py": "writes ONNX models",
-    "fuzzing/equal/views.py": "writes ONNX models",
+    "writing": "writes ONNX models",
+    "simplification": "reads and writes ONNX models",
     "fuzzing/expected": "lists what other implementations of ONNX do wrongly, and where they round",
 }
 """Modules and folders that name operators, and why they may."""

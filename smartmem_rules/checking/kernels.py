@@ -19,7 +19,8 @@ from onnx import helper, numpy_helper
 
 from smartmem_rules.checking.own_references import OwnReferenceError, References, by_reference
 from smartmem_rules.graph.errors import GraphError
-from smartmem_rules.graph.importer import UnknownValuesError, import_model
+from smartmem_rules.graph.failures import UnknownValuesError
+from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import domain_of
 from smartmem_rules.graph.matching import raw_attribute
 from smartmem_rules.graph.model import Graph

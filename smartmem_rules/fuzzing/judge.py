@@ -13,8 +13,9 @@ import numpy as np
 import smartmem_rules as sm
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.fuzzing.case import SELF, Array, Case
+from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
-from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference, differences
+from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import RunError

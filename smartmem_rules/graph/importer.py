@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import onnx
 
@@ -17,6 +18,7 @@ from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_O
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
+from smartmem_rules.graph.failures import Failures
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.loading import (
     DEFAULT_DOMAIN,
@@ -49,16 +51,9 @@ from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
 
+_FEW = 1 << 10
+"""Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
 _THREADS = 2
-_SHOWN = 4
-
-
-class UnknownValuesError(GraphError):
-    """Nodes cannot be imported as long as the values of some tensors are unknown."""
-
-    def __init__(self, message: str, tensors: frozenset[str]) -> None:
-        super().__init__(message)
-        self.tensors = tensors
 
 
 def import_model(
@@ -67,6 +62,7 @@ def import_model(
     dims: Dims | None = None,
     fold_outputs: bool = True,
     limits: Limits = DEFAULT_LIMITS,
+    folder: Path | None = None,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -76,53 +72,22 @@ def import_model(
         dims: extents of the symbolic dimensions of the inputs, or (least, greatest) for a graph of all in between.
         fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
         limits: how large the model may be.
+        folder: where the data files of a ModelProto are.
 
     Raises:
         LimitError: the model exceeds a limit.
         UnknownValuesError: definitions would accept all nodes if the values of some tensors were known.
+        UncoveredNodesError: no definition accepts some nodes.
         GraphError: the model is damaged, lacks data or dimensions, or uses operators that the rule base does not
             cover; all such operators are named at once.
     """
-    proto, folder = load_model(model)
+    proto, beside = load_model(model)
+    folder = beside or folder
     check_model(proto, limits)
     check_data_files(proto.graph, folder)
     proto = inline_functions(proto)
     with ThreadPoolExecutor(_THREADS) as background:
         return _Import(proto, base, Values(folder, background), fold_outputs, limits).run(dims or {})
-
-
-@dataclass
-class _Failures:
-    """The nodes that no definition accepts, by operator and reason."""
-
-    nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
-    unknown: set[str] = field(default_factory=set)
-    hopeless: bool = False
-
-    def add(self, node: onnx.NodeProto, name: str, reason: Exception) -> None:
-        self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
-        if isinstance(reason, NeedsConstant):
-            self.unknown |= reason.tensors
-        else:
-            self.hopeless = True
-
-    def error(self, open_: Sequence[Dimension] = ()) -> GraphError:
-        """What to raise; `open_` are the dimensions that are given as ranges."""
-        count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
-        lines = [f"{count} node{'' if count == 1 else 's'} cannot be imported:"]
-        for (domain, operator), reasons in sorted(self.nodes.items()):
-            for reason, names in reasons.items():
-                shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-                lines.append(f"  {domain}::{operator} ({shown}): {reason}")
-        lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
-        if open_:
-            ranges = ", ".join(map(str, open_))
-            lines.append(
-                f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
-            )
-        if self.hopeless:
-            return GraphError("\n".join(lines))
-        return UnknownValuesError("\n".join(lines), frozenset(self.unknown))
 
 
 @dataclass
@@ -162,7 +127,7 @@ class _Import:
         if self.opset < BROADCAST_BY_RULE:
             versions[DEFAULT_DOMAIN] = BROADCAST_BY_RULE  # its nodes are brought into that form
         self.matcher = Matcher(base, {DEFAULT_DOMAIN: onnx.defs.onnx_opset_version(), **versions, DOMAIN: 1})
-        self.failures = _Failures()
+        self.failures = Failures()
         self.missing: set[str] = set()
         self.lists = Lists(values, self.missing)
         self.drawing = Drawing(self.types, values)
@@ -220,7 +185,10 @@ class _Import:
             types.update((name, self.types[name]) for name in node.outputs)
         layout = sum(node.name in self.layout_nodes for node in nodes)
         kept = frozenset(name for name in self.kept if name in types)
-        return Graph(self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, kept=kept)
+        known = {name: self.values[name] for name in self.values.few(_FEW)}
+        return Graph(
+            self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, kept=kept, known=known
+        )
 
     def _extents(self, name: str) -> Node:
         """What computes a known tensor of open extents when the model runs."""

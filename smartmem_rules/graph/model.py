@@ -61,6 +61,8 @@ class Graph:
     These scalars stand at the end of `outputs`."""
     kept: frozenset[str] = frozenset()
     """Results of operators of constants that `keep` rules leave to the run."""
+    known: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """Small tensors of the model whose values were known at import, those that nodes took as attributes among them."""
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands."""
 

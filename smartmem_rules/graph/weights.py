@@ -210,6 +210,14 @@ class Values:
         self._arrays[name] = array
         self.types[name] = type_
 
+    def few(self, most: int) -> list[str]:
+        """The tensors of at most so many numbers, none of them an open extent."""
+        return [
+            name
+            for name in self._arrays
+            if self.types[name].dtype != "string" and self.types[name].elements <= most and not self.is_open(name)
+        ]
+
     def is_open(self, name: str) -> bool:
         """Whether elements of a known tensor are open extents."""
         return name in self._arrays and self.types[name].dtype != "string" and self[name].dtype == object

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.language.blocks.fuse import PASSES, FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord, Key, keys_of, read, values_of
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
@@ -33,7 +34,7 @@ def record_type(kind: str, subject: str | None = None, template: str = "") -> ty
     """The record of a block; what all blocks of the kind have where the subject or template is not known.
 
     Args:
-        kind: `device`, `matrix`, `schedule`, `level`, `strategy`, `layout` or `fuse`.
+        kind: `device`, `matrix`, `schedule`, `level`, `strategy`, `layout`, `fuse` or `export`.
         subject: what stands behind `for`.
         template: of a schedule for contractions.
     """
@@ -43,7 +44,11 @@ def record_type(kind: str, subject: str | None = None, template: str = "") -> ty
         )
     if kind == "fuse":
         return PASSES.get(subject or "", FuseBlock)
-    return {"device": Device, "matrix": Matrix, "level": Level, "layout": LayoutWeights, "strategy": Strategy}[kind]
+    others: dict[str, type[BlockRecord]] = {
+        "device": Device, "matrix": Matrix, "level": Level, "layout": LayoutWeights, "strategy": Strategy,
+        "export": Export,
+    }  # fmt: skip
+    return others[kind]
 
 
 def keys_of_block(block: Block) -> tuple[Key, ...]:

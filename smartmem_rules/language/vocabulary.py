@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BLOCK_WORDS = ("device", "matrix", "schedule", "level", "strategy", "layout", "fuse")
+BLOCK_WORDS = ("device", "matrix", "schedule", "level", "strategy", "layout", "fuse", "export")
 ITEM_WORDS = (
     *("import", "ruleset", "for", "family", "function", "predicate", "analysis", "let"),
     *("operator", "rewrite", "eliminate", "index", "derive", "keep", "table"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.language.blocks.fuse import FuseBlock
 from smartmem_rules.language.blocks.keys import BlockRecord
 from smartmem_rules.language.blocks.level import LayoutWeights, Level
@@ -52,6 +53,7 @@ class RuleBase:
     levels: dict[str, Level] = field(default_factory=dict)
     layouts: dict[str, LayoutWeights] = field(default_factory=dict)
     fuses: dict[str, FuseBlock] = field(default_factory=dict)
+    exports: dict[str, Export] = field(default_factory=dict)
 
     def rule_names(self) -> set[str]:
         """The names that can be switched off one by one."""
@@ -176,6 +178,8 @@ def _add_block(base: RuleBase, record: BlockRecord) -> None:
             base.layouts[record.name] = record
         case FuseBlock():
             base.fuses[record.name] = record
+        case Export():
+            base.exports[record.name] = record
 
 
 def _switch_off(base: RuleBase, names: Collection[str]) -> None:

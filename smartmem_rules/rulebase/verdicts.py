@@ -5,15 +5,19 @@ A changed rule, operator or function has no verdict until it is verified again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.cache import Findings, digest_of
+from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.checks.deep_checks import operators_in
 
 VERDICTS = "verdicts"
+SHIPPED = "verdicts.json"
+"""The file beside the built-in rules with their verdicts; `python bench/verdicts.py` writes it."""
 WITH_PROOFS = "verdicts-with-proofs"
 """Where verdicts of runs that tried to prove are kept: a rule that others call tested may be provable."""
 
@@ -50,6 +54,23 @@ def recorded(base: RuleBase, name: str = VERDICTS) -> Mapping[str, str]:
     kept, keys = Findings(name), _Keys(base)
     found = {rule.name: kept.get(keys.of(rule)) for rule in base.rules()}
     return {name: verdict for name, verdict in found.items() if isinstance(verdict, str)}
+
+
+def shipped(base: RuleBase) -> Mapping[str, str]:
+    """The verdicts that come with the built-in rules, of the rules of a rule base that are still the same."""
+    try:
+        known = json.loads((rules_path() / SHIPPED).read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    keys = _Keys(base)
+    return {rule.name: known[key] for rule in base.rules() if (key := keys.of(rule)) in known}
+
+
+def shipped_text(verdicts: Mapping[str, str], base: RuleBase) -> str:
+    """The content of the file of shipped verdicts, by the digest of each rule."""
+    keys = _Keys(base)
+    rules = {rule.name: rule for rule in base.rules()}
+    return json.dumps({keys.of(rules[name]): verdicts[name] for name in sorted(verdicts)}, indent=0) + "\n"
 
 
 def shown(verdict: str, method: str, trials: int = 0) -> str:

@@ -125,10 +125,11 @@ def test_double_precision(name: str) -> None:
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["cpu", "others"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_erf_is_one_far_from_zero(width: int, cpu: bool) -> None:
-    """Exactly: 1 + erf(-inf) is 0, and 0 times infinity is NaN."""
-    x = np.array([4.0, 4.5, 100.0, np.inf, -4.0, -4.5, -1e30, -np.inf], np.float32)
-    y = run_primitive("erf", [x], ["float32"], "float32", width, cpu)
+@pytest.mark.parametrize(("name", "far"), [("erf", 4.0), ("tanh", 9.1)])
+def test_what_tends_to_one_is_one_far_from_zero(name: str, far: float, width: int, cpu: bool) -> None:
+    """Exactly: 1 + erf(-inf) and 1 + tanh(-inf) are 0, and 0 times infinity is NaN."""
+    x = np.array([far, 20.0, 100.0, np.inf, -far, -20.0, -1e30, -np.inf], np.float32)
+    y = run_primitive(name, [x], ["float32"], "float32", width, cpu)
     np.testing.assert_array_equal(y, np.sign(x))
 
 

@@ -227,6 +227,17 @@ DATA = [
             ("cubic", "floor"),
         )
     ),
+    *(
+        Case(
+            "Resize",
+            [shape, None, None, ints(1, 1, *size)],
+            {"mode": mode, "coordinate_transformation_mode": "pytorch_half_pixel", "antialias": antialias},
+            opset=18,
+        )
+        for mode in ("linear", "cubic")
+        for antialias in (0, 1)
+        for shape, size in (((1, 1, 5, 7), (1, 9)), ((1, 1, 1, 2), (6, 1)))
+    ),
     Case("Resize", [(1, 2, 5, 6), None, floats(1, 1, 2, 2)], {"mode": "nearest", "nearest_mode": "floor"}),
     Case("Resize", [(1, 2, 5, 6), None, floats(1, 1, 0.6, 1.7)], {"mode": "linear"}),
     Case("Resize", [(1, 2, 9, 8), None, floats(1, 1, 0.4, 0.5)], {"mode": "cubic", "exclude_outside": 1}),

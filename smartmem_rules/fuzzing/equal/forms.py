@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import onnx
+import onnx.printer
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode, Saturation
 from smartmem_rules.egraph.saturation import Bounds, saturate
@@ -15,12 +16,12 @@ from smartmem_rules.extraction.extract import is_leaf, leaf_key
 from smartmem_rules.extraction.problem import Choice, Infeasible, Problem, selected_order
 from smartmem_rules.extraction.rebuild import rebuild
 from smartmem_rules.extraction.solve import by_tree_cost
-from smartmem_rules.fuzzing.equal.expressing import express, is_expressible
 from smartmem_rules.fuzzing.equal.rules import RULESETS
-from smartmem_rules.fuzzing.equal.views import NotExpressible
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import VIEW, Graph
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.writing.expressing import express, is_expressible
+from smartmem_rules.writing.views import NotExpressible
 
 BOUNDS = Bounds(enodes=6000, seconds=2.0, iterations=6)
 _TRIES = 8
@@ -73,8 +74,9 @@ class Forms:
         """Up to `count` forms that differ from each other and from the model."""
         random = np.random.default_rng((seed, 7))
         seen = {_shape_of(self.graph)}
+        written: set[str] = set()
         for _ in range(_TRIES * count):
-            if len(seen) > count:
+            if len(written) >= count:
                 return
             selection = self._selection(random)
             if selection is None:
@@ -85,9 +87,13 @@ class Forms:
                 continue
             seen.add(shape)
             try:
-                yield Form(express(graph, self.saturation.instances, self.opset), self._rules(selection))
+                model = express(graph, self.saturation.instances, self.opset)
             except NotExpressible:
-                seen.discard(shape)
+                continue
+            text = onnx.printer.to_text(model.graph)
+            if text not in written:  # a view may be written as the operator that it is
+                written.add(text)
+                yield Form(model, self._rules(selection))
 
     def _roots(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(self.saturation.tensor_class[name] for name in self.graph.outputs))

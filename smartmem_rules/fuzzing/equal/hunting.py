@@ -13,8 +13,9 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.fuzzing.case import SELF, Case, Mode
 from smartmem_rules.fuzzing.equal.forms import Forms
 from smartmem_rules.fuzzing.equal.rules import admitted_base
+from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
-from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference, differences
+from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.judge import NO_REFERENCE, RIGHT, Verdict, judge
 from smartmem_rules.fuzzing.systems import SYSTEMS
 from smartmem_rules.rulebase.base import RuleBase

@@ -87,6 +87,14 @@ def _integers_overflow(node: onnx.NodeProto, operands: Operands) -> bool:
     return total >= 2.0 ** min(52, 8 * x.dtype.itemsize - 1)
 
 
+def _products_leave_range(node: onnx.NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    if x is None or x.dtype.kind != "f" or not x.size:
+        return False
+    sizes = np.log2(np.abs(x[np.isfinite(x) & (x != 0)]).astype(np.float64))
+    return float(np.maximum(sizes, 0).sum()) > 127 or float(np.minimum(sizes, 0).sum()) < -126
+
+
 def _power_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     base, exponent = operands[0], operands[1]
     if base is None or exponent is None or base.dtype.kind not in "iu":
@@ -110,6 +118,10 @@ def _variance_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     return x is not None and x.size > 0 and x.dtype.name != "float16" and bool(np.nanmax(np.abs(x)) > 1e18)
 
 
+def _sum_of_squares_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
+    return any(_variance_overflows(node, [x]) for x in operands if x is not None and x.dtype.kind == "f")
+
+
 def _even_size(node: onnx.NodeProto, operands: Operands) -> bool:
     size = attribute(node, "size", 1)
     return isinstance(size, int) and size % 2 == 0
@@ -131,6 +143,12 @@ def _negative_padding(node: onnx.NodeProto, operands: Operands) -> bool:
     if way not in (b"SAME_UPPER", b"SAME_LOWER") or not isinstance(kernel, list) or not isinstance(strides, list):
         return False
     return any(s > k for s, k in zip(strides, kernel, strict=True))
+
+
+def _dilated_with_automatic_padding(node: onnx.NodeProto, operands: Operands) -> bool:
+    dilations = attribute(node, "dilations", [])
+    automatic = attribute(node, "auto_pad") in (b"SAME_UPPER", b"SAME_LOWER")
+    return automatic and isinstance(dilations, list) and any(d > 1 for d in dilations)
 
 
 def _places_outside(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -218,6 +236,17 @@ FAULTS = (
         Fault(o, _negative_padding, "ONNX Runtime refuses the padding, and the evaluator takes other windows")
         for o in ("MaxPool", "AveragePool", "LpPool")
     ),
+    *(
+        Fault(
+            o,
+            _dilated_with_automatic_padding,
+            "ONNX Runtime pads as if the window had no gaps, and its result is smaller",
+        )
+        for o in ("MaxPool", "AveragePool", "LpPool")
+    ),
+    Fault(
+        "ReduceProd", _products_leave_range, "in one order the product overflows or vanishes, in another it does not"
+    ),
     Fault("MaxUnpool", _places_outside, "places outside of the tensor are not defined"),
     Fault("Pow", _power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"),
     *(Fault(o, _negative_clip, "a bound below zero bounds nothing") for o in ("GRU", "LSTM", "RNN")),
@@ -228,6 +257,11 @@ FAULTS = (
         Fault(o, _variance_overflows, "where the variance overflows ONNX's functions, evaluator and Runtime differ")
         for o in ("LayerNormalization", "GroupNormalization", "InstanceNormalization")
     ),
+    *(
+        Fault(o, _sum_of_squares_overflows, "ONNX Runtime's mean of squares overflows where the deviations do not")
+        for o in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "EmbedLayerNormalization")
+    ),
+    Fault("LRN", _variance_overflows, "squares overflow in single precision, and not in double precision"),
     Fault(
         "InstanceNormalization",
         _far_from_zero,

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.faults import attribute, evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
+from smartmem_rules.fuzzing.expected.roundings import RECURRENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
 _NARROW_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -21,7 +22,6 @@ _RANDOM = frozenset(
 )
 _NO_KERNEL = "NOT_IMPLEMENTED"
 """How ONNX Runtime begins where a right node has no kernel; what else it refuses the evaluator would obey."""
-_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 
 
 class NoReference(Exception):
@@ -227,7 +227,7 @@ def _session(model: onnx.ModelProto) -> Any:
 
 def _with_hidden_size(node: onnx.NodeProto, operands: Sequence[Array | None]) -> onnx.NodeProto:
     """A recurrent node with its number of hidden units, which ONNX leaves open and ONNX Runtime asks for."""
-    weights = operands[2] if node.op_type in _RECURRENT and len(operands) > 2 else None
+    weights = operands[2] if node.op_type in RECURRENT and len(operands) > 2 else None
     if weights is None or any(a.name == "hidden_size" for a in node.attribute):
         return node
     changed = copy.deepcopy(node)

@@ -48,3 +48,5 @@ CANCELLING = frozenset(
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})
 """Operators that by their definition (`stash_type`) compute in single precision, even where operands are wider."""
+RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+"""Operators with gates and a state."""

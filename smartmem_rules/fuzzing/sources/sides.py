@@ -9,8 +9,6 @@ import numpy as np
 import onnx
 
 from smartmem_rules.fuzzing.case import Array, Case, Mode
-from smartmem_rules.fuzzing.equal.expressing import express
-from smartmem_rules.fuzzing.equal.views import NotExpressible
 from smartmem_rules.fuzzing.recipes.values import draw_values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
@@ -21,6 +19,8 @@ from smartmem_rules.verification.discovery.graphs import GraphWriter
 from smartmem_rules.verification.instances import case as instance
 from smartmem_rules.verification.instances.cases import Search
 from smartmem_rules.verification.semantics.terms import Term, leaves
+from smartmem_rules.writing.expressing import express
+from smartmem_rules.writing.views import NotExpressible
 
 OPSETS = (13, 17, 18, 21)
 _TRIES = 40

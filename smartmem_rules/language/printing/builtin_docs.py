@@ -101,6 +101,7 @@ KEYWORDS: dict[str, str] = {
     "strategy": "in which phases rules run, and what ends each phase",
     "layout": "the costs that choose layouts",
     "fuse": "kernels that share what stays on chip",
+    "export": "which rules simplify a model, and what the ONNX graph that is written back costs",
     "where": "the guards of a rule, all of which must hold",
     "relaxes": "what of floating-point arithmetic a rule does not keep",
     "explores": "the right side need not be better than the left one",

@@ -43,7 +43,7 @@ def settle(expr: Expr, dtype: str) -> Expr:
     match expr:
         case Const(value=value, dtype="number"):
             integral = dtype.startswith(("int", "uint"))
-            if integral and not math.isfinite(value):
+            if integral and not (math.isfinite(value) and value == int(value)):
                 raise DefinitionError(f"{value} is no {dtype}")
             return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
         case FromIndex(index=index, dtype="number"):

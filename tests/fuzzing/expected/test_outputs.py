@@ -11,8 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.campaigns.worker import Worker
 from smartmem_rules.fuzzing.case import Array, Case, Mode, load_case
+from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
-from smartmem_rules.fuzzing.expected.outputs import Reference, differences
+from smartmem_rules.fuzzing.expected.outputs import Reference
 from smartmem_rules.fuzzing.reduction import Reducer
 from smartmem_rules.fuzzing.sources.by_name import SOURCES
 

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 import pytest
 
-from smartmem_rules.graph.importer import UnknownValuesError, import_model
+from smartmem_rules.graph.failures import UnknownValuesError
+from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.interpreter.interpret import evaluate_equations

@@ -1,11 +1,11 @@
-"""An index map as ONNX nodes: slices, a transposition, an expansion, or else a gathering from all elements in a row.
+"""An index map as ONNX nodes: a slice, a transposition, an expansion, or else a gathering from all elements in a row.
 
 ONNX's operators are named here because the module writes ONNX models, as `smartmem_rules.graph` reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.index import Index
+from smartmem_rules.tensor.primitives import Array
 from smartmem_rules.tensor.views import IndexMap, keeps_order
 
 
@@ -56,25 +56,54 @@ class _Line:
     variable: Var | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One ONNX operator of a view.
+
+    Attributes:
+        lists: its operands after the first one.
+        least: the version of the standard operators from which on it is written so.
+    """
+
+    operator: str
+    lists: tuple[Any, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    least: int = 1
+
+
 def write_view(map_: IndexMap, operand: str, output: str, writer: Writer) -> None:
     """Write what gives the view of a tensor.
 
     Raises:
         NotExpressible: an index is no arithmetic on loop variables.
     """
+    steps = view_steps(map_) or [Step(operator="Identity")]
+    for place, step in enumerate(steps, 1):
+        lists = [writer.constant(one) for one in step.lists]
+        target = output if place == len(steps) else ""
+        operand = writer.add(step.operator, [operand, *lists], target, **step.attributes)
+
+
+def view_steps(map_: IndexMap) -> list[Step]:
+    """The operators that give a view, one after the other; none where the view is the tensor itself.
+
+    Raises:
+        NotExpressible: an index is no arithmetic on loop variables.
+    """
     if map_.is_identity:
-        writer.add("Identity", [operand], output)
-    elif keeps_order(map_):
-        writer.add("Reshape", [operand, writer.constant(list(map_.shape))], output)
-    else:
-        lines = [_line(index) for index in map_.indices]
-        known = [line for line in lines if line is not None]
-        variables = [line.variable for line in known if line.variable is not None]
-        if len(known) == len(lines) and len(set(variables)) == len(variables):
-            _write_lines(map_, known, operand, output, writer)
-        else:
-            flat = writer.add("Reshape", [operand, writer.constant([-1])])
-            writer.add("Gather", [flat, writer.constant(positions(map_))], output, axis=0)
+        return []
+    if keeps_order(map_):
+        return [_reshape(map_.shape)]
+    lines = [_line(index) for index in map_.indices]
+    known = [line for line in lines if line is not None]
+    variables = [line.variable for line in known if line.variable is not None]
+    if len(known) == len(lines) and len(set(variables)) == len(variables):
+        return _steps_of_lines(map_, known)
+    return [_reshape((-1,)), Step(operator="Gather", lists=(positions(map_),), attributes={"axis": 0})]
+
+
+def _reshape(shape: Sequence[int]) -> Step:
+    return Step(operator="Reshape", lists=(list(shape),), least=5)
 
 
 def _line(index: Index) -> _Line | None:
@@ -88,36 +117,40 @@ def _line(index: Index) -> _Line | None:
     return _Line(index.constant, step, atom)
 
 
-def _write_lines(map_: IndexMap, lines: Sequence[_Line], operand: str, output: str, writer: Writer) -> None:
+def _steps_of_lines(map_: IndexMap, lines: Sequence[_Line]) -> list[Step]:
+    """A slice, a transposition of what has more than one element, a reshaping, an expansion: each if it is needed."""
     counts = [1 if line.variable is None else line.variable.extent for line in lines]
+    steps = []
     cut = [
         a
         for a, (line, n) in enumerate(zip(lines, counts, strict=True))
-        if (line.start, line.step, n) != (0, 1, map_.source[a])
+        if (line.start, line.step if n != 1 else 1, n) != (0, 1, map_.source[a])
     ]
-    current = operand
     if cut:
-        ends = [_end(lines[a], counts[a]) for a in cut]
-        bounds = [[lines[a].start for a in cut], ends, cut, [lines[a].step for a in cut]]
-        current = writer.add("Slice", [current, *(writer.constant(one) for one in bounds)])
-    fixed = [a for a, line in enumerate(lines) if line.variable is None]
-    if fixed:
-        current = writer.add("Squeeze", [current, writer.constant(fixed)])
-    order = [line.variable for line in lines if line.variable is not None]
-    wanted = [variable for variable in map_.variables if variable in order]
-    perm = [order.index(variable) for variable in wanted]
-    if perm != sorted(perm):
-        current = writer.add("Transpose", [current], perm=perm)
-    absent = [place for place, variable in enumerate(map_.variables) if variable not in order]
-    if absent:
-        current = writer.add("Unsqueeze", [current, writer.constant(absent)])
-    if any(map_.shape[place] != 1 for place in absent):
-        current = writer.add("Expand", [current, writer.constant(list(map_.shape))])
-    writer.add("Identity", [current], output)
+        bounds = [[lines[a].start for a in cut], [_end(lines[a], counts[a]) for a in cut], cut]
+        steps.append(Step(operator="Slice", lists=(*bounds, [_step(lines[a], counts[a]) for a in cut]), least=10))
+    axes = {line.variable: a for a, line in enumerate(lines) if line.variable is not None}
+    wanted = [axes[variable] for variable in map_.variables if variable in axes]
+    moved = [a for a in wanted if counts[a] != 1]
+    shape = counts
+    if moved != sorted(moved):
+        perm = [*wanted, *(a for a in range(len(lines)) if a not in wanted)]
+        steps.append(Step(operator="Transpose", attributes={"perm": perm}))
+        shape = [counts[a] for a in perm]
+    narrow = [n if variable in axes else 1 for variable, n in zip(map_.variables, map_.shape, strict=True)]
+    if shape != narrow:
+        steps.append(_reshape(narrow))
+    if narrow != list(map_.shape):
+        steps.append(Step(operator="Expand", lists=(list(map_.shape),), least=8))
+    return steps
+
+
+def _step(line: _Line, count: int) -> int:
+    return 1 if count == 1 else line.step
 
 
 def _end(line: _Line, count: int) -> int:
-    end = line.start + line.step * count
+    end = line.start + _step(line, count) * count
     return end if end >= 0 else -(2**31)  # backwards to the first element
 
 

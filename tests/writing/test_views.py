@@ -7,11 +7,11 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.fuzzing.equal.expressing import described
-from smartmem_rules.fuzzing.equal.views import Writer, write_view
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.views import IndexMap, axis_variables, identity, index_map
+from smartmem_rules.writing.expressing import described
+from smartmem_rules.writing.views import Writer, write_view
 
 
 def transposed() -> IndexMap:

@@ -6,13 +6,13 @@ Which ONNX operator a node is, the `onnx` clause of its definition says; only ho
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from smartmem_rules.fuzzing.equal.views import NotExpressible, Writer, write_view
 from smartmem_rules.graph.model import VIEW, Graph, Node
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
@@ -20,6 +20,7 @@ from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.views import IndexMap
+from smartmem_rules.writing.views import NotExpressible, Writer, write_view
 
 STANDARD = ("", "ai.onnx")
 IR_VERSION = 10
@@ -38,7 +39,7 @@ def express(graph: Graph, instances: Instances, opset: int) -> onnx.ModelProto:
         NotExpressible: ONNX has no operator for a node, or none that means the same in that version.
     """
     operators = [None if n.operator == VIEW else _operator(n, graph, instances) for n in graph.nodes]
-    opset = max([opset, *(_least_opset(o, opset) for o in operators if o is not None)])
+    opset = max([opset, *(least_opset(o, opset) for o in operators if o is not None)])
     taken = {name for node in graph.nodes for name in (*node.outputs, *node.operands) if name}
     prefix = "e."
     while any(name.startswith(prefix) for name in taken):
@@ -46,15 +47,10 @@ def express(graph: Graph, instances: Instances, opset: int) -> onnx.ModelProto:
     writer = Writer(prefix)
     domains: dict[str, int] = {"": opset}
     for node, operator in zip(graph.nodes, operators, strict=True):
-        if operator is None:
-            map_, operand = node.attributes["map"], node.operands[0]
-            assert isinstance(map_, IndexMap)
-            assert operand is not None
-            write_view(map_, operand, node.outputs[0], writer)
-        else:
+        if operator is not None:
             domain, _ = name_of(operator)
             domains.setdefault("" if domain in STANDARD else domain, 1)
-            writer.nodes.append(_node(node, operator, graph, opset, writer))
+        write_node(node, graph, instances, opset, writer)
     read = {name for node in writer.nodes for name in node.input} | set(graph.outputs)
     writer.constants.update({name: array for name, array in graph.constants.items() if name in read})
     _name_constant_outputs(graph, writer)
@@ -67,6 +63,24 @@ def express(graph: Graph, instances: Instances, opset: int) -> onnx.ModelProto:
     )
     imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
     return helper.make_model(made, opset_imports=imports, ir_version=IR_VERSION, producer_name="smartmem fuzz")
+
+
+def write_node(node: Node, graph: Graph, instances: Instances, opset: int, writer: Writer) -> None:
+    """Write the ONNX nodes of one node of a graph.
+
+    Args:
+        opset: the version of the standard operators that the model uses.
+
+    Raises:
+        NotExpressible: ONNX has none in that version.
+    """
+    if node.operator == VIEW:
+        map_, operand = node.attributes["map"], node.operands[0]
+        assert isinstance(map_, IndexMap)
+        assert operand is not None
+        write_view(map_, operand, node.outputs[0], writer)
+    else:
+        writer.nodes.append(_node(node, _operator(node, graph, instances), graph, opset, writer))
 
 
 def described(name: str, type_: TensorType) -> onnx.ValueInfoProto:
@@ -117,11 +131,18 @@ def _operator(node: Node, graph: Graph, instances: Instances) -> ast.Operator:
     return operator
 
 
-def _versions(name: str) -> list[int]:
-    return sorted(s.since_version for s in onnx.defs.get_all_schemas_with_history() if (s.name, s.domain) == (name, ""))
+@cache
+def _versions(name: str) -> tuple[int, ...]:
+    every = onnx.defs.get_all_schemas_with_history()
+    return tuple(sorted(schema.since_version for schema in every if (schema.name, schema.domain) == (name, "")))
 
 
-def _least_opset(operator: ast.Operator, opset: int) -> int:
+def least_opset(operator: ast.Operator, opset: int) -> int:
+    """The first version of the standard operators, from a given one on, that has an operator as it is defined.
+
+    Raises:
+        NotExpressible: there is none.
+    """
     domain, name = name_of(operator)
     if domain not in STANDARD:
         return opset

@@ -1,0 +1,66 @@
+"""Why a model cannot be imported: the nodes that no definition accepts, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.graph.loading import domain_of
+from smartmem_rules.graph.matching import NeedsConstant
+from smartmem_rules.tensor.extents import Dimension
+
+_SHOWN = 4
+
+
+class UncoveredNodesError(GraphError):
+    """No definition accepts some nodes, whose names are given; those that read their results were not looked at."""
+
+    def __init__(self, message: str, nodes: frozenset[str]) -> None:
+        super().__init__(message)
+        self.nodes = nodes
+
+
+class UnknownValuesError(UncoveredNodesError):
+    """Nodes cannot be imported as long as the values of some tensors are unknown."""
+
+    def __init__(self, message: str, nodes: frozenset[str], tensors: frozenset[str]) -> None:
+        super().__init__(message, nodes)
+        self.tensors = tensors
+
+
+@dataclass
+class Failures:
+    """The nodes that no definition accepts, by operator and reason."""
+
+    nodes: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    hopeless: bool = False
+
+    def add(self, node: onnx.NodeProto, name: str, reason: Exception) -> None:
+        self.nodes.setdefault((domain_of(node.domain), node.op_type), {}).setdefault(str(reason), []).append(name)
+        if isinstance(reason, NeedsConstant):
+            self.unknown |= reason.tensors
+        else:
+            self.hopeless = True
+
+    def error(self, open_: Sequence[Dimension] = ()) -> GraphError:
+        """What to raise; `open_` are the dimensions that are given as ranges."""
+        count = sum(len(names) for reasons in self.nodes.values() for names in reasons.values())
+        lines = [f"{count} node{'' if count == 1 else 's'} cannot be imported:"]
+        for (domain, operator), reasons in sorted(self.nodes.items()):
+            for reason, names in reasons.items():
+                shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+                lines.append(f"  {domain}::{operator} ({shown}): {reason}")
+        lines.append("define an operator or an overload in a .smr file and pass it with --rules FILE")
+        if open_:
+            ranges = ", ".join(map(str, open_))
+            lines.append(
+                f"or, where it is the range that cannot be ({ranges}), give one extent: --dim {open_[0].name}=N"
+            )
+        failed = frozenset(name for reasons in self.nodes.values() for names in reasons.values() for name in names)
+        if self.hopeless:
+            return UncoveredNodesError("\n".join(lines), failed)
+        return UnknownValuesError("\n".join(lines), failed, frozenset(self.unknown))

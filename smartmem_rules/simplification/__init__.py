@@ -1,0 +1,1 @@
+"""Models simplified by verified rules and written back as ONNX (docs/simplify.md)."""

@@ -1,0 +1,166 @@
+"""Compares a simplified model with the model that it comes from, by ONNX Runtime on random inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.graph.loading import input_types
+from smartmem_rules.graph.model import GraphError
+from smartmem_rules.runtime.feeds import Array, compare, random_feeds
+from smartmem_rules.runtime.reference import complete_file
+from smartmem_rules.simplification.report import Check
+
+RUNS = 3
+"""Random inputs on which both models run."""
+TOLERANCES = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
+"""The largest error relative to an output's largest magnitude, by its element type; all others have to be equal."""
+_EXTENTS = (2, 3, 1, 4, 8, 16, 32, 64, 7)
+"""Extents that symbolic dimensions are tried with, until the input takes them."""
+_REFERENCE = "ONNX Runtime"
+
+Feeds = Mapping[str, Array]
+
+
+class CheckError(SmartmemError):
+    """ONNX Runtime cannot run the input, so that no result can be compared with it."""
+
+
+class DifferentError(SmartmemError):
+    """A simplified model computes something else than its input; the message says where."""
+
+
+class Checker:
+    """A model that simplified models are compared with; it runs once."""
+
+    def __init__(self, path: Path, declared: onnx.ModelProto, bounds: Mapping[str, int]) -> None:
+        """Args:
+            path: the model's file.
+            declared: the model, for the types of its inputs.
+            bounds: for integer inputs how many values they can take, where that is known.
+
+        Raises:
+            CheckError: ONNX Runtime is not installed, or does not run the model.
+        """
+        model = _Session(path)
+        self._runs: list[tuple[Feeds, list[Array]]] = []
+        reason = ""
+        for feeds in _draws(declared, bounds):
+            try:
+                self._runs.append((feeds, model.run(feeds)))
+            except Exception as error:  # ONNX Runtime's own classes: the extents or the indices do not fit
+                reason = " ".join(str(error).split())
+            if len(self._runs) == RUNS:
+                break
+        if not self._runs:
+            raise CheckError(f"ONNX Runtime cannot run {path} on random inputs, so nothing can be checked: {reason}")
+        self._names = model.outputs
+        feeds, first = self._runs[0]
+        again = _Session(path).run(feeds)
+        pairs = zip(self._names, first, again, strict=True)
+        self._varying = tuple(name for name, one, other in pairs if not _is_same(one, other))
+
+    def check(self, path: Path) -> Check:
+        """Compare a model.
+
+        Raises:
+            DifferentError: it does not run, or an output is off by more than rounding explains.
+        """
+        try:
+            other = _Session(path)
+            results = [other.run(feeds) for feeds, _ in self._runs]
+        except CheckError:
+            raise
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise DifferentError(f"ONNX Runtime does not run the simplified model: {reason}") from error
+        worst = 0.0
+        for number, ((_, expected), found) in enumerate(zip(self._runs, results, strict=True)):
+            for name, one, made in zip(self._names, expected, found, strict=True):
+                worst = max(worst, self._error(name, one, made, number))
+        return Check(reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=self._varying)
+
+    def _error(self, name: str, expected: Any, found: Any, number: int) -> float:
+        where = f"the output {name!r}, run {number}"
+        if not isinstance(expected, np.ndarray):  # sequences, optional values
+            if name not in self._varying and not _is_same(expected, found):
+                raise DifferentError(f"{where}: the values differ")
+            return 0.0
+        if (expected.dtype, expected.shape) != (found.dtype, found.shape):
+            raise DifferentError(f"{where}: {found.dtype}{list(found.shape)} in place of {expected.dtype}"
+                                 f"{list(expected.shape)}")  # fmt: skip
+        if name in self._varying:
+            return 0.0
+        if expected.dtype.kind not in "biufc" and expected.dtype.name not in TOLERANCES:
+            if not np.array_equal(expected, found):
+                raise DifferentError(f"{where}: the values differ")
+            return 0.0
+        error, _ = compare(found, expected)
+        if not error <= TOLERANCES.get(expected.dtype.name, 0.0):
+            raise DifferentError(f"{where}: the relative error is {error:.2e}")
+        return error
+
+
+class _Session:
+    """A model in ONNX Runtime as it is written: nothing is optimized."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import onnxruntime  # start-up time
+        except ImportError:
+            raise CheckError(
+                "onnxruntime is not installed, without which no result can be checked: pip install onnxruntime"
+            ) from None
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        onnxruntime.set_seed(1)
+        with TemporaryDirectory(prefix="smartmem-simplify-") as folder:
+            try:
+                source = complete_file(path, Path(folder))
+                self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+            except Exception as error:
+                reason = " ".join(str(error).split())
+                raise CheckError(f"ONNX Runtime does not load {path}, so nothing can be checked: {reason}") from error
+        self.outputs = [output.name for output in self._session.get_outputs()]
+
+    def run(self, feeds: Feeds) -> list[Any]:
+        return list(self._session.run(None, dict(feeds)))
+
+
+def _draws(model: onnx.ModelProto, bounds: Mapping[str, int]) -> Iterator[Feeds]:
+    """Random inputs: at first as many as are wanted for each of some extents, then more with small indices."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    names = _open_dimensions(model.graph, constants)
+    for tried in (bounds, {name: 1 for name in bounds}, dict.fromkeys((v.name for v in model.graph.input), 1)):
+        for seed, extent in enumerate(_EXTENTS if names else (1,) * RUNS):
+            try:
+                types = input_types(model.graph, constants, dict.fromkeys(names, extent))
+            except GraphError as error:
+                raise CheckError(f"no random inputs can be made, so nothing can be checked: {error}") from error
+            yield random_feeds(types, seed, tried)
+
+
+def _open_dimensions(graph: onnx.GraphProto, constants: set[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for value in graph.input:
+        if value.name not in constants and value.type.HasField("tensor_type"):
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                if not dim.HasField("dim_value"):
+                    found[dim.dim_param or f"{value.name}.{axis}"] = None
+    return list(found)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        same = isinstance(other, np.ndarray) and one.dtype == other.dtype and one.shape == other.shape
+        return bool(same and (one.tobytes() == other.tobytes() or np.array_equal(one, other)))
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(_is_same, one, other))
+    return bool(one == other)

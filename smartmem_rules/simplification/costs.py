@@ -1,0 +1,99 @@
+"""What each e-node costs as a part of an ONNX model, None for what cannot be written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode, Saturation
+from smartmem_rules.extraction.cost import CostModel, operand_types, size_in_bytes
+from smartmem_rules.extraction.extract import is_leaf, leaf_key
+from smartmem_rules.extraction.problem import Choice
+from smartmem_rules.graph.model import VIEW
+from smartmem_rules.language.blocks.export import Export
+from smartmem_rules.tensor.builtins import Unsupported, Value
+from smartmem_rules.tensor.views import IndexMap
+from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of
+from smartmem_rules.writing.views import NotExpressible, view_steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenCosts:
+    """The costs of a model that is written back.
+
+    Attributes:
+        opset: the version of the standard operators that it uses.
+        domains: those of other operators that rules may make.
+    """
+
+    saturation: Saturation
+    export: Export
+    opset: int
+    domains: Collection[str]
+
+    def choices(self) -> dict[int, list[Choice]]:
+        """The ways to write each class."""
+        found: dict[int, list[Choice]] = {}
+        for number, eclass in self.saturation.classes.items():
+            if is_leaf(eclass):
+                found[number] = [Choice(self._leaf_cost(eclass), (), leaf_key(eclass))]
+                continue
+            found[number] = [
+                Choice(cost, tuple(child for child in node.children if child >= 0), place)
+                for place, node in enumerate(eclass.nodes)
+                if (cost := self._cost(node, eclass)) is not None
+            ]
+        return found
+
+    def _leaf_cost(self, eclass: EClass) -> float:
+        meta = eclass.meta
+        if meta is None or meta.constant is None:
+            return 0.0
+        return size_in_bytes(meta.type) * self.export.stored
+
+    def _cost(self, node: ENode, eclass: EClass) -> float | None:
+        if node.operator in (INPUT, CONSTANT, OUT):
+            return 0.0
+        if node.operator == VIEW:
+            return self._view_cost(node, eclass)
+        if node.operator == IMPORTED:
+            return self.export.node
+        operands = operand_types(node, self.saturation.classes)
+        attributes: dict[str, Value] = dict(node.attributes)  # type: ignore[arg-type]
+        try:
+            instance = self.saturation.instances.get(node.operator, operands, attributes, node.outputs)
+        except Unsupported:
+            return None
+        if not node.rules:
+            return self._model.cost(operands, instance.equations, node.outputs)
+        operator = instance.operator
+        if not is_expressible(operator) or operator.name in self.export.composed:
+            return None
+        domain, _ = name_of(operator)
+        try:
+            if domain not in STANDARD and domain not in self.domains:
+                return None
+            if least_opset(operator, self.opset) != self.opset:
+                return None
+        except NotExpressible:
+            return None
+        return self.export.made + self._model.cost(operands, instance.equations, node.outputs)
+
+    def _view_cost(self, node: ENode, eclass: EClass) -> float | None:
+        map_ = node.attributes["map"]
+        assert isinstance(map_, IndexMap)
+        assert eclass.meta is not None
+        try:
+            steps = view_steps(map_)
+        except NotExpressible:
+            return None
+        if any(step.operator == "Gather" or step.least > self.opset for step in steps):
+            return None
+        moved = sum(step.operator != "Reshape" for step in steps)
+        bytes_ = 2 * moved * size_in_bytes(eclass.meta.type)
+        return self.export.made + len(steps) * self.export.node + bytes_ / self.export.bandwidth
+
+    @property
+    def _model(self) -> CostModel:
+        export = self.export
+        return CostModel(bandwidth=export.bandwidth, launch=export.node, peak=export.peak, special=int(export.special))

@@ -1,0 +1,216 @@
+"""The part of a model that rules see: what the rule base covers. All other nodes stay as they are, as barriers.
+
+The region is a model of its own. What barriers make are its inputs, what barriers read is among its outputs; its nodes
+are named by their places in the model, so that each node of the imported graph has its node of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.graph.failures import UncoveredNodesError
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
+from smartmem_rules.graph.model import Graph, GraphError
+from smartmem_rules.limits import Limits
+from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.simplification.types import Types, is_usable, types_of
+from smartmem_rules.tensor.instantiate import size_of
+
+_NAME = re.compile(r"n(\d+)", re.ASCII)
+_ROUNDS = 100
+
+
+class NothingToDo(SmartmemError):
+    """Rules see nothing of a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """What is imported of a model.
+
+    Attributes:
+        graph: the imported nodes; that of the node at place 7 of the file is called `n7`.
+        barriers: the places of the nodes that stay as they are, each with the reason.
+        constants: the initializers and the tensors of Constant nodes by name, of the whole model.
+    """
+
+    model: onnx.ModelProto
+    graph: Graph
+    barriers: Mapping[int, str]
+    constants: Mapping[str, onnx.TensorProto]
+
+    def place_of(self, name: str) -> int | None:
+        """Where the ONNX node of a node of the graph stands in the file; None for any other name."""
+        found = _NAME.fullmatch(name)
+        return None if found is None else int(found[1])
+
+
+@dataclass
+class _Search:
+    """The barriers found so far."""
+
+    model: onnx.ModelProto
+    base: RuleBase
+    limits: Limits
+    types: Types
+    constants: Mapping[str, onnx.TensorProto]
+    barriers: dict[int, str] = field(default_factory=dict)
+
+    def add(self, place: int, reason: str) -> None:
+        self.barriers.setdefault(place, reason)
+
+    def close(self) -> None:
+        """A node that reads what a barrier makes is one too, where nothing is known of its shape."""
+        made = {name: place for place, node in enumerate(self.model.graph.node) for name in node.output}
+        given = {value.name for value in self.model.graph.input}
+        for place, node in enumerate(self.model.graph.node):  # the nodes are in topological order
+            if place in self.barriers:
+                continue
+            for name in filter(None, node.input):
+                maker = made.get(name)
+                outside = name in given if maker is None else maker in self.barriers
+                if outside and name not in self.constants and not is_usable(self.types.get(name)):
+                    self.add(place, f"the shape of {name!r} is not known")
+                    break
+
+
+def region_of(
+    model: onnx.ModelProto,
+    base: RuleBase,
+    kept: Mapping[int, str],
+    limits: Limits,
+    constants: Mapping[str, onnx.TensorProto],
+    skeleton: onnx.ModelProto,
+    folder: Path | None,
+) -> Region:
+    """Import as much of a model as the rule base covers.
+
+    Args:
+        model: its nodes in topological order.
+        kept: the places of nodes that are barriers from the beginning, each with the reason.
+        skeleton: the model without the data of its large tensors, for the types of all tensors.
+        folder: where its data files are.
+
+    Raises:
+        NothingToDo: all nodes are barriers.
+        GraphError: the model is damaged.
+    """
+    search = _Search(model, base, limits, types_of(skeleton), constants, dict(kept))
+    for place, reason in _hopeless(model, base, search.types):
+        search.add(place, reason)
+    for _ in range(_ROUNDS):
+        search.close()
+        made = _region_model(search)
+        try:
+            graph = import_model(made, base, limits=limits, folder=folder)
+        except UncoveredNodesError as error:
+            found = [int(match[1]) for name in error.nodes if (match := _NAME.fullmatch(name))]
+            reason = "no definition covers it"
+        else:
+            found = _expanded(graph, model, search.barriers)
+            reason = "the importer takes it apart"
+            if not found:
+                return Region(model=model, graph=graph, barriers=search.barriers, constants=constants)
+        if not found or search.barriers.keys() >= set(found):
+            raise GraphError("the model cannot be taken apart into what rules cover and what they do not")
+        for place in found:
+            search.add(place, reason)
+    raise GraphError(f"after {_ROUNDS} imports there are still nodes that no definition covers")
+
+
+def _hopeless(model: onnx.ModelProto, base: RuleBase, types: Types) -> Iterator[tuple[int, str]]:
+    """The nodes that need not be tried."""
+    known: dict[tuple[str, str], bool] = {}
+    for overloads in base.operators.values():
+        for one in overloads:
+            if not one.internal:
+                key = (one.onnx.domain, one.onnx.name) if one.onnx else (DEFAULT_DOMAIN, one.name)
+                sized = any(size_of(extent) is not None for output in one.outputs for extent in output.type.shape)
+                known[key] = known.get(key, False) or sized
+    local = {(domain_of(function.domain), function.name) for function in model.functions}
+    for place, node in enumerate(model.graph.node):
+        key = (domain_of(node.domain), node.op_type)
+        if key == (DEFAULT_DOMAIN, "Constant"):
+            continue
+        if key in local:
+            yield place, "a function of the model"
+        elif any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
+            yield place, "it has a body"
+        elif key not in known:
+            yield place, "the rule base defines no such operator"
+        elif known[key]:
+            yield place, "the extents of its results depend on data"
+        elif any(types.get(name) is not None and not types[name].HasField("tensor_type")
+                 for name in (*node.input, *node.output) if name):  # fmt: skip
+            yield place, "it works on sequences or optional values"
+
+
+def _region_model(search: _Search) -> onnx.ModelProto:
+    """The model of all nodes that are no barriers."""
+    graph = search.model.graph
+    inside = [(place, node) for place, node in enumerate(graph.node) if place not in search.barriers]
+    made = {name for _, node in inside for name in node.output if name}
+    read = {name for _, node in inside for name in node.input if name}
+    given = [name for name in _outside(search) if name in read]
+    wanted = dict.fromkeys(value.name for value in graph.output if value.name in made)
+    for place in search.barriers:
+        wanted.update((name, None) for name in node_inputs(graph.node[place]) if name in made)
+    region = onnx.GraphProto(name=graph.name)
+    for place, node in inside:
+        copy = region.node.add()
+        copy.CopyFrom(node)
+        copy.name = f"n{place}"
+    region.initializer.extend(t for t in graph.initializer if t.name in read and t.name in search.constants)
+    region.sparse_initializer.extend(t for t in graph.sparse_initializer if t.values.name in read)
+    region.input.extend(onnx.ValueInfoProto(name=name, type=search.types[name]) for name in given)
+    region.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
+    if not region.output:  # nothing is left that rules could see
+        raise NothingToDo("no rule covers any node of the model")
+    return onnx.ModelProto(ir_version=search.model.ir_version, opset_import=search.model.opset_import, graph=region)
+
+
+def _outside(search: _Search) -> Iterator[str]:
+    """What the region may read that it does not compute: inputs of the model and results of barriers."""
+    graph = search.model.graph
+    initializers = {tensor.name for tensor in graph.initializer}
+    for value in graph.input:
+        if value.name not in initializers or value.name not in search.constants:
+            yield value.name
+    for place in sorted(search.barriers):
+        yield from filter(None, graph.node[place].output)
+
+
+def _expanded(graph: Graph, model: onnx.ModelProto, barriers: Collection[int]) -> list[int]:
+    """The places of nodes that the importer replaced by several: their results come from nodes with other names."""
+    makers = {name: place for place, node in enumerate(model.graph.node) for name in node.output if name}
+    own = {name for name, place in makers.items() if place not in barriers}
+    readers = graph.consumers()
+    found: set[int] = set()
+    for node in graph.nodes:
+        place = int(match[1]) if (match := _NAME.fullmatch(node.name)) else None
+        if place is not None and set(filter(None, model.graph.node[place].output)) & set(node.outputs):
+            continue
+        found.update(makers[name] for name in _first_own(node.outputs, own, readers))
+    return sorted(found)
+
+
+def _first_own(outputs: Sequence[str], own: Collection[str], readers: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """The first tensors of the model after some tensors of the importer's own."""
+    pending, seen = list(outputs), set(outputs)
+    while pending:
+        name = pending.pop()
+        if name in own:
+            yield name
+            continue
+        for reader in readers.get(name, ()):
+            for output in reader.outputs:  # type: ignore[attr-defined]
+                if output not in seen:
+                    seen.add(output)
+                    pending.append(output)

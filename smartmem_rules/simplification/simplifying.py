@@ -1,0 +1,174 @@
+"""A model simplified by verified rules, not checked yet: import, saturate, select, write back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from onnx import numpy_helper
+
+from smartmem_rules.graph.constants import constant_node_value
+from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
+from smartmem_rules.graph.weights import graph_tensors, is_external, stored_bytes
+from smartmem_rules.language.fixes import did_you_mean
+from smartmem_rules.pipeline import input_bounds
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.simplification.assembling import assembled
+from smartmem_rules.simplification.crediting import credits
+from smartmem_rules.simplification.folding import too_large
+from smartmem_rules.simplification.options import Options, SimplifyError
+from smartmem_rules.simplification.region import Region, region_of
+from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
+from smartmem_rules.simplification.selecting import selected
+from smartmem_rules.simplification.types import skeleton_of, types_of
+from smartmem_rules.simplification.verified import Verified, exact, verified
+from smartmem_rules.simplification.writing_back import written_back
+
+EXPORT = "onnxruntime"
+"""The `export` block that says what pays."""
+_OLDEST = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simplified:
+    """The simplified model before it is compared with the input.
+
+    Attributes:
+        model: its large tensors lie where those of the input lie.
+        bounds: for integer inputs how many values they can take, where that is known.
+    """
+
+    model: onnx.ModelProto
+    before: Counts
+    after: Counts
+    opset: int
+    uses: tuple[RuleUse, ...]
+    added: Mapping[str, int]
+    kept: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, str]
+    selection: str
+    bounds: Mapping[str, int]
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it has fewer nodes, or as many in a smaller file."""
+        nodes, size = self.after.nodes - self.before.nodes, self.after.bytes - self.before.bytes
+        fewer = self.after.nodes + self.after.initializers < self.before.nodes + self.before.initializers
+        return nodes < 0 or (nodes == 0 and (size < 0 or (fewer and size <= 0)))
+
+    @property
+    def relaxes(self) -> bool:
+        return any(use.relaxes for use in self.uses)
+
+
+def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) -> Simplified:
+    """Simplify a model.
+
+    Args:
+        folder: where its data files are.
+
+    Raises:
+        SimplifyError: an option names nothing.
+        NothingToDo: no rule covers any of the nodes.
+        GraphError: the model is damaged.
+        LimitError: it exceeds a limit.
+        LanguageError: a rule file has errors.
+    """
+    before = counts_of(model, size_of_files(model))
+    rules = _rules(options)
+    ordered = _ordered(model)
+    constants = _constants(ordered)
+    skeleton = skeleton_of(ordered)
+    kept = _kept(ordered, rules, options)
+    kept.update(too_large(ordered, types_of(skeleton), constants, options.fold_limit))
+    region = region_of(ordered, rules.base, kept, options.limits, constants, skeleton, folder)
+    opset = opset_of(ordered)
+    chosen = selected(region.graph, rules.base, rules.base.exports[EXPORT], opset, options.domains)
+    made = assembled(region, chosen, opset)
+    uses = credits(region, chosen, made, rules.base, rules.verdicts)
+    result = written_back(region, made)
+    new = [node for node in made.nodes if next(filter(None, node.output), "") not in made.places]
+    return Simplified(
+        model=result,
+        before=before,
+        after=counts_of(result, size_of_files(result)),
+        opset=opset,
+        uses=uses,
+        added=dict(Counter(node.op_type for node in new)),
+        kept=_by_reason(region),
+        refused=rules.refused,
+        selection=chosen.status,
+        bounds=input_bounds(region.graph),
+    )
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of the standard operators that a model uses."""
+    return int(opsets(model).get(DEFAULT_DOMAIN, _OLDEST))
+
+
+def _rules(options: Options) -> Verified:
+    base = load_rules(options.rules, options.disable)
+    rules = verified(base, base.exports[EXPORT])
+    return exact(rules) if options.exact else rules
+
+
+def _ordered(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with its nodes in topological order, those that nothing needs behind the others."""
+    made = {name for node in model.graph.node for name in node.output if name}
+    given = {value.name for value in (*model.graph.input, *model.graph.initializer)}
+    given |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    order = sorted_nodes(model.graph.node, given, [*made, *(value.name for value in model.graph.output)])
+    if all(one is other for one, other in zip(order, model.graph.node, strict=False)):
+        return model
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    del result.graph.node[:]
+    result.graph.node.extend(order)
+    return result
+
+
+def _constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
+    """Initializers and tensors of Constant nodes by name, but for initializers that a caller may replace."""
+    replaceable = set() if model.ir_version < 4 else {value.name for value in model.graph.input}
+    found = {tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in replaceable}
+    for node in model.graph.node:
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx") and len(node.attribute) == 1:
+            if node.attribute[0].name == "sparse_value":
+                continue
+            value = constant_node_value(node)
+            found[node.output[0]] = value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(value)
+    return found
+
+
+def _kept(model: onnx.ModelProto, rules: Verified, options: Options) -> dict[int, str]:
+    """The nodes that the user or the `export` block keeps."""
+    operators = set(rules.base.exports[EXPORT].kept)
+    names = {node.name for node in model.graph.node}
+    for name in options.keep:
+        if name not in names:
+            near = did_you_mean(name, names)
+            raise SimplifyError(f"the model has no node {name!r} to keep" + (f"; {near}" if near else ""))
+    found = {}
+    for place, node in enumerate(model.graph.node):
+        if node.name and node.name in options.keep:
+            found[place] = "kept by name"
+        elif node.op_type in operators and node.domain in ("", "ai.onnx", "com.microsoft"):
+            found[place] = f"{node.op_type} is kept"
+    return found
+
+
+def _by_reason(region: Region) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for place, reason in region.barriers.items():
+        found.setdefault(reason, []).append(describe(region.model.graph.node[place], place))
+    return {reason: tuple(names) for reason, names in found.items()}
+
+
+def size_of_files(model: onnx.ModelProto) -> int:
+    """The bytes of a model's file and of what it uses of its data files."""
+    external = (tensor for _, tensor in graph_tensors(model.graph) if is_external(tensor))
+    return int(model.ByteSize()) + sum(map(stored_bytes, external))
