@@ -83,8 +83,8 @@ class Rewrite(Declaration):
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
     cites: str | None = None  # where the rule comes from
-    part_of: str | None = None  # the rule of several patterns of which this is the equation of one
-    derives: str | None = None  # the analysis of which this is a `derive` rule, written out
+    part_of: str | None = field(default=None, repr=False)  # the rule of several patterns of which this is one equation
+    derives: str | None = field(default=None, repr=False)  # the analysis of which this is a `derive` rule, written out
 
 
 @dataclass(frozen=True, slots=True)

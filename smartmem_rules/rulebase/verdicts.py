@@ -6,6 +6,7 @@ A changed rule, operator or function has no verdict until it is verified again.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -15,11 +16,15 @@ from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.checks.deep_checks import operators_in
 
+_WORD = re.compile(r"\w+")
 VERDICTS = "verdicts"
 SHIPPED = "verdicts.json"
 """The file beside the built-in rules with their verdicts; `python bench/verdicts.py` writes it."""
 WITH_PROOFS = "verdicts-with-proofs"
 """Where verdicts of runs that tried to prove are kept: a rule that others call tested may be provable."""
+
+QUICK = "verdicts-of-trials"
+"""Where verdicts are kept that rest on a few trials, made when a rule without any was about to be used."""
 
 
 class Judged(Protocol):
@@ -80,19 +85,30 @@ def shown(verdict: str, method: str, trials: int = 0) -> str:
 
 
 class _Keys:
+    """Digests of rules with all that they speak of: operators, and functions that they or those name."""
+
     def __init__(self, base: RuleBase) -> None:
         self._base = base
-        self._functions = digest_of(*(repr(base.functions[name]) for name in sorted(base.functions)))
+        self._functions = {name: repr(function) for name, function in base.functions.items()}
         self._operators: dict[str, str] = {}
 
     def of(self, rule: s.Rule) -> str:
-        names = sorted(_operators_of(rule))
-        return digest_of(repr(rule), self._functions, *(self._operator(name) for name in names))
+        texts = [repr(rule), *(self._operator(name) for name in sorted(_operators_of(rule)))]
+        return digest_of(*texts, *self._named_in(texts))
 
     def _operator(self, name: str) -> str:
         if name not in self._operators:
-            self._operators[name] = digest_of(*map(repr, self._base.operators.get(name, ())))
+            self._operators[name] = "\0".join(map(repr, self._base.operators.get(name, ())))
         return self._operators[name]
+
+    def _named_in(self, texts: Iterable[str]) -> list[str]:
+        """The functions whose names stand in texts, and in the functions found so."""
+        pending, found = list(texts), set[str]()
+        while pending:
+            named = self._functions.keys() & set(_WORD.findall(pending.pop()))
+            pending += [self._functions[name] for name in named - found]
+            found |= named
+        return [self._functions[name] for name in sorted(found)]
 
 
 def _operators_of(rule: s.Rule) -> set[str]:

@@ -89,9 +89,8 @@ class WrittenCosts:
             return None
         if any(step.operator == "Gather" or step.least > self.opset for step in steps):
             return None
-        moved = sum(step.operator != "Reshape" for step in steps)
-        bytes_ = 2 * moved * size_in_bytes(eclass.meta.type)
-        return self.export.made + len(steps) * self.export.node + bytes_ / self.export.bandwidth
+        moved = 2 * size_in_bytes(eclass.meta.type) / self.export.bandwidth
+        return self.export.made + len(steps) * (self.export.node + moved)
 
     @property
     def _model(self) -> CostModel:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.rulebase.base import RuleBase
-from smartmem_rules.rulebase.verdicts import WITH_PROOFS, record, recorded, shipped, shown
+from smartmem_rules.rulebase.verdicts import QUICK, VERDICTS, WITH_PROOFS, record, recorded, shipped, shown
 from smartmem_rules.verification.results import PROVED, TESTED
 from smartmem_rules.verification.run import judge_rules, rules_of
 
 _Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule
-_SECONDS = 10.0
-_TRIALS = 100
+_SECONDS = 3.0
+_TRIALS = 60
+"""For a rule without a verdict: `smartmem verify --prove` says more of it, and that is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ def _refusal(rule: _Rule, verdict: str, admitted: Collection[str]) -> str:
 
 
 def _verdicts(base: RuleBase) -> dict[str, str]:
-    known = {**recorded(base, WITH_PROOFS), **shipped(base)}
+    known = {**recorded(base, QUICK), **recorded(base, VERDICTS), **recorded(base, WITH_PROOFS), **shipped(base)}
     rules = rules_of(base)
     missing = [
         place
@@ -82,8 +83,8 @@ def _verdicts(base: RuleBase) -> dict[str, str]:
         and rule.name not in known
     ]
     if missing:
-        reports = judge_rules(base, missing, prove=True, budget=_SECONDS, trials=_TRIALS)
-        record(reports, base, WITH_PROOFS)
+        reports = judge_rules(base, missing, budget=_SECONDS, trials=_TRIALS)
+        record(reports, base, QUICK)
         known.update({one.name: shown(one.verdict, one.method, one.trials) for one in reports})
     return known
 

@@ -17,6 +17,8 @@ from smartmem_rules.verification.instances.draws import FAR
 from smartmem_rules.verification.semantics.domains import Array
 
 OPSET = 21
+PATIENCE = 120
+"""Attempts without any instance after which a search for instances of one operator stops repairing them."""
 _OLD_WORDS = frozenset({"tf_half_pixel_for_nn"})
 """Words of older opsets that the evaluator no longer knows."""
 
@@ -53,6 +55,7 @@ def single(operator: ast.Operator, instances: Instances, seed: int, variadic: in
     search = Search(rule, pattern, pattern, instances, seed)
     search.strict = strict
     search.one_sided = True
+    search.patience = PATIENCE
     return search
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,17 @@ from smartmem_rules.fuzzing.sources.modes import draw_mode
 OPEN_EXTENT = 2
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(request: dict[str, Any], made: Callable[[], None]) -> dict[str, Any]:
     """Judge the case of a request: `{"file": PATH}`, with `"seed"` for a drawn mode, or `{"source": NAME, "seed": N}`.
 
     With `"save": FOLDER` the case is written there and not judged; with `"hunt"` equal forms of it are given to other
     systems.
+
+    Args:
+        made: called as soon as there is a case.
     """
     case = case_of(request)
+    made()
     operators = sorted({node.op_type for node in case.model.graph.node})
     if "save" in request:
         case.save(Path(request["save"]))

@@ -1,6 +1,8 @@
 """A process that judges cases, and its other end: a case that ends the process or never ends is a result, too.
 
-`python -m smartmem_rules.fuzzing.campaigns.worker` reads one request a line, JSON data, and answers each with one line.
+`python -m smartmem_rules.fuzzing.campaigns.worker` reads one request a line, JSON data, and answers each with two
+lines: the first one as soon as it has the case.  A model is computed by ONNX Runtime while it is drawn; what ends the
+process or hangs before the first line is not ours.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from smartmem_rules.fuzzing.case import Case
-from smartmem_rules.fuzzing.judge import CRASH, ERROR, HANG, Verdict
+from smartmem_rules.fuzzing.judge import CRASH, ERROR, HANG, NO_REFERENCE, Verdict
 
 SECONDS = 120.0
 """How long a case may take; small ones take one or two seconds."""
@@ -66,14 +68,16 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-        line = self._line(process.stdout)
+        has_case = self._line(process.stdout)
+        line = self._line(process.stdout) if has_case else has_case
         if line is None:
             self.stop()
-            return Verdict(HANG, f"no answer within {self.seconds:.0f} s"), {}
+            return Verdict(HANG if has_case else NO_REFERENCE, f"no answer within {self.seconds:.0f} s"), {}
         if not line:
             code = process.wait()
             self.process = None
-            return Verdict(CRASH, f"{_ending(code)}\n{self._last_errors()}"), {}
+            by_signal = CRASH if has_case else NO_REFERENCE
+            return Verdict(by_signal if code < 0 else CRASH, f"{_ending(code)}\n{self._last_errors()}"), {}
         self.answered += 1
         answer = json.loads(line)
         verdict = Verdict(**answer.pop("verdict"))
@@ -110,9 +114,13 @@ def main() -> None:
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever libraries print is no answer
-    for line in sys.stdin:
-        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+
+    def write(data: Any) -> None:
+        answers.write(json.dumps(data) + "\n")
         answers.flush()
+
+    for line in sys.stdin:
+        write(answer(json.loads(line), made=lambda: write("the case is made")))
 
 
 if __name__ == "__main__":

@@ -106,6 +106,8 @@ def recurrent(b: Builder) -> None:
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
     x = b.tensor(("float32",), 3, 3, lambda a: a.size > 0)
     steps, batch, width = b.shape(x)
+    if steps * batch * width == 0:
+        return
     hidden = int(b.pick((1, 2, 3, 5, 8)))
     way = b.pick(("forward", "reverse", "bidirectional"))
     ways = 2 if way == "bidirectional" else 1

@@ -64,6 +64,9 @@ class Search:
         self.failures: dict[str, int] = {}
         self.built: set[str] = set()
         self.steps = 0
+        self.assembled = 0
+        self.patience: int | None = None
+        """Attempts without any instance after which there surely is none: repairs are of no use from then on."""
         self.repairs = repairs
         self.probes = repairs == _REPAIRS
         """Whether every element type is tried; not where a search is for one or two instances only."""
@@ -108,6 +111,8 @@ class Search:
         case = self._assemble(start)
         for _ in range(self.repairs):
             if case is None:
+                if self._is_hopeless:
+                    break
                 case = self._assemble({})
                 continue
             if case.satisfied and case.right is not None:
@@ -121,6 +126,10 @@ class Search:
             self.statistics.satisfied += 1
             self.statistics.refused += 1
         return None
+
+    @property
+    def _is_hopeless(self) -> bool:
+        return self.patience is not None and not self.built and self.assembled > self.patience
 
     def _without(self, case: Case) -> Choices:
         """The choices of a case without one or two that a failing guard depends on."""
@@ -136,6 +145,7 @@ class Search:
 
     def _assemble(self, choices: Choices) -> Case | None:
         assembly = Assembly(self, dict(choices))
+        self.assembled += 1
         try:
             return assembly.case()
         except NoInstance:

@@ -8,6 +8,7 @@ defined. docs/verification.md says why ranks above the bound bring nothing new.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,12 +22,12 @@ from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.normal_form import Forms
 from smartmem_rules.verification.proof.open_cases import NoInstance, OpenCase, rank_bound
 from smartmem_rules.verification.proof.open_instances import OpenInstances
-from smartmem_rules.verification.proof.paths import Fact, Path, TooManyWays, ways
+from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
 from smartmem_rules.verification.proof.polynomials import Key, NoNormalForm
 from smartmem_rules.verification.semantics.expressions import expression
 from smartmem_rules.verification.semantics.terms import Leaf, Term, leaves, term_text
 
-MOST_WAYS = 9000
+MOST_WAYS = 40_000
 """Ways beyond which a rule counts as not proved."""
 
 
@@ -52,7 +53,8 @@ def prove_open(
     _check_literals(rule, bound)
     known = OpenInstances(instances.base)
     hints = hints_of(rule.guards, rule.right, rule.left)
-    compared: set[tuple[Term, Term, tuple[str, ...], tuple[Fact, ...]]] = set()
+    compared: set[Hashable] = set()
+    found = Found(bound=bound)
 
     def run(path: Path) -> None:
         known.path = path
@@ -62,24 +64,27 @@ def prove_open(
             other = case.right(right, one)
         except NoInstance:
             return
-        key = one, other, tuple(sorted(case.uniform)), tuple(path.open)
-        if key in compared:
-            return
+        key = known.meaning(one), known.meaning(other), tuple(sorted(case.uniform.items()))
+        asked = len(path.asked)
         try:
-            _compare(rule, case, one, other)
+            if key not in compared:
+                _compare(rule, case, one, other)
         except Unprovable:
             if path.is_possible:
                 raise
-        compared.add(key)
+            return
+        if len(path.asked) == asked:  # what needs no answer is the same on all ways
+            compared.add(key)
+        found.instances += 1
 
     try:
         for _ in ways(run, z3, most):
             pass
     except TooManyWays:
         raise Unprovable(f"more than {most} cases of ranks, attributes and extents") from None
-    if not compared:
+    if not found.instances:
         raise Unprovable("no instance of open extents was found")
-    return Found(len(compared), bound)
+    return found
 
 
 def _check_literals(rule: ast.Rewrite, bound: int) -> None:

@@ -7,24 +7,15 @@ equation that names an unknown is carried out by putting its other side in the u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.analysis.index_formulas import REAL, IndexFormulas
-from smartmem_rules.tensor.extents import (
-    Dimension,
-    Extent,
-    Quotient,
-    dimensions,
-    is_symbolic,
-    made_of,
-    symbol,
-    terms_of,
-)
+from smartmem_rules.tensor.extents import Dimension, dimensions, is_symbolic, symbol
 from smartmem_rules.tensor.ranges import DIVIDES, answering, bounds
+from smartmem_rules.verification.proof.equations import HIGHEST, product_of, replaced, solved
 
-HIGHEST = 1 << 62
 _RESOURCES = 60_000
 _SIGNS = {
     "==": frozenset((0,)), "!=": frozenset((-1, 1)), "<": frozenset((-1,)), "<=": frozenset((-1, 0)),
@@ -56,11 +47,28 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class _Known:
+    """What facts say: values of unknowns, their least values, and the facts that are neither.
+
+    `low` is part of the unknowns themselves, and makes divisors positive; `least` only answers comparisons.
+    """
+
+    facts: tuple[Fact, ...] = ()
+    values: Mapping[str, int] = field(default_factory=dict)
+    low: Mapping[str, int] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
+    open: tuple[Fact, ...] = ()
+    names: Mapping[str, int] = field(default_factory=dict)
+    """The unknowns in the order in which they came up."""
+
+
+@dataclass(frozen=True)
 class _Start:
-    """Where a way begins: choices that were made, and facts that are taken to hold."""
+    """Where a way begins: choices that were made, what was known there, and one fact more."""
 
     choices: tuple[int, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    known: _Known = _Known()
+    fact: Fact | None = None
 
 
 class Path:
@@ -71,15 +79,23 @@ class Path:
         self.start = start
         self.made: list[int] = []
         self.others: list[_Start] = []
-        self.facts = start.facts
-        self._values: dict[str, int] = {}
-        self._low: dict[str, int] = {}
-        self.open: list[Fact] = []
+        self.facts = start.known.facts
+        self._values = dict(start.known.values)
+        self._low = dict(start.known.low)
+        self._least = dict(start.known.least)
+        self._names = dict(start.known.names)
+        self.open = list(start.known.open)
         """The facts that are not carried out by values and ranges of unknowns."""
-        self.asked = 0
-        """How many comparisons were not decided by ranges."""
-        for fact in start.facts:
-            self._assume(fact)
+        self.asked: list[tuple[Any, str, Any, bool]] = []
+        """The comparisons that were not decided by ranges, and how they were answered."""
+        if start.fact is not None:
+            self._assume(start.fact)
+
+    @property
+    def _known(self) -> _Known:
+        return _Known(
+            self.facts, dict(self._values), dict(self._low), dict(self._least), tuple(self.open), dict(self._names)
+        )
 
     def choose(self, count: int) -> int:
         """One of 0 to count - 1; all of them are tried in the end."""
@@ -88,7 +104,8 @@ class Path:
             self.made.append(self.start.choices[place])
             return self.made[-1]
         before = tuple(self.made)
-        self.others += [_Start((*before, other), self.facts) for other in range(count - 1, 0, -1)]
+        known = self._known
+        self.others += [_Start((*before, other), known) for other in range(count - 1, 0, -1)]
         self.made.append(0)
         return 0
 
@@ -105,6 +122,7 @@ class Path:
         return self._unknown(REAL + name, -HIGHEST)
 
     def _unknown(self, name: str, low: int) -> int:
+        self._names.setdefault(name, len(self._names))
         return self.settled(symbol(Dimension(name, self._low.get(name, low), HIGHEST)))
 
     def settled(self, value: int) -> int:
@@ -120,7 +138,11 @@ class Path:
 
     def answer(self, left: Any, operator: str, right: Any) -> bool:
         """Whether a comparison holds on this way. Forks where that is open."""
-        self.asked += 1
+        found = self._answer(left, operator, right)
+        self.asked.append((left, operator, right, found))
+        return found
+
+    def _answer(self, left: Any, operator: str, right: Any) -> bool:
         left, right = self.settled(left), self.settled(right)
         if operator == "==" and left == right:
             return True
@@ -132,11 +154,28 @@ class Path:
             return True
         if not known & wanted:
             return False
-        raise _Fork(Fact(left, operator, right), given)
+        yes = Fact(left, operator, right)
+        if given:
+            raise _Fork(yes, is_given=True)
+        no = Fact(left, _NEGATED[operator], right)
+        for fact, other in ((no, yes), (yes, no)):
+            if self._changes_nothing(fact):
+                # what was computed so far stays as it is: this way goes on, and only the other one begins anew
+                self.others.append(_Start(tuple(self.made), self._known, other))
+                self._keep(fact)
+                return fact is yes
+        raise _Fork(yes)
+
+    def _changes_nothing(self, fact: Fact) -> bool:
+        """Whether a fact leaves all unknowns as they are: it gives none a value, and no divisor its sign."""
+        raised = _raised(fact)
+        return fact.operator in ("!=", "<", ">") and (raised is None or raised[0].low >= 1)
 
     def _signs(self, difference: int) -> frozenset[int]:
         """The signs that the ranges of the unknowns and the facts leave to a difference."""
-        low, high = bounds(difference)
+        least = {d: symbol(Dimension(d.name, self._least[d.name], d.high)) for d in dimensions(difference)
+                 if self._least.get(d.name, d.low) > d.low}  # fmt: skip
+        low, high = bounds(replaced(difference, least))
         signs = frozenset(sign for sign, may in ((-1, low < 0), (0, low <= 0 <= high), (1, high > 0)) if may)
         for fact in self.open:
             other = fact.left - fact.right
@@ -172,14 +211,27 @@ class Path:
     def _assume(self, fact: Fact) -> None:
         left, right = self.settled(fact.left), self.settled(fact.right)
         fact = Fact(left, fact.operator, right)
-        if fact.operator != "==" and not self._raise_bound(fact):
-            self.open.append(fact)
+        self._keep(fact)
         if fact.operator == "==" or self._signs(left - right) == _SIGNS["=="]:
             self._raise_factor(left, right)
             self._raise_factor(right, left)
-            for name, value in solved(left, right):
+            values = solved(left, right, self._names)
+            for name, value in values:
                 self._put(name, self.settled(value), left, right)
+            if not values and fact.operator == "==":
+                self.open.append(fact)
         self.open = [Fact(self.settled(f.left), f.operator, self.settled(f.right)) for f in self.open]
+
+    def _keep(self, fact: Fact) -> None:
+        """Note a fact of settled values; equations are carried out elsewhere."""
+        self.facts = (*self.facts, fact)
+        raised = _raised(fact)
+        if raised is not None:
+            dimension, least = raised
+            known = self._low if dimension.low < 1 else self._least
+            known[dimension.name] = max(least, known.get(dimension.name, least))
+        elif fact.operator != "==":
+            self.open.append(fact)
 
     def _put(self, name: str, value: int, *sides: int) -> None:
         """Let an unknown be a value; an unknown that it is gets the larger of both least values."""
@@ -187,31 +239,35 @@ class Path:
             return
         self._values[name] = value
         own = max((d.low for side in sides for d in dimensions(side) if d.name == name), default=-HIGHEST)
+        least = self._least.get(name, own)
         for dimension in dimensions(value):
-            if value == symbol(dimension) and own > dimension.low:
-                self._low[dimension.name] = own
+            if value == symbol(dimension):
+                if own > dimension.low:
+                    self._low[dimension.name] = own
+                if least > self._least.get(dimension.name, dimension.low):
+                    self._least[dimension.name] = least
 
     def _raise_factor(self, product: int, positive: int) -> None:
         """A factor beside positive ones in a product that is positive is positive."""
-        factors, surely = _product_of(product), _product_of(positive)
+        factors, surely = product_of(product), product_of(positive)
         if factors is None or surely is None or any(f.low < 1 for f in surely):
             return
         doubtful = [f for f in factors if f.low < 1]
         if len(doubtful) == 1 and not doubtful[0].name.startswith(REAL):
             self._low[doubtful[0].name] = 1
 
-    def _raise_bound(self, fact: Fact) -> bool:
-        """Whether a fact says no more than that an unknown is larger than its least value, which is then raised."""
-        found = dimensions(fact.left)
-        if is_symbolic(fact.right) or len(found) != 1 or fact.operator not in ("!=", ">"):
-            return False
-        (dimension,) = found
-        if fact.left != symbol(dimension) or dimension.name.startswith(REAL) or fact.right < dimension.low:
-            return False
-        if fact.operator == "!=" and fact.right != dimension.low:
-            return False
-        self._low[dimension.name] = fact.right + 1
-        return True
+
+def _raised(fact: Fact) -> tuple[Dimension, int] | None:
+    """The unknown that a fact gives another least value, where it says no more than that."""
+    found = dimensions(fact.left)
+    if is_symbolic(fact.right) or len(found) != 1 or fact.operator not in ("!=", ">"):
+        return None
+    (dimension,) = found
+    if fact.left != symbol(dimension) or dimension.name.startswith(REAL) or fact.right < dimension.low:
+        return None
+    if fact.operator == "!=" and fact.right != dimension.low:
+        return None
+    return dimension, fact.right + 1
 
 
 def ways(run: Callable[[Path], None], z3: Any, most: int) -> Iterator[Path]:
@@ -232,98 +288,11 @@ def ways(run: Callable[[Path], None], z3: Any, most: int) -> Iterator[Path]:
                 run(path)
         except _Fork as fork:
             fact = fork.fact
-            made = tuple(path.made)
+            made, known = tuple(path.made), path._known
             no = Fact(fact.left, _NEGATED[fact.operator], fact.right)
-            waiting += [] if fork.is_given else [_Start(made, (*path.facts, no))]
-            waiting.append(_Start(made, (*path.facts, fact)))
+            waiting += [] if fork.is_given else [_Start(made, known, no)]
+            waiting.append(_Start(made, known, fact))
             waiting += path.others
             continue
         waiting += path.others
         yield path
-
-
-def replaced(value: int, new: dict[Dimension, int]) -> int:
-    """A polynomial with some of its dimensions replaced."""
-    if not is_symbolic(value) or not dimensions(value) & new.keys():
-        return value
-    total: int = 0
-    for monomial, coefficient in terms_of(value).items():
-        product: int = coefficient
-        for factor in monomial:
-            if isinstance(factor, Quotient):
-                product = product * (replaced(factor.value, new) // replaced(factor.divisor, new))
-            else:
-                product = product * new.get(factor, Extent((((factor,), 1),)))
-        total = total + product
-    return total
-
-
-def solved(left: int, right: int) -> list[tuple[str, int]]:
-    """Values of unknowns that follow from an equation; none where it is not seen through."""
-    difference = left - right
-    if not is_symbolic(difference):
-        return []
-    terms = dict(terms_of(difference))
-    common = set.intersection(*({f for f in m if isinstance(f, Dimension) and f.low > 0} for m in terms))
-    for factor in common:
-        while all(factor in m for m in terms):
-            terms = {_without(m, factor): c for m, c in terms.items()}
-    ones = _all_ones(terms)
-    if ones:
-        return ones
-    multiple = _multiple(terms)
-    if multiple is not None:
-        return [multiple]
-    difference = made_of(terms)
-    for monomial, coefficient in sorted(terms.items(), key=lambda item: repr(item[0]), reverse=True):
-        dimension = monomial[0] if len(monomial) == 1 else None
-        if isinstance(dimension, Dimension) and abs(coefficient) == 1:
-            rest = difference - coefficient * symbol(dimension)
-            if dimension not in dimensions(rest):
-                return [(dimension.name, -coefficient * rest)]
-    return []
-
-
-def _product_of(value: int) -> list[Dimension] | None:
-    """The factors of a product of unknowns with a positive number; None for what is none."""
-    if not is_symbolic(value):
-        return [] if value > 0 else None
-    terms = terms_of(value)
-    ((monomial, coefficient), *more) = terms.items()
-    found = [factor for factor in monomial if isinstance(factor, Dimension)]
-    return None if more or coefficient < 0 or len(found) < len(monomial) else found
-
-
-def _without(monomial: tuple[Any, ...], factor: Dimension) -> tuple[Any, ...]:
-    left = list(monomial)
-    left.remove(factor)
-    return tuple(left)
-
-
-def _all_ones(terms: dict[Any, int]) -> list[tuple[str, int]]:
-    """A product of numbers of 1 and more is 1: each of them is."""
-    if len(terms) == 2 and () in terms:
-        (monomial,) = (m for m in terms if m)
-        positive = all(isinstance(f, Dimension) and f.low >= 1 for f in monomial)
-        if len(monomial) > 1 and positive and terms[monomial] == -terms[()]:
-            return [(f.name, 1) for f in monomial]
-    return []
-
-
-def _multiple(terms: dict[Any, int]) -> tuple[str, int] | None:
-    """n = d * (n // d): n is a multiple of d."""
-    if len(terms) != 2:
-        return None
-    for monomial in terms:
-        for factor in monomial:
-            if not isinstance(factor, Quotient) or not is_symbolic(factor.value):
-                continue
-            value = factor.value
-            made = factor.divisor * made_of({(factor,): 1})
-            difference = value - made
-            if terms in (dict(terms_of(difference)), dict(terms_of(-difference))):
-                (dimension, *more) = dimensions(value)
-                if not more and value == symbol(dimension) and dimension not in dimensions(factor.divisor):
-                    times = symbol(Dimension(f"{dimension.name} by {factor.divisor!r}", 1, HIGHEST))
-                    return dimension.name, factor.divisor * times
-    return None

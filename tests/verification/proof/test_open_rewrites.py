@@ -15,11 +15,12 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce, TensorType
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.instantiate import instantiate_overload
+from smartmem_rules.verification.proof.equations import solved
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.normal_form import Forms
 from smartmem_rules.verification.proof.open_rewrites import prove_open
 from smartmem_rules.verification.proof.paths import Path as Way
-from smartmem_rules.verification.proof.paths import TooManyWays, solved, ways
+from smartmem_rules.verification.proof.paths import TooManyWays, ways
 
 z3 = pytest.importorskip("z3")
 AT, J, K = Var("i", 5), Var("j", 5), Var("k", 7)
@@ -38,6 +39,19 @@ WRONG = {
     "axis_of_softmax": "Softmax(x; axis = a) => Softmax(x; axis = 0) where rank(x) > 0",
     "transposed_once": "Transpose(Transpose(x; perm = p); perm = q) => x where p == q",
     "half_is_nothing": "MatMul(Mul(q, 0.5), k) => MatMul(q, k)",
+    "bias_scaled": "Mul(LayerNormalization(x, 1, b; axis = a, epsilon = e), s)"
+    " => LayerNormalization(x, s, b; axis = a, epsilon = e) where rank(x) == 1",
+    "scale_as_bias": "Add(LayerNormalization(x, 1; axis = a, epsilon = e), s)"
+    " => LayerNormalization(x, s; axis = a, epsilon = e) where rank(x) == 1, rank(s) <= 1",
+    "another_epsilon": "Add(LayerNormalization(x, s; axis = a, epsilon = e), b)"
+    " => LayerNormalization(x, s, b; axis = a, epsilon = e * 2) where rank(x) == 1, rank(b) <= 1",
+    "bias_not_scaled": "Mul(Gemm(a, w, b; alpha = p, beta = q, @g), k)"
+    " => Gemm(a, w, b; @g, alpha = p * value(k), beta = q) where present(value(k))",
+    "only_where_the_product_is_1": "Mul(Gemm(a, w; alpha = p, @g), k) => Gemm(a, w; @g, alpha = 1)"
+    " where present(value(k))",
+    "kernels_scaled_alone": "Mul(Conv(x, w, b; @c), k)"
+    " => Conv(x, Mul(w, Reshape(k; shape = concat([-1], ones(rank(w) - 1)))), b; @c)"
+    " where present(value(k)), rank(x) == 3",
     "forgotten_scale": "Div(Exp(x), ReduceSum(Exp(x); axes = a, keepdims = 1)) => Softmax(x; axis = -1)"
     " where present(a), rank(a) == 1",
 }
@@ -48,12 +62,17 @@ TRUE = {
     " where prod(shape(c)) == 1, rank(c) <= rank(x)",
     "mean_of_sum": "ReduceMean(Add(x, y); keepdims = 1)"
     " => Add(ReduceMean(x; keepdims = 1), ReduceMean(y; keepdims = 1)) where shape(x) == shape(y)",
+    "bias_of_normalization": "Add(LayerNormalization(x, s; axis = a, epsilon = e), b)"
+    " => LayerNormalization(x, s, b; axis = a, epsilon = e) where rank(x) == 1, rank(b) <= 1",
+    "scaled_product": "Mul(Gemm(a, w, b; alpha = p, beta = q, @g), k)"
+    " => Gemm(a, w, b; @g, alpha = p * value(k), beta = q * value(k))"
+    " where present(value(k)), value(k) != 0, rank(k) == 0, rank(b) == 1",
     "there_and_back": "Transpose(Transpose(x; perm = [1, 0]); perm = [1, 0]) => x where rank(x) == 2",
 }
 
 
 def _rule(tmp_path: Path, name: str, text: str, relaxes: str = "reassociation, nan, infinities") -> None:
-    operators = ("contraction", "elementwise", "reduction", "view")
+    operators = ("contraction", "elementwise", "normalization", "reduction", "view")
     rules = Path(__file__).parents[3] / "rules" / "operators"
     imports = "\n".join(f'import "{rules / one}.smr"' for one in operators)
     file = tmp_path / f"{name}.smr"
@@ -155,6 +174,56 @@ def test_each_open_comparison_is_taken_both_ways() -> None:
 
     assert len(list(ways(run, z3, 100))) == len(seen) == 4
     assert set(seen) == {(a, b) for a in (True, False) for b in (True, False)}
+
+
+def test_comparisons_that_change_no_unknown_begin_nothing_anew() -> None:
+    begun: list[Way] = []
+    seen: list[tuple[bool, bool]] = []
+
+    def run(path: Way) -> None:
+        begun.append(path)
+        one, other = path.extent("n"), path.extent("m")
+        seen.append((path.answer(one, "<", other), path.answer(one, "!=", 1)))
+
+    list(ways(run, z3, 100))
+    assert sorted(seen) == [(False, False), (False, True), (True, False), (True, True)]
+    assert len(begun) <= 6
+
+
+def test_least_values_answer_comparisons() -> None:
+    def run(path: Way) -> None:
+        extent = path.extent("n")
+        if path.answer(extent, "!=", 1):
+            assert path.answer(extent, ">", 1)
+            assert path.answer(2 * extent, ">=", 4)
+            assert path.answer(extent, "!=", 2) is path.answer(extent, ">", 2)
+        else:
+            assert path.settled(extent) == 1
+
+    assert len(list(ways(run, z3, 100))) == 3
+
+
+def test_equations_that_give_no_value_are_known_from_then_on() -> None:
+    def run(path: Way) -> None:
+        a, b = path.real("a"), path.real("b")
+        assert path.answer(a * b, "==", 2) is path.answer(a * b, "==", 2)
+        assert path.answer(2, "==", a * b) is not path.answer(a * b, "!=", 2)
+
+    assert len(list(ways(run, z3, 100))) == 2
+
+
+def test_of_two_unknowns_the_later_one_gets_the_value() -> None:
+    found: list[tuple[int, int]] = []
+
+    def run(path: Way) -> None:
+        first, second = path.extent("z"), path.extent("a")
+        if path.answer(first, "==", second):
+            found.append((path.settled(first), path.settled(second)))
+
+    list(ways(run, z3, 100))
+    ((first, second),) = found
+    assert first == second
+    assert repr(first) == "z"
 
 
 def test_choices_are_all_made() -> None:

@@ -14,7 +14,7 @@ from smartmem_rules.verification.proof.open_views import prove_views
 z3 = pytest.importorskip("z3")
 
 PROVED = {"flatten", "squeeze", "unsqueeze", "transpose", "depth_to_space", "space_to_depth", "expand", "tile", "roll",
-          "identity", "dropout"}  # fmt: skip
+          "identity", "dropout", "split"}  # fmt: skip
 
 FLATTEN = "(x: T[*S]; axis: int = 1) -> y: T[prod(S[:a]), prod(S[a:])]", "let a = split_axis(axis, rank(S))"
 SQUEEZE = ("(x: T[*S], const axes: ints?) -> y: T[*drop(S, A)]",
@@ -26,6 +26,8 @@ DEPTH = ("(x: T[N, C, H, W]; b: int) -> y: T[N, C // (b * b), H * b, W * b]",
          "require b > 0 and C % (b * b) == 0")  # fmt: skip
 PART = "(x: T[N]; start: int, count: int) -> y: T[count]"
 EXPAND = "(x: T[*S], const shape: ints) -> y: T[*broadcast(S, shape)]"
+SPLIT = ("(x: T[*S], const split: ints; axis: int = 0) -> ys[j]: T[*put(S, [a], [split[j]])]",
+         "let a = wrap(axis, rank(S))", "let starts = part_starts(split)")  # fmt: skip
 ROLL = "(x: T[*S]; shifts: ints, axes: ints) -> y: T[*S]"
 
 TRUE = {
@@ -37,6 +39,11 @@ TRUE = {
     "part": (PART, "require start >= 0 and start + count <= N", "view y[i] = x[i + start]"),
     "expand": (EXPAND, "view y[*i] = x[~i]"),
     "roll": (ROLL, "view y[*i] = x[*((i - put(zeros(rank(S)), wrap(axes, rank(S)), shifts)) % S)]"),
+    "split": (
+        *SPLIT,
+        "require sum_of(split) == S[a] and rank(split) == count(ys) and min(split) >= 0",
+        "view ys[j][*i] = x[*put(i, [a], [i[a] + starts[j]])]",
+    ),
 }
 
 OUTSIDE = {
@@ -55,6 +62,11 @@ OUTSIDE = {
     "expand_not_repeated": (EXPAND, "view y[*i] = x[*i[rank(i) - rank(S):]]"),
     "roll_over_the_end": (ROLL, "view y[*i] = x[*(i - put(zeros(rank(S)), wrap(axes, rank(S)), shifts))]"),
     "roll_of_one_more": (ROLL, "view y[*i] = x[*((i - put(zeros(rank(S)), wrap(axes, rank(S)), shifts)) % (S + 1))]"),
+    "split_from_the_next_part": (*SPLIT, "require sum_of(split) == S[a] and rank(split) == count(ys)",
+                                 "require min(split) >= 0",
+                                 "view ys[j][*i] = x[*put(i, [a], [i[a] + starts[j + 1]])]"),
+    "split_of_more_than_there_is": (*SPLIT, "require sum_of(split) == S[a] + 1 and rank(split) == count(ys)",
+                                    "view ys[j][*i] = x[*put(i, [a], [i[a] + starts[j]])]"),
     "tile_not_repeated": ("(x: T[*S], const repeats: ints) -> y: T[*(S * repeats)]", "view y[*i] = x[*i]"),
     "transpose_forgotten": ("(x: T[*S]; perm: ints) -> y: T[*permute(S, perm)]", "view y[*i] = x[*i]"),
 }  # fmt: skip
