@@ -9,7 +9,7 @@ from smartmem_rules.language.analyses import KIND, MERGE
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
-from smartmem_rules.language.fixes import advice, replacement, spelling
+from smartmem_rules.language.fixes import replacement, spelling
 from smartmem_rules.rulebase.checks.scope import head
 
 _MERGES = {
@@ -61,9 +61,9 @@ def check_facts(
     for node in nodes(item):
         if isinstance(node, s.Call) and node.function in names.analyses and id(node) not in whole:
             message = f"`{node.function}` is asked of one tensor of the left side, as a guard of its own of a rewrite"
-            fix = advice(f"write `where {node.function}(x), ...`, with commas between the guards")
+            note = f"write `where {node.function}(x), ...`, with commas between the guards"
             place = head(node.span, node.function)
-            yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, fix=fix)
+            yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, note=note)
 
 
 def _asks_of_one(guard: s.Expression, bound: set[str]) -> bool:
