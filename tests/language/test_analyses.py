@@ -7,7 +7,8 @@ from smartmem_rules.language.analyses import Fact, facts_of, operator_name, term
 from smartmem_rules.language.expansion import Names, expanded
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.printing.formatter import format_text
-from smartmem_rules.language.printing.printer import print_equation, print_expression, print_item, print_patternfrom smartmem_rules.lsp.symbols import occurrences
+from smartmem_rules.language.printing.printer import print_equation, print_expression, print_item, print_pattern
+from smartmem_rules.lsp.symbols import occurrences
 
 TEXT = """analysis natural(e: float): bool merge or   # not below zero
     means not (e < 0)
