@@ -18,10 +18,15 @@ class NoFormula(Exception):
 
 
 class IndexFormulas:
-    """Formulas of z3 for extents, indices and conditions; what is known of their parts is in `facts`."""
+    """Formulas of z3 for extents, indices and conditions; what is known of their parts is in `facts`.
 
-    def __init__(self, z3: Any) -> None:
+    With `by_reach` a multiple of a loop's variable is a number of its own, of which is known how far it reaches: less
+    than is true, and enough where a solver loses itself in products.
+    """
+
+    def __init__(self, z3: Any, by_reach: bool = False) -> None:
         self.z3 = z3
+        self.by_reach = by_reach
         self.facts: list[Any] = []
         self._names: dict[object, Any] = {}
 
@@ -60,8 +65,24 @@ class IndexFormulas:
         """An index; its variables stay inside their extents. Raises NoFormula where tables or tensors decide."""
         total = self.extent(index.constant)
         for atom, coefficient in index.terms:
-            total = total + self._atom(atom) * self.extent(coefficient)
+            if self.by_reach and isinstance(atom, Var) and is_symbolic(coefficient):
+                total = total + self._multiple(atom, coefficient)
+            else:
+                total = total + self._atom(atom) * self.extent(coefficient)
         return total
+
+    def _multiple(self, variable: Var, coefficient: int) -> Any:
+        """c * v where 0 <= v < n: between 0 and c * (n - 1)."""
+        key = variable, coefficient
+        if key not in self._names:
+            made = self._names[key] = self.z3.Int(f"m{len(self._names)}")
+            factor, last = self.extent(coefficient), self.extent(coefficient * variable.extent - coefficient)
+            self.facts += [
+                self.extent(variable.extent) >= 1,
+                self.z3.Implies(factor >= 0, self.z3.And(made >= 0, made <= last)),
+                self.z3.Implies(factor <= 0, self.z3.And(made <= 0, made >= last)),
+            ]
+        return self._names[key]
 
     def _atom(self, atom: Atom) -> Any:
         if atom in self._names:

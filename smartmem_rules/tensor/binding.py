@@ -48,6 +48,11 @@ def bind(
     return binding.dtypes
 
 
+def bind_operands(operator: ast.Operator, operands: Sequence[TensorType | None], scope: Scope) -> None:
+    """Enter the operands and extents alone. Raises Unsupported where no attributes make the operator take them."""
+    _Binding(operator, operands, {}, scope).bind_operands()
+
+
 class _Binding:
     def __init__(
         self,

@@ -130,8 +130,10 @@ class Expressions(Indices):
         if not is_float(expr.dtype):
             return False
         match expr:
-            case Read(tensor=tensor):
-                return tensor in self.internal or self.accesses[tensor].contiguous(expr.indices, lane)
+            case Read(tensor=tensor, indices=indices):
+                if tensor in self.internal:
+                    return True
+                return self.accesses[tensor].contiguous(indices, lane) and not self.holds_lanes(tensor, indices, lane)
             case Apply(function=function, arguments=arguments):
                 return function not in ("select", "mod", "fmod", "cast") and all(is_float(a.dtype) for a in arguments)
             case Select(condition=condition):

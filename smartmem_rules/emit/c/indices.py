@@ -93,11 +93,22 @@ class Indices:
         """The indices, those held inside the tensor that depend on what an integer tensor holds."""
         return tuple(map(self._held, indices, self.accesses[tensor].stored.type.shape))
 
+    def holds_lanes(self, tensor: str, indices: tuple[Index, ...], lane: Var) -> bool:
+        """Whether an index that is held inside the tensor moves with a vector's lanes: then each is held alone."""
+        shape = self.accesses[tensor].stored.type.shape
+        return any(
+            lane in i.variables and not _surely_inside(i, extent) for i, extent in zip(indices, shape, strict=True)
+        )
+
     def _held(self, index: Index, extent: int) -> Index:
-        low, high = index.interval
-        if not index.gathered or (surely_at_most(0, low) and surely_below(high, extent)):
+        if _surely_inside(index, extent):
             return index
         held = Var(self.temporary(), extent)
         self._names[held] = held.name
         self.writer.line(f"const int {held.name} = smr_inside({self.index(index)}, {extent});")
         return variable(held)
+
+
+def _surely_inside(index: Index, extent: int) -> bool:
+    low, high = index.interval
+    return not index.gathered or (surely_at_most(0, low) and surely_below(high, extent))

@@ -250,7 +250,10 @@ FAULTS = (
     Fault("MaxUnpool", _places_outside, "places outside of the tensor are not defined"),
     Fault("Pow", _power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"),
     *(Fault(o, _negative_clip, "a bound below zero bounds nothing") for o in ("GRU", "LSTM", "RNN")),
-    Fault("BatchNormalization", _infinite_parameters, "ONNX Runtime multiplies the parameters out: inf - inf"),
+    *(
+        Fault(o, _infinite_parameters, "ONNX Runtime multiplies the parameters out: inf - inf")
+        for o in ("BatchNormalization", "InstanceNormalization")
+    ),
     Fault("LRN", _even_size, "ONNX Runtime refuses even sizes, and the evaluator takes one channel too few"),
     Fault("LRN", _not_finite, "ONNX Runtime's running sum carries NaN to all channels behind its window"),
     *(

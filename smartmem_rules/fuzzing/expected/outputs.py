@@ -239,7 +239,7 @@ class Reference:
         first, *others = reals if reals[0].shape == result.shape else [np.max(reals[0], initial=0.0)]
         size = first + sum(np.max(o, initial=0.0) for o in others)  # a bias moves the argument
         return np.asarray(
-            result + noise.uniform(-1, 1, result.shape) * precision.unit * np.maximum(size, np.abs(result))
+            result + noise.uniform(-2, 2, result.shape) * precision.unit * np.maximum(size, np.abs(result))
         )
 
     def _is_half(self, name: str) -> bool:
@@ -304,7 +304,8 @@ class Reference:
         if name in self.gated:
             own = np.maximum(own, _GATES_ULPS * precision.unit)
         factor = np.where(spread > np.abs(base) / 2, _ILL_CONDITIONED, _FACTOR)
-        return Expected(base, factor * spread + own, known, value.dtype.name)
+        bound = factor * spread + own
+        return Expected(base, bound, known & (bound < precision.most), value.dtype.name)
 
 
 def _array(value: Array | None) -> Array:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.patterns import is_absent, operators_of, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
+from smartmem_rules.tensor.binding import bind_operands
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import TensorType
@@ -113,6 +114,7 @@ class OpenCase:
                 raise NoInstance(f"{pattern.operator} takes no {len(arguments)} operands")
             overload = overloads[self.path.choose(len(overloads))]
         outputs = self._outputs(pattern, overload)
+        self._ask_operands(overload, operands)
         given = self._attributes(pattern, overload, operands)
         self._ask_guards()
         term = apply_operator(pattern.operator, operands, given, outputs, pattern.output or 0, self.instances)
@@ -122,6 +124,19 @@ class OpenCase:
         self.terms[pattern] = term
         self.scope.term = lambda asked: self._asked(asked).type
         return term
+
+    def _ask_operands(self, overload: ast.Operator, operands: Sequence[Term | None]) -> None:
+        """Ask what an operator requires of its operands alone, before each of its attributes is chosen."""
+        scope = Scope(functions=self.instances.base.functions)
+        try:
+            bind_operands(overload, [None if o is None else o.type for o in operands], scope)
+            known = scope.values.keys() | scope.tensors.keys()
+            for requirement in overload.requires:
+                if names_in(requirement) <= known and not truth(requirement, scope):
+                    raise NoInstance(f"a requirement of {overload.name} does not hold ({requirement.span})")
+        except (DefinitionError, Unsupported) as refusal:
+            open_question(refusal)
+            raise NoInstance(str(refusal)) from refusal
 
     def _operands(self, pattern: ast.Pattern) -> None:
         """Choose the shapes of all operands: most guards speak of these alone."""

@@ -179,9 +179,16 @@ def _maps(term: Application) -> Iterator[IndexMap]:
 def _inside(map_: IndexMap, path: Path, term: Application, z3: Any) -> None:
     if stays_inside(map_):
         return
-    formulas = IndexFormulas(z3)
-    solver = z3.Solver()
+    if not any(_surely_inside(map_, path, z3, by_reach) for by_reach in (True, False)):
+        raise Unprovable(f"z3 cannot show that {map_} stays inside: {_shown(term)}")
+
+
+def _surely_inside(map_: IndexMap, path: Path, z3: Any, by_reach: bool) -> bool:
+    formulas = IndexFormulas(z3, by_reach)
+    solver = z3.SimpleSolver() if by_reach else z3.Solver()
     solver.set("rlimit", _RESOURCES)
+    if by_reach:
+        solver.set("arith.nl", False)  # products are numbers of their own
     try:
         outside = []
         for index, extent in zip(map_.indices, map_.source, strict=True):
@@ -191,8 +198,7 @@ def _inside(map_: IndexMap, path: Path, term: Application, z3: Any) -> None:
     except NoFormula:
         raise Unprovable("a table decides an index") from None
     solver.add(z3.Or(*outside), *known, *formulas.facts)
-    if solver.check() != z3.unsat:
-        raise Unprovable(f"z3 cannot show that {map_} stays inside: {_shown(term)}")
+    return bool(solver.check() == z3.unsat)
 
 
 def _shown(term: Application) -> str:

@@ -45,6 +45,12 @@ class Atom:
     kind: str
     parts: tuple[Any, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.kind, self.parts)))  # atoms are deep, and keys of all sums
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined,no-any-return]
+
 
 # --- polynomials ---
 
@@ -99,12 +105,17 @@ def times(left: Poly, right: Poly) -> Poly:
     total: Poly = {}
     for first, a in left.items():
         for second, b in right.items():
-            total = plus(total, scaled(_joined(first, second), a * b))
-    return total
+            for monomial, c in _joined(first, second).items():
+                total[monomial] = total.get(monomial, 0) + a * b * c
+    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
 
 
 def _joined(first: Monomial, second: Monomial) -> Poly:
     powers = dict(first)
+    if powers.keys().isdisjoint(atom for atom, _ in second):
+        both = first | second
+        if not any(atom.kind == "power" and power >= 1 for atom, power in both):
+            return {both: Fraction(1)}
     again: Poly = {ONE: Fraction(1)}
     for atom, power in second:
         powers[atom] = powers.get(atom, Fraction(0)) + power

@@ -14,7 +14,7 @@ from smartmem_rules.verification.proof.open_views import prove_views
 z3 = pytest.importorskip("z3")
 
 PROVED = {"flatten", "squeeze", "unsqueeze", "transpose", "depth_to_space", "space_to_depth", "expand", "tile", "roll",
-          "identity", "dropout", "split"}  # fmt: skip
+          "identity", "dropout", "split", "reshape"}  # fmt: skip
 
 FLATTEN = "(x: T[*S]; axis: int = 1) -> y: T[prod(S[:a]), prod(S[a:])]", "let a = split_axis(axis, rank(S))"
 SQUEEZE = ("(x: T[*S], const axes: ints?) -> y: T[*drop(S, A)]",
@@ -28,6 +28,7 @@ PART = "(x: T[N]; start: int, count: int) -> y: T[count]"
 EXPAND = "(x: T[*S], const shape: ints) -> y: T[*broadcast(S, shape)]"
 SPLIT = ("(x: T[*S], const split: ints; axis: int = 0) -> ys[j]: T[*put(S, [a], [split[j]])]",
          "let a = wrap(axis, rank(S))", "let starts = part_starts(split)")  # fmt: skip
+RESHAPE = "(x: T[*S], const shape: ints; allowzero: int = 0) -> y: T[*O]", "let O = reshape_shape(S, shape, allowzero)"
 ROLL = "(x: T[*S]; shifts: ints, axes: ints) -> y: T[*S]"
 
 TRUE = {
@@ -62,6 +63,10 @@ OUTSIDE = {
     "expand_not_repeated": (EXPAND, "view y[*i] = x[*i[rank(i) - rank(S):]]"),
     "roll_over_the_end": (ROLL, "view y[*i] = x[*(i - put(zeros(rank(S)), wrap(axes, rank(S)), shifts))]"),
     "roll_of_one_more": (ROLL, "view y[*i] = x[*((i - put(zeros(rank(S)), wrap(axes, rank(S)), shifts)) % (S + 1))]"),
+    "reshape_to_more": (*RESHAPE, "view y[*i] = x[*unravel(ravel(i, O), S)]"),
+    "reshape_to_one_more": (*RESHAPE, "require prod(O) == prod(S) + 1", "view y[*i] = x[*unravel(ravel(i, O), S)]"),
+    "reshape_by_columns": ("(x: T[N, M]; a: int, b: int) -> y: T[a, b]", "require a * b == N * M and a > 0 and b > 0",
+                           "view y[i, j] = x[(j * b + i) // M, (j * b + i) % M]"),
     "split_from_the_next_part": (*SPLIT, "require sum_of(split) == S[a] and rank(split) == count(ys)",
                                  "require min(split) >= 0",
                                  "view ys[j][*i] = x[*put(i, [a], [i[a] + starts[j + 1]])]"),
