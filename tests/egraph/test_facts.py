@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from examples.known_signs.model import RULES
 from smartmem_rules.egraph.model import Saturation
-from smartmem_rules.egraph.saturation import saturate
+from smartmem_rules.egraph.saturation import Bounds, saturate
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.tensor.primitives import Array
@@ -32,7 +32,9 @@ def saturated(
         [numpy_helper.from_array(array, name) for name, array in given.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    return saturate(import_model(model, base), base, ["eliminate", "algebra"])
+    return saturate(
+        import_model(model, base), base, ["eliminate", "algebra"], bounds=Bounds(enodes=100_000, seconds=1e9)
+    )
 
 
 def equal(found: Saturation, one: str, other: str) -> bool:
