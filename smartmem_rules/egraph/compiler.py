@@ -81,12 +81,13 @@ class Program:
     rules: list[str] = field(default_factory=list)
     steps: dict[tuple[str, ...], str] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
+    commutative: Collection[str] = ()
     joint: set[int] = field(default_factory=set)
     """How many patterns the rules have that have several."""
     analyses: set[str] = field(default_factory=set)
     """The analyses whose facts guards ask for."""
 
-    def declarations(self, commutative: Collection[str]) -> str:
+    def declarations(self) -> str:
         """Sorts, constructors and the engine's own functions."""
         lines = [
             "(sort T)",
@@ -110,7 +111,7 @@ class Program:
                 operands = "T " * counts[0]
                 lines.append(f"(constructor {name} ({operands}String) T)")
                 lines.append(f"(relation by_{name} ({operands}String String))")
-            if operator in commutative and (2, 1) in shapes:
+            if operator in self.commutative and (2, 1) in shapes:
                 lines.append(f"(relation {symmetric(operator)} (T T String T))")
         lines += [table.declaration for table in self.tables]
         lines += [f"(relation {relation(name)} (T))" for name in sorted(self.analyses)]
@@ -150,14 +151,15 @@ def compile_rules(
     derives = [rule for rule in base.rewrites if rule.derives is not None and rule.name not in disable]
     directions = [*_directions(used), *_derivations(deriving(used, derives))]
     eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
-    program = Program({operator: set(counts) for operator, counts in shapes.items()})
+    program = Program(
+        {operator: set(counts) for operator, counts in shapes.items()}, commutative=commutative_operators(base)
+    )
     _close(program.shapes, directions, base)
     program.joint = {size for d in directions if (size := len(roots_of(d.left))) > 1}
     program.analyses = {fact.analysis for d in directions for rule in d.rules for fact in facts_of(rule)}
     program.steps = {tuple(phase.rulesets): step_of(phase) for phase in phases}
-    commutative = commutative_operators(base)
     host.answers["pick"] = pick
-    for operator in sorted(commutative & program.shapes.keys()):
+    for operator in sorted(program.shapes.keys() & program.commutative):
         if (2, 1) in program.shapes[operator]:
             program.rules.append(_either_order(operator))
     if record:
@@ -171,8 +173,8 @@ def compile_rules(
     return program
 
 
-def commutative_operators(base: Definitions) -> set[str]:
-    return {name for name, overloads in base.operators.items() if any(o.commutative for o in overloads)}
+def commutative_operators(base: Definitions) -> frozenset[str]:
+    return frozenset(name for name, overloads in base.operators.items() if any(o.commutative for o in overloads))
 
 
 def _directions(rules: Sequence[ast.Rewrite]) -> Iterator[Direction]:
@@ -246,9 +248,8 @@ def _rewrites(host: Host, direction: Direction, program: Program, base: Rules, r
     sides, rules = direction.sides, direction.rules
     for rule in rules:
         host.statistics.setdefault(rule.name, RuleStatistics(rule.name))
-    commutative = commutative_operators(base)
     for counts in choices(direction.left, program.shapes):
-        left = compile_left(direction.left, counts, commutative)
+        left = compile_left(direction.left, counts, program.commutative)
         yield from _of_constants(host, rules[0], left)
         left.facts = [*joint_facts(direction.left, left), *fact_texts(rules[0], left), *left.facts]
         made = {rule: own for rule, (_, own) in sides.items() if own is not None}
