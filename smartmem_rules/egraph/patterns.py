@@ -8,7 +8,7 @@ the host in one call for each match; `Left.slots` and `Right.pieces` say in whic
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.host import number_text
@@ -114,7 +114,7 @@ def _alike(lists: Sequence[str | None], fixed: Sequence[int], chosen: Sequence[C
     return True
 
 
-def compile_left(left: ast.Pattern, counts: Sequence[Counts], commutative: set[str]) -> Left:
+def compile_left(left: ast.Pattern, counts: Sequence[Counts], commutative: Collection[str]) -> Left:
     """The facts that find a left side.
 
     Raises:
@@ -141,7 +141,7 @@ def compile_left(left: ast.Pattern, counts: Sequence[Counts], commutative: set[s
 class _LeftCompiler:
     left: Left
     counts: Iterator[Counts]
-    commutative: set[str]
+    commutative: Collection[str]
 
     def visit(self, pattern: ast.Pattern) -> tuple[str, int | None]:
         """The egglog variable of a pattern and the slot of its meta; parents come after their operands."""

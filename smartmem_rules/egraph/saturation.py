@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from egglog import bindings
 
-from smartmem_rules.egraph.compiler import BETWEEN_RULES, Rules, commutative_operators, compile_rules, step_of
+from smartmem_rules.egraph.compiler import BETWEEN_RULES, Rules, compile_rules, step_of
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask
 from smartmem_rules.egraph.index_rules import Improver
@@ -85,7 +85,7 @@ def saturate(
         encoding = encode(graph, host)
         host.improve = improver.improve
         program = compile_rules(base, host, encoding.shapes, phases, disable, record)
-        engine.run(program.declarations(commutative_operators(base)))
+        engine.run(program.declarations())
         engine.run(f'(set (host) (py-object "{_pickled()}"))')
         if program.joint:
             host.needs = Dependence(graph).needs
