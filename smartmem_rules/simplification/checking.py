@@ -66,6 +66,11 @@ class Checker:
         pairs = zip(self._names, first, again, strict=True)
         self._varying = tuple(name for name, one, other in pairs if not _is_same(one, other))
 
+    @property
+    def feeds(self) -> Feeds:
+        """The inputs of the first run."""
+        return self._runs[0][0]
+
     def check(self, path: Path) -> Check:
         """Compare a model.
 

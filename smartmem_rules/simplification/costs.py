@@ -12,9 +12,12 @@ from smartmem_rules.extraction.problem import Choice
 from smartmem_rules.graph.model import VIEW
 from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.tensor.builtins import Unsupported, Value
-from smartmem_rules.tensor.views import IndexMap
+from smartmem_rules.tensor.views import IndexMap, keeps_order
 from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of
 from smartmem_rules.writing.views import NotExpressible, view_steps
+
+MOST_PLACES = 1
+"""What a view may gather: one place of an axis; a table of places is slower than the operators that it stands for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +41,11 @@ class WrittenCosts:
             if is_leaf(eclass):
                 found[number] = [Choice(self._leaf_cost(eclass), (), leaf_key(eclass))]
                 continue
+            reshaped = {node.children for node in eclass.nodes if _keeps_order(node)}
             found[number] = [
                 Choice(cost, tuple(child for child in node.children if child >= 0), place)
                 for place, node in enumerate(eclass.nodes)
-                if (cost := self._cost(node, eclass)) is not None
+                if (cost := self._cost(node, eclass, node.children in reshaped)) is not None
             ]
         return found
 
@@ -51,7 +55,12 @@ class WrittenCosts:
             return 0.0
         return size_in_bytes(meta.type) * self.export.stored
 
-    def _cost(self, node: ENode, eclass: EClass) -> float | None:
+    def _cost(self, node: ENode, eclass: EClass, reshapes: bool) -> float | None:
+        """The cost of an e-node by itself.
+
+        Args:
+            reshapes: whether what it gives has the elements of its operand in their order, so that no byte moves.
+        """
         if node.operator in (INPUT, CONSTANT, OUT):
             return 0.0
         if node.operator == VIEW:
@@ -64,8 +73,9 @@ class WrittenCosts:
             instance = self.saturation.instances.get(node.operator, operands, attributes, node.outputs)
         except Unsupported:
             return None
+        cost = self.export.node if reshapes else self._model.cost(operands, instance.equations, node.outputs)
         if not node.rules:
-            return self._model.cost(operands, instance.equations, node.outputs)
+            return cost
         operator = instance.operator
         if not is_expressible(operator) or operator.name in self.export.composed:
             return None
@@ -77,7 +87,7 @@ class WrittenCosts:
                 return None
         except NotExpressible:
             return None
-        return self.export.made + self._model.cost(operands, instance.equations, node.outputs)
+        return self.export.made + cost
 
     def _view_cost(self, node: ENode, eclass: EClass) -> float | None:
         map_ = node.attributes["map"]
@@ -87,12 +97,21 @@ class WrittenCosts:
             steps = view_steps(map_)
         except NotExpressible:
             return None
-        if any(step.operator == "Gather" or step.least > self.opset for step in steps):
+        if any(step.places > MOST_PLACES or step.least > self.opset for step in steps):
             return None
-        moved = 2 * size_in_bytes(eclass.meta.type) / self.export.bandwidth
-        return self.export.made + len(steps) * (self.export.node + moved)
+        moving = sum(step.operator != "Reshape" for step in steps)
+        moved = 2 * moving * size_in_bytes(eclass.meta.type) / self.export.bandwidth
+        return self.export.made + len(steps) * self.export.node + moved
 
     @property
     def _model(self) -> CostModel:
         export = self.export
         return CostModel(bandwidth=export.bandwidth, launch=export.node, peak=export.peak, special=int(export.special))
+
+
+def _keeps_order(node: ENode) -> bool:
+    if node.operator != VIEW:
+        return False
+    map_ = node.attributes["map"]
+    assert isinstance(map_, IndexMap)
+    return keeps_order(map_)

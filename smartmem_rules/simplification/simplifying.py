@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import onnx
@@ -14,8 +15,8 @@ from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
 from smartmem_rules.graph.weights import graph_tensors, is_external, stored_bytes
 from smartmem_rules.language.fixes import did_you_mean
-from smartmem_rules.pipeline import input_bounds
-from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.pipeline import input_bounds, rules_of
+from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.assembling import assembled
 from smartmem_rules.simplification.crediting import credits
 from smartmem_rules.simplification.folding import too_large
@@ -111,9 +112,27 @@ def opset_of(model: onnx.ModelProto) -> int:
 
 
 def _rules(options: Options) -> Verified:
-    base = load_rules(options.rules, options.disable)
-    rules = verified(base, base.exports[EXPORT])
+    base = rules_of(options.rules, options.disable)
+    rules = _verified(_Held(base))
     return exact(rules) if options.exact else rules
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """A rule base as a key: the same object is the same rule base."""
+
+    base: RuleBase
+
+    def __hash__(self) -> int:
+        return id(self.base)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.base is self.base
+
+
+@lru_cache(maxsize=8)
+def _verified(held: _Held) -> Verified:
+    return verified(held.base, held.base.exports[EXPORT])
 
 
 def _ordered(model: onnx.ModelProto) -> onnx.ModelProto:

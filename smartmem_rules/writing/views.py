@@ -63,12 +63,14 @@ class Step:
     Attributes:
         lists: its operands after the first one.
         least: the version of the standard operators from which on it is written so.
+        places: how many places of an axis it looks up.
     """
 
     operator: str
     lists: tuple[Any, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     least: int = 1
+    places: int = 0
 
 
 def write_view(map_: IndexMap, operand: str, output: str, writer: Writer) -> None:
@@ -99,7 +101,8 @@ def view_steps(map_: IndexMap) -> list[Step]:
     variables = [line.variable for line in known if line.variable is not None]
     if len(known) == len(lines) and len(set(variables)) == len(variables):
         return _steps_of_lines(map_, known)
-    return [_reshape((-1,)), Step(operator="Gather", lists=(positions(map_),), attributes={"axis": 0})]
+    table = positions(map_)
+    return [_reshape((-1,)), Step(operator="Gather", lists=(table,), attributes={"axis": 0}, places=table.size)]
 
 
 def _reshape(shape: Sequence[int]) -> Step:
@@ -126,6 +129,11 @@ def _steps_of_lines(map_: IndexMap, lines: Sequence[_Line]) -> list[Step]:
         for a, (line, n) in enumerate(zip(lines, counts, strict=True))
         if (line.start, line.step if n != 1 else 1, n) != (0, 1, map_.source[a])
     ]
+    if len(cut) == 1 and lines[cut[0]].variable is None:  # what lies at one place of an axis, which goes away
+        axis = cut.pop()
+        steps.append(Step(operator="Gather", lists=(lines[axis].start,), attributes={"axis": axis}, places=1))
+        lines = [line for a, line in enumerate(lines) if a != axis]
+        counts = [count for a, count in enumerate(counts) if a != axis]
     if cut:
         bounds = [[lines[a].start for a in cut], [_end(lines[a], counts[a]) for a in cut], cut]
         steps.append(Step(operator="Slice", lists=(*bounds, [_step(lines[a], counts[a]) for a in cut]), least=10))

@@ -1,0 +1,216 @@
+"""`smartmem simplify` beside onnxsim and OnnxSlim: nodes, sizes, time, memory, ONNX Runtime's latency, wrong results.
+
+    python -m venv peers && peers/bin/pip install onnxsim onnxslim onnxruntime
+    smartmem zoo --all -o zoo
+    python bench/simplify.py zoo/*.onnx --peers peers/bin/python --latency 11 --json zoo.json
+    python bench/simplify.py generated/*.onnx --peers peers/bin/python --json generated.json
+    python bench/simplify.py --table zoo.json generated.json
+
+Each model is simplified by each tool; every result is compared with the model itself by ONNX Runtime on random inputs,
+both without optimizations. Memory is that of the process, in which a worker does one model if `--latency` is given and
+all of them otherwise. Latency is the median of interleaved runs with all of ONNX Runtime's optimizations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from smartmem_rules.errors import SmartmemError
+from smartmem_rules.simplification.checking import Checker, CheckError, DifferentError
+from smartmem_rules.simplification.report import counts_of
+
+TOOLS = ("smartmem", "onnxsim", "onnxslim")
+_PATIENCE = 600
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--peers", type=Path, help="a Python that has onnxsim and onnxslim")
+    parser.add_argument("--latency", type=int, default=0, help="runs of which the median is ONNX Runtime's latency")
+    parser.add_argument("--json", type=Path, help="results; models that are in it already are left out")
+    parser.add_argument("--table", nargs="+", type=Path, help="print the tables of such results instead")
+    given = parser.parse_args()
+    if given.table:
+        for path in given.table:
+            print(table_of(json.loads(path.read_text("utf-8"))))
+        return
+    known = json.loads(given.json.read_text("utf-8")) if given.json and given.json.exists() else {}
+    paths = [path for path in given.models if path.stem not in known]
+    pythons = {"smartmem": sys.executable}
+    if given.peers:
+        pythons |= {"onnxsim": str(given.peers), "onnxslim": str(given.peers)}
+    for batch in [[path] for path in paths] if given.latency else [paths]:
+        with tempfile.TemporaryDirectory(prefix="simplify-", dir=given.json.parent if given.json else None) as name:
+            said = {tool: run_tool(tool, python, batch, Path(name) / tool) for tool, python in pythons.items()}
+            for path in batch:
+                known[path.stem] = compared(path, {tool: found[path] for tool, found in said.items()}, given.latency)
+                print(path.stem, {tool: one.get("nodes", one) for tool, one in known[path.stem].items()}, flush=True)
+        if given.json:
+            given.json.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def run_tool(tool: str, python: str, paths: Sequence[Path], folder: Path) -> dict[Path, dict[str, Any]]:
+    """What a tool says of each model; its results lie in the folder. A model on which its process ends is a crash."""
+    folder.mkdir()
+    found: dict[Path, dict[str, Any]] = {}
+    while len(found) < len(paths):
+        waiting = [path for path in paths if path not in found]
+        for path, said in _answers(tool, python, waiting, folder):
+            found[path] = {**said, "file": str(folder / path.name)}
+        if len(found) < len(paths) and waiting:
+            crashed = next(path for path in paths if path not in found)
+            found[crashed] = {"error": "its process ended", "file": str(folder / crashed.name)}
+    return found
+
+
+def _answers(tool: str, python: str, paths: Sequence[Path], folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    worker = Path(__file__).with_name("simplify_worker.py")
+    pairs = "".join(f"{path.resolve()}\t{folder / path.name}\n" for path in paths)
+    try:
+        done = subprocess.run(
+            [python, str(worker), tool], input=pairs, capture_output=True, text=True, timeout=_PATIENCE * len(paths)
+        )
+        text = done.stdout
+    except subprocess.TimeoutExpired as late:
+        text = (late.stdout or b"").decode()
+    lines = [line for line in text.splitlines() if line.startswith("{") and '"seconds"' in line]
+    yield from zip(paths, map(json.loads, lines), strict=False)
+
+
+def compared(path: Path, said: Mapping[str, dict[str, Any]], latency: int) -> dict[str, Any]:
+    """The counts of a model and of what each tool made of it, and whether that computes the same."""
+    model = onnx.load(str(path), load_external_data=False)
+    result: dict[str, Any] = {"input": _counts(path)}
+    try:
+        checker = Checker(path, model, {})
+    except SmartmemError as error:
+        return {**result, "unchecked": {"reason": str(error)}}
+    for tool, one in said.items():
+        made = Path(one.pop("file"))
+        result[tool] = one
+        if not made.exists():
+            continue
+        try:
+            one |= _counts(made)
+            one["error_to_input"] = checker.check(made).max_relative_error
+        except (DifferentError, CheckError) as error:
+            one["wrong"] = str(error)
+        except Exception as error:
+            one["wrong"] = f"{type(error).__name__}: {error}"[:300]
+    if latency:
+        right = [tool for tool in said if "wrong" not in result[tool] and "path" in result[tool]]
+        files = {tool: Path(result[tool]["path"]) for tool in right}
+        for name, milliseconds in latencies({"input": path, **files}, checker, latency).items():
+            result[name]["milliseconds"] = milliseconds
+    return result
+
+
+def _counts(path: Path) -> dict[str, Any]:
+    model = onnx.load(str(path), load_external_data=False)
+    data = sum(one.stat().st_size for one in path.parent.glob(f"{path.name}*data"))
+    counts = counts_of(model, path.stat().st_size + data)
+    return {
+        "nodes": counts.nodes, "kinds": len(counts.kinds), "initializers": counts.initializers, "bytes": counts.bytes,
+        "path": str(path),
+    }  # fmt: skip
+
+
+def latencies(files: Mapping[str, Path], checker: Checker, runs: int) -> dict[str, float]:
+    """The median milliseconds of each file; the files take turns, so that what disturbs disturbs all of them."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    sessions = {
+        name: onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        for name, path in files.items()
+    }
+    feeds = dict(checker.feeds)
+    spent: dict[str, list[float]] = {name: [] for name in sessions}
+    for number in range(runs + 1):
+        for name, session in sessions.items():
+            began = time.perf_counter()
+            session.run(None, feeds)
+            if number:
+                spent[name].append(1000 * (time.perf_counter() - began))
+    return {name: float(np.median(times)) for name, times in spent.items()}
+
+
+def table_of(results: Mapping[str, Any]) -> str:
+    """Markdown: a line for each model if latencies were measured, and the totals."""
+    checked = {name: one for name, one in results.items() if "unchecked" not in one}
+    lines = []
+    if any("milliseconds" in one["input"] for one in checked.values()):
+        head = (
+            "model",
+            "nodes: input",
+            "smartmem",
+            "onnxsim",
+            "OnnxSlim",
+            "kinds",
+            "initializers",
+            "MB",
+            "s",
+            "GB",
+            "ms",
+        )
+        lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+        lines += [_line(name, one) for name, one in sorted(checked.items())]
+        lines.append("")
+    lines += ["| | input | smartmem | onnxsim | OnnxSlim |", "|---|---|---|---|---|"]
+    lines += _totals(checked)
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, one: Mapping[str, Any]) -> str:
+    def row(key: str, form: str, scale: float = 1.0, tools: Sequence[str] = ("input", *TOOLS)) -> str:
+        values = (one.get(tool, {}).get(key) for tool in tools)
+        return " / ".join("-" if value is None else format(value * scale, form) for value in values)
+
+    nodes = [str(one.get(tool, {}).get("nodes", "-")) for tool in TOOLS]
+    nodes = [f"{n} wrong" if "wrong" in one.get(tool, {}) else n for n, tool in zip(nodes, TOOLS, strict=True)]
+    return (
+        f"| {name} | {one['input']['nodes']} | {' | '.join(nodes)} | {row('kinds', '.0f')} "
+        f"| {row('initializers', '.0f')} "
+        f"| {row('bytes', '.0f', 1e-6)} | {row('seconds', '.1f', tools=TOOLS)} "
+        f"| {row('kilobytes', '.1f', 1e-6, TOOLS)} | {row('milliseconds', '.1f')} |"
+    )
+
+
+def _totals(checked: Mapping[str, Any]) -> list[str]:
+    everyone = ("input", *TOOLS)
+
+    def total(key: str, tool: str) -> str:
+        return str(sum(one.get(tool, {}).get(key, one["input"].get(key, 0)) for one in checked.values()))
+
+    def count(key: str, tool: str) -> str:
+        return str(sum(key in one.get(tool, {}) for one in checked.values()))
+
+    def fewest(one: Mapping[str, Any]) -> int:
+        right = (t for t in TOOLS[1:] if "wrong" not in one.get(t, {}) and "nodes" in one.get(t, {}))
+        return int(min((one[t]["nodes"] for t in right), default=one["input"]["nodes"]))
+
+    best = sum(one["smartmem"].get("nodes", one["input"]["nodes"]) <= fewest(one) for one in checked.values())
+    keys = ("nodes", "initializers", "bytes")
+    rows = [f"| {key} | " + " | ".join(total(key, tool) for tool in everyone) + " |" for key in keys]
+    rows.append("| wrong | | " + " | ".join(count("wrong", tool) for tool in TOOLS) + " |")
+    rows.append("| refused or crashed | | " + " | ".join(count("error", tool) for tool in TOOLS) + " |")
+    rows.append(
+        f"\n{len(checked)} models; on {best} of them smartmem has at most the nodes of the better of the others."
+    )
+    return rows
+
+
+if __name__ == "__main__":
+    main()
