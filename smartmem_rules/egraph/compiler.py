@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from smartmem_rules.egraph.elimination import Elimination
+from smartmem_rules.egraph.facts import OfConstants, deriving, fact_texts, other_guards, relation, wanted_constants
 from smartmem_rules.egraph.firings import COMPOSED, Table, table_of_elimination, table_of_rewrite
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.joint import OF_MODEL, joint_facts, shared
@@ -24,6 +25,7 @@ from smartmem_rules.egraph.patterns import (
     symmetric,
 )
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.analyses import facts_of, term_of
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.rulebase.patterns import operators_of, operators_of_all, right_outputs, run_time_arguments
@@ -52,14 +54,17 @@ class Rules(Definitions, Protocol):
 
 @dataclass(frozen=True)
 class Direction:
-    """A rewrite read from left to right; of a rule of several patterns the equations of all of them."""
+    """A rewrite read from left to right; of a rule of several patterns the equations of all of them.
+
+    A rule that derives a fact of its left side has no right one.
+    """
 
     rules: tuple[ast.Rewrite, ...]
     left: ast.Pattern
-    rights: tuple[ast.Pattern, ...]
+    rights: tuple[ast.Pattern | None, ...]
 
     @property
-    def sides(self) -> Mapping[str, tuple[ast.Pattern, ast.Pattern]]:
+    def sides(self) -> Mapping[str, tuple[ast.Pattern, ast.Pattern | None]]:
         """For each rule its own pattern of the left side and its right side."""
         lefts = [roots_of(rule.left)[0] for rule in self.rules] if len(roots_of(self.left)) > 1 else [self.left]
         return dict(zip([rule.name for rule in self.rules], zip(lefts, self.rights, strict=True), strict=True))
@@ -79,6 +84,8 @@ class Program:
     commutative: Collection[str] = ()
     joint: set[int] = field(default_factory=set)
     """How many patterns the rules have that have several."""
+    analyses: set[str] = field(default_factory=set)
+    """The analyses whose facts guards ask for."""
 
     def declarations(self) -> str:
         """Sorts, constructors and the engine's own functions."""
@@ -107,6 +114,7 @@ class Program:
             if operator in self.commutative and (2, 1) in shapes:
                 lines.append(f"(relation {symmetric(operator)} (T T String T))")
         lines += [table.declaration for table in self.tables]
+        lines += [f"(relation {relation(name)} (T))" for name in sorted(self.analyses)]
         lines += [f"(relation {name} (T))" for name in (OF_MODEL, *map(shared, sorted(self.joint))) if self.joint]
         lines += [f"(ruleset {name})" for name in dict.fromkeys(name for names in self.steps for name in names)]
         for names, step in self.steps.items():
@@ -140,13 +148,15 @@ def compile_rules(
     """
     rulesets = {name for phase in phases for name in phase.rulesets}
     used = [rule for rule in base.rewrites if rule.ruleset in rulesets and rule.name not in disable]
-    directions = list(_directions(used))
+    derives = [rule for rule in base.rewrites if rule.derives is not None and rule.name not in disable]
+    directions = [*_directions(used), *_derivations(deriving(used, derives))]
     eliminates = [e for e in base.eliminates if e.ruleset in rulesets and e.name not in disable]
     program = Program(
         {operator: set(counts) for operator, counts in shapes.items()}, commutative=commutative_operators(base)
     )
     _close(program.shapes, directions, base)
     program.joint = {size for d in directions if (size := len(roots_of(d.left))) > 1}
+    program.analyses = {fact.analysis for d in directions for rule in d.rules for fact in facts_of(rule)}
     program.steps = {tuple(phase.rulesets): step_of(phase) for phase in phases}
     host.answers["pick"] = pick
     for operator in sorted(program.shapes.keys() & program.commutative):
@@ -176,6 +186,11 @@ def _directions(rules: Sequence[ast.Rewrite]) -> Iterator[Direction]:
             yield Direction(together, together[0].right, (together[0].left,))
 
 
+def _derivations(rules: Sequence[ast.Rewrite]) -> Iterator[Direction]:
+    for rule in rules:
+        yield Direction((rule,), term_of(rule), (None,))
+
+
 def _close(shapes: dict[str, set[Counts]], directions: Sequence[Direction], base: Definitions) -> None:
     """Add what the right sides of rules can build, until nothing new comes."""
     grown = True
@@ -197,7 +212,7 @@ def _built(direction: Direction, counts: Sequence[Counts], base: Definitions) ->
         for pattern, chosen in zip(operators_of_all(direction.left), counts, strict=True)
         if pattern.variadic is not None
     }
-    for pattern in (one for right in direction.rights for one in operators_of(right)):
+    for pattern in (one for right in direction.rights if right is not None for one in operators_of(right)):
         operands = len(run_time_arguments(pattern))
         if pattern.variadic is not None:
             operands += lengths[pattern.variadic]
@@ -235,21 +250,40 @@ def _rewrites(host: Host, direction: Direction, program: Program, base: Rules, r
         host.statistics.setdefault(rule.name, RuleStatistics(rule.name))
     for counts in choices(direction.left, program.shapes):
         left = compile_left(direction.left, counts, program.commutative)
-        left.facts = [*joint_facts(direction.left, left), *left.facts]
-        right = compile_rights({rule: own for rule, (_, own) in sides.items()}, left, base.operators)
+        yield from _of_constants(host, rules[0], left)
+        left.facts = [*joint_facts(direction.left, left), *fact_texts(rules[0], left), *left.facts]
+        made = {rule: own for rule, (_, own) in sides.items() if own is not None}
+        right = compile_rights(made, left, base.operators)
         subject = f"{rules[0].name}#{len(host.answers)}"
-        host.answers[subject] = Application(sides, left, rules[0].guards)
+        host.answers[subject] = Application(sides, left, other_guards(rules[0]), rules[0].derives)
         unions = [
             f"(union {left.roots[pattern].variable} {result})"
-            for (pattern, _), result in zip(sides.values(), right.results, strict=True)
+            for (pattern, _), result in zip(sides.values(), right.results, strict=False)
         ]
-        if record:
+        derived = rules[0].derives
+        if derived is not None:
+            unions.append(f"({relation(derived)} {left.roots[direction.left].variable})")
+        elif record:
             backward = direction.left is not rules[0].left
             tables = [table_of_rewrite(len(program.tables) + n, r, backward, left) for n, r in enumerate(rules)]
             program.tables += tables
             unions += [table.action for table in tables]
         name = f"{BETWEEN_RULES.join(sides)}#{len(host.answers)}"
-        yield _rewrite(host.session, Named(subject, name, rules[0].ruleset), left, right, unions)
+        ruleset = rules[0].ruleset if derived is None else ENGINE
+        yield _rewrite(host.session, Named(subject, name, ruleset), left, right, unions)
+
+
+def _of_constants(host: Host, rule: ast.Rewrite, left: Left) -> Iterator[str]:
+    """The rules that look at the elements of a constant where a guard wants to know a fact of it."""
+    for fact, variable, meta in wanted_constants(rule, left):
+        host.answers.setdefault(relation(fact.analysis), OfConstants(fact))
+        known = f'(= 1 (count-matches {meta} "C")) (= ?h (host))'
+        asked = f'(= "yes" {question(host.session, relation(fact.analysis), [meta])})'
+        name = f"{ENGINE}#{relation(fact.analysis)}#{len(host.answers)}#{rule.name}#{variable}#{id(left)}"
+        yield (
+            f"(rule ({' '.join(left.facts)} {known} {asked}) (({relation(fact.analysis)} {variable}))"
+            f' :ruleset {ENGINE} :name "{name}")'
+        )
 
 
 class Named(NamedTuple):

@@ -13,6 +13,7 @@ from smartmem_rules.egraph.patterns import Left, has_attributes
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.guards.constant_elements import over_elements
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.analyses import operator_name
 from smartmem_rules.rulebase.patterns import is_absent, rest_of, right_outputs, run_time_arguments
 from smartmem_rules.rulebase.queries import queries_of
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, describe
@@ -41,13 +42,15 @@ class Application:
     """One direction of a rewrite at fixed operand counts; called by the host for each match.
 
     Attributes:
-        sides: for each rule its pattern of the left side and its right side; several are the equations of one rule
-            of several patterns.
+        sides: for each rule its pattern of the left side and its right side, None where it derives a fact; several
+            are the equations of one rule of several patterns.
     """
 
-    sides: Mapping[str, tuple[ast.Pattern, ast.Pattern]]
+    sides: Mapping[str, tuple[ast.Pattern, ast.Pattern | None]]
     left: Left
     guards: Sequence[ast.Expression]
+    derives: str | None = None
+    """The analysis whose fact it derives."""
     _known: dict[tuple[object, ...], str | Refused] = field(default_factory=dict)
     _orders: dict[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
     """The order in which the same tensors matched several patterns first."""
@@ -101,8 +104,18 @@ class Application:
         pieces: list[str] = []
         for pattern, right in self.sides.values():
             root = metas[self.left.roots[pattern].slot]
+            if right is None:
+                self._check_known(host, root)
+                continue
             self._build(_Builder(host, scope, bundles, bound, root.type.dtype, pieces), pattern, right, root)
         return pieces
+
+    def _check_known(self, host: Host, root: Meta) -> None:
+        """A fact is known of the element types that its analysis is about."""
+        try:
+            host.instances.get(operator_name(str(self.derives)), [root.type], {}, 1)
+        except Unsupported as failure:
+            raise Refused(f"{self.derives} says nothing of it: {failure}", {}) from failure
 
     def _build(self, builder: _Builder, left: ast.Pattern, right: ast.Pattern, root: Meta) -> None:
         """Build a right side for a pattern of the left one."""

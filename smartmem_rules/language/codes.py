@@ -72,6 +72,8 @@ class Code(StrEnum):
     KEPT_ALREADY = "SMR0321"
     NOT_JOINED = "SMR0322"
     SAME_PATTERN = "SMR0323"
+    BAD_ANALYSIS = "SMR0324"
+    FACT_IN_EXPRESSION = "SMR0325"
 
     MISSING_CELL = "SMR0401"
     REPEATED_LINE = "SMR0402"
@@ -149,6 +151,8 @@ EXPLANATIONS: dict[Code, str] = {
     Code.KEPT_ALREADY: "A `keep` names an operator that another one keeps always.",
     Code.NOT_JOINED: "A left side has a pattern that shares no tensor with its other patterns.",
     Code.SAME_PATTERN: "Two patterns of a left side are the same.",
+    Code.BAD_ANALYSIS: "An analysis is no `bool` with `merge or`, or a rule derives a fact that no analysis says.",
+    Code.FACT_IN_EXPRESSION: "A fact is asked for in another place than a guard of its own, about one tensor.",
     Code.MISSING_CELL: "A table has no cell for a pair of its row and column names.",
     Code.REPEATED_LINE: "A table has two rows or two columns of the same name.",
     Code.UNKNOWN_LINE: "A row or column of a table is neither a class nor a mapping type, so it is never reached.",

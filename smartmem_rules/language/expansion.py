@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.analyses import equation_of, guard_of
+from smartmem_rules.language.analyses import operators_of as operators_of_analysis
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
 from smartmem_rules.language.lets import with_lets
@@ -30,8 +32,11 @@ def expanded(items: Iterable[s.Item], families: Families | None = None) -> Itera
     families = families_of(items) if families is None else families
     for item in items:
         for made in _members(item, (), families) if isinstance(item, s.Family) else (item,):
-            if isinstance(made, s.Rule):
-                for one in chosen(with_lets(made), families):
+            if isinstance(made, s.Analysis):
+                yield from (made, *operators_of_analysis(made))
+            elif isinstance(made, s.Rule):
+                plain = equation_of(made) if isinstance(made, s.Derive) else made
+                for one in chosen(with_lets(plain), families):
                     yield from equations(one) if isinstance(one, s.Rewrite) else (one,)
             else:
                 yield made
@@ -116,6 +121,7 @@ class Names:
     predicates: Mapping[str, s.Predicate] = field(default_factory=dict)
     constants: Mapping[str, s.Constant] = field(default_factory=dict)
     functions: frozenset[str] = frozenset()
+    analyses: Mapping[str, s.Analysis] = field(default_factory=dict)
 
     @staticmethod
     def of(items: Sequence[s.Item]) -> Names:
@@ -123,12 +129,13 @@ class Names:
         predicates: dict[str, s.Predicate] = {}
         constants: dict[str, s.Constant] = {}
         functions = frozenset(item.name for item in items if isinstance(item, s.Function))
+        analyses = {item.name: item for item in reversed(items) if isinstance(item, s.Analysis)}
         for item in items:
             if isinstance(item, s.Predicate):
                 predicates.setdefault(item.name, item)
             elif isinstance(item, s.Constant):
                 constants.setdefault(item.name, item)
-        return Names(predicates, constants, functions)
+        return Names(predicates, constants, functions, analyses)
 
     def resolved(self, item: s.Item) -> s.Item:
         """The item with predicates and constants written out; a guard keeps the span of what its author wrote.
@@ -169,7 +176,7 @@ class Names:
                     return True
                 if isinstance(node, s.PatternComputed):
                     return True
-                if isinstance(node, s.Call) and node.function in self.predicates:
+                if isinstance(node, s.Call) and (node.function in self.predicates or node.function in self.analyses):
                     return True
                 stack.extend([getattr(node, name) for name in s.parts_of(node)])
         return False
@@ -186,6 +193,8 @@ class Names:
             if application is not None:
                 return rebuilt(application, lambda inner: self._resolved(inner, hidden))
             return pattern_of(rebuilt(node.value, lambda inner: self._resolved(inner, hidden)))
+        if isinstance(node, s.Call) and node.function in self.analyses:
+            return guard_of(node, self.analyses[node.function])
         if isinstance(node, s.Call) and node.function in self.predicates:
             predicate = self.predicates[node.function]
             arguments = tuple(

@@ -84,6 +84,7 @@ class Rewrite(Declaration):
     lets: tuple[RuleLet, ...] = ()
     cites: str | None = None  # where the rule comes from
     part_of: str | None = field(default=None, repr=False)  # the rule of several patterns of which this is one equation
+    derives: str | None = field(default=None, repr=False)  # the analysis of which this is a `derive` rule, written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,20 @@ class IndexRule(Declaration):
 
 
 @dataclass(frozen=True, slots=True)
+class Derive(Declaration):
+    """`derive NAME fact(term) where guards`: the fact is known of the term."""
+
+    name: str
+    analysis: str
+    term: Pattern
+    guards: tuple[Expression, ...]
+    comment: str
+    tags: tuple[str, ...] = ()
+    lets: tuple[RuleLet, ...] = ()
+    cites: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Keep(Declaration):
     """The operator is computed when the model runs, even where all its operands are constants."""
 
@@ -127,4 +142,4 @@ class Keep(Declaration):
     cites: str | None = None
 
 
-Rule = Rewrite | Eliminate | IndexRule | Keep
+Rule = Rewrite | Eliminate | IndexRule | Derive | Keep

@@ -45,6 +45,7 @@ from smartmem_rules.language.expressions import (
     parts_of,
 )
 from smartmem_rules.language.rules import (
+    Derive,
     Eliminate,
     IndexRule,
     Keep,
@@ -62,6 +63,7 @@ from smartmem_rules.language.rules import (
 
 __all__ = [
     "NOWHERE",
+    "Analysis",
     "Attribute",
     "Binary",
     "Binder",
@@ -73,6 +75,7 @@ __all__ = [
     "Constant",
     "Cost",
     "Declaration",
+    "Derive",
     "DtypeVariable",
     "Eliminate",
     "Entry",
@@ -151,6 +154,24 @@ class Predicate(Declaration):
 
 
 @dataclass(frozen=True, slots=True)
+class Analysis(Declaration):
+    """`analysis fact(e: float): bool merge or means condition`: what is known of every element `e` of a tensor."""
+
+    name: str
+    parameter: str
+    dtype: str | None
+    kind: str
+    merge: str
+    meaning: Expression
+    comment: str
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Of the guard that asks for the fact: one tensor."""
+        return (self.parameter,)
+
+
+@dataclass(frozen=True, slots=True)
 class Constant(Declaration):
     """`let HALF = 0.5`: a named value for guards, attributes, definitions and, as a number, for patterns."""
 
@@ -214,7 +235,20 @@ class Family(Declaration):
     items: tuple[Item, ...]
 
 
-Item = Import | OperatorFamily | Function | Predicate | Constant | Ruleset | Family | Operator | Rule | Table | Block
+Item = (
+    Import
+    | OperatorFamily
+    | Function
+    | Predicate
+    | Analysis
+    | Constant
+    | Ruleset
+    | Family
+    | Operator
+    | Rule
+    | Table
+    | Block
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 BLOCK_WORDS = ("device", "matrix", "schedule", "level", "strategy", "layout", "fuse", "export")
 ITEM_WORDS = (
-    *("import", "ruleset", "for", "family", "function", "predicate", "let"),
-    *("operator", "rewrite", "eliminate", "index", "keep", "table"),
+    *("import", "ruleset", "for", "family", "function", "predicate", "analysis", "let"),
+    *("operator", "rewrite", "eliminate", "index", "derive", "keep", "table"),
 )
 """The words that begin an item, besides those of blocks."""
 

@@ -43,7 +43,7 @@ def complete(library: Library, text: str, line: int, column: int) -> list[Offer]
     head = _item_head(lines, line, before)
     call = open_call("\n".join([*lines[:line], before]))
     attributes = list(_of_call(library, call)) if call is not None else []
-    names = _names_of_rule(lines, line) if head in ("rewrite", "eliminate", "index", "keep", "for") else []
+    names = _names_of_rule(lines, line) if head in ("rewrite", "eliminate", "index", "derive", "keep", "for") else []
     offers = attributes or [*names, *_offers(library, head, before)]
     return list({offer.word: offer for offer in reversed(offers)}.values())[::-1]
 
@@ -96,7 +96,7 @@ def _offers(library: Library, head: str, before: str) -> Iterator[Offer]:
         yield from (Offer(word, "value") for word in sorted(CLASSES))
     elif re.search(r"\bmapping\s+\w*$", before):
         yield from (Offer(word, "value") for word in sorted(MAPPINGS))
-    elif head in ("rewrite", "eliminate", "keep", "for", "family", "predicate"):
+    elif head in ("rewrite", "eliminate", "derive", "keep", "for", "family", "predicate"):
         yield from _of_rule(items)
     else:
         yield from _of_definition(head, items)

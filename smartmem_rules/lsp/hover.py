@@ -31,9 +31,9 @@ def hover(library: Library, symbol: Symbol) -> str | None:
         return word_text(symbol.name)
     item = definitions[0]
     match item:
-        case s.Rewrite() | s.Eliminate() | s.IndexRule() | s.Keep():
+        case s.Rewrite() | s.Eliminate() | s.IndexRule() | s.Derive() | s.Keep():
             return f"{rule_text(item)}\n\n{status_text(library, item.name)}"
-        case s.Function() | s.Predicate() | s.Constant():
+        case s.Function() | s.Predicate() | s.Analysis() | s.Constant():
             comment = getattr(item, "comment", "")
             return code(print_item(item).split("   # ")[0]) + (f"\n\n{comment}" if comment else "")
         case s.Input(type=s.TensorType()) | s.Attribute() | s.Input():

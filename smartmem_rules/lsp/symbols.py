@@ -115,6 +115,8 @@ class _Walk:
         yield Occurrence(self.outer.get(name) or Symbol(kind, name), item.place("name"), item)
         if isinstance(item, s.Rewrite | s.Eliminate):
             yield Occurrence(Symbol("ruleset", item.ruleset), item.place("ruleset"))
+        if isinstance(item, s.Derive):
+            yield self._word("function", item.analysis, item.place("analysis"))
         if isinstance(item, s.Eliminate | s.Keep):
             for one in item.operator.split(OR):
                 yield self._word("operator", one, item.place("operator"))
@@ -162,7 +164,7 @@ class _Walk:
             return Occurrence(self.outer[name], span)
         if name in self.locals:
             return Occurrence(Symbol("local", name, self.scope), span)
-        if isinstance(self.item, s.Rewrite | s.IndexRule) or not name[:1].isupper():
+        if isinstance(self.item, s.Rewrite | s.IndexRule | s.Derive) or not name[:1].isupper():
             first = name not in self.defined and not name[:1].isupper()
             self.defined.add(name)
             kind = "constant" if name[:1].isupper() else "local"
@@ -191,10 +193,12 @@ _KINDS: dict[type, str] = {
     s.Operator: "operator",
     s.Function: "function",
     s.Predicate: "function",
+    s.Analysis: "function",
     s.Constant: "constant",
     s.Rewrite: "rule",
     s.Eliminate: "rule",
     s.IndexRule: "rule",
+    s.Derive: "rule",
     s.Keep: "rule",
 }
 

@@ -44,6 +44,7 @@ class RuleBase:
     eliminates: list[s.Eliminate] = field(default_factory=list)
     index_rules: list[s.IndexRule] = field(default_factory=list)
     keeps: list[s.Keep] = field(default_factory=list)
+    analyses: dict[str, s.Analysis] = field(default_factory=dict)
     tables: dict[str, s.Table] = field(default_factory=dict)
     devices: dict[str, Device] = field(default_factory=dict)
     matrices: dict[str, Matrix] = field(default_factory=dict)
@@ -151,6 +152,8 @@ def _add(base: RuleBase, item: s.Item) -> None:
         base.eliminates.append(item)
     elif isinstance(item, s.IndexRule):
         base.index_rules.append(item)
+    elif isinstance(item, s.Analysis):
+        base.analyses[item.name] = item
     elif isinstance(item, s.Keep):
         base.keeps.append(item)
     elif isinstance(item, s.Table):

@@ -85,6 +85,7 @@ POOLS = [
     Case("MaxPool", [X2], WINDOW | {"storage_order": 1}, outputs=2),
     Case("MaxPool", [(1, 2, 13)], {"kernel_shape": [4], "strides": [3], "ceil_mode": 1}),
     Case("MaxPool", [integers((1, 2, 8, 8), -90, -3, "int8")], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    Case("AveragePool", [(1, 2, 1)], {"kernel_shape": [2], "dilations": [3], "pads": [1, 0], "strides": [3]}, opset=19),
     Case("AveragePool", [X2], WINDOW | {"pads": [1, 1, 0, 1], "count_include_pad": 1}),
     Case("AveragePool", [X2], WINDOW | {"pads": [1, 1, 1, 1], "count_include_pad": 1, "ceil_mode": 1}, opset=19),
     Case("AveragePool", [(1, 2, 5, 6, 7)], {"kernel_shape": [2, 3, 2], "pads": [1, 1, 0, 0, 1, 1]}),

@@ -126,27 +126,16 @@ class Emission:
         names = tuple(dimension.name for dimension in used)
         written = set(self.kernel.writes)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in self.handed)
-        if self.target.inside:
-            local = 4 * sum(array.floats for array in self.shared)
-            return Source(
-                entry="smr_part",
-                text=text,
-                arguments=arguments,
-                global_size=grid.global_size,
-                local_size=grid.local_size,
-                options=self.options,
-                dimensions=names,
-                local_bytes=local,
-            )
-        whole = program(text, self.target, self.accesses.values())
+        inside = self.target.inside
         return Source(
-            entry="smr_kernel",
-            text=whole,
+            entry="smr_part" if inside else "smr_kernel",
+            text=text if inside else program(text, self.target, self.accesses.values()),
             arguments=arguments,
             global_size=grid.global_size,
             local_size=grid.local_size,
             options=self.options,
             dimensions=names,
+            local_bytes=4 * sum(array.floats for array in self.shared) if inside else 0,
         )
 
     # --- stages: tensors of one row ---

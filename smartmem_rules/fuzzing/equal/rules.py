@@ -52,9 +52,10 @@ def both_ways(base: RuleBase) -> RuleBase:
 def backward(rule: ast.Rewrite) -> ast.Rewrite | None:
     """A rewrite from right to left, None where its left side or a guard says what its right side does not.
 
-    The equation of one of several patterns is none: what stands beside it would be made, not found.
+    The equation of one of several patterns is none, because what stands beside it would be made, not found; nor is a
+    rule that derives a fact.
     """
-    if rule.part_of is not None:
+    if rule.part_of is not None or rule.derives is not None:
         return None
     if rule.unsound is not None or rule.bidirectional or not isinstance(rule.right, ast.PatternOperator):
         return None

@@ -151,17 +151,21 @@ def _dilated_with_automatic_padding(node: onnx.NodeProto, operands: Operands) ->
     return automatic and isinstance(dilations, list) and any(d > 1 for d in dilations)
 
 
-def _places_outside(node: onnx.NodeProto, operands: Operands) -> bool:
-    x, places = operands[0], operands[1]
-    return x is not None and places is not None and bool(np.any((places < 0) | (places >= x.size)))
+def _outside(which: int, extent: Callable[[Array], int]) -> Callable[[onnx.NodeProto, Operands], bool]:
+    """Whether an operand holds places that are none of the first operand's."""
+
+    def holds(node: onnx.NodeProto, operands: Operands) -> bool:
+        x, places = operands[0], operands[which]
+        return x is not None and places is not None and bool(np.any((places < 0) | (places >= extent(x))))
+
+    return holds
 
 
-def _doubles_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
-    return operands[0] is not None and operands[0].dtype == np.float64 and _not_a_number(node, operands)
-
-
-def _halves_with_nan(node: onnx.NodeProto, operands: Operands) -> bool:
-    return operands[0] is not None and operands[0].dtype == np.float16 and _not_a_number(node, operands)
+def _nan_in(dtype: str) -> Callable[[onnx.NodeProto, Operands], bool]:
+    """Whether the first operand has the element type, and any operand NaN."""
+    return lambda node, operands: (
+        operands[0] is not None and operands[0].dtype.name == dtype and _not_a_number(node, operands)
+    )
 
 
 def _doubles(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -186,11 +190,6 @@ def _classes_outside(node: onnx.NodeProto, operands: Operands) -> bool:
     return bool(np.any(outside & (classes != attribute(node, "ignore_index", None))))
 
 
-def _batches_outside(node: onnx.NodeProto, operands: Operands) -> bool:
-    x, batches = operands[0], operands[2]
-    return x is not None and batches is not None and bool(np.any((batches < 0) | (batches >= x.shape[0])))
-
-
 _SUMS = "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp"
 _ORDERING = "MaxPool GlobalMaxPool ReduceMax ReduceMin ArgMax ArgMin TopK Hardmax"
 _SAMPLING = "Resize GridSample RoiAlign Upsample"
@@ -206,10 +205,10 @@ FAULTS = (
         "ONNX's published case aligns the corners of a length that is no integer, ONNX Runtime those of the integer",
     ),
     *(
-        Fault(o, _doubles_with_nan, "ONNX Runtime's largest element of doubles leaves NaN out")
+        Fault(o, _nan_in("float64"), "ONNX Runtime's largest element of doubles leaves NaN out")
         for o in ("Softmax", "LogSoftmax")
     ),
-    Fault("Sign", _halves_with_nan, "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
+    Fault("Sign", _nan_in("float16"), "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
     Fault("Shrink", _doubles, "ONNX Runtime shrinks doubles in single precision"),
     *(Fault(o, _not_finite, "ONNX Runtime's gates are numbers where a sum is NaN") for o in ("GRU", "LSTM", "RNN")),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
@@ -247,7 +246,7 @@ FAULTS = (
     Fault(
         "ReduceProd", _products_leave_range, "in one order the product overflows or vanishes, in another it does not"
     ),
-    Fault("MaxUnpool", _places_outside, "places outside of the tensor are not defined"),
+    Fault("MaxUnpool", _outside(1, lambda x: x.size), "places outside of the tensor are not defined"),
     Fault("Pow", _power_overflows, "ONNX Runtime's powers of integers are those of doubles, which do not wrap"),
     *(Fault(o, _negative_clip, "a bound below zero bounds nothing") for o in ("GRU", "LSTM", "RNN")),
     *(
@@ -274,7 +273,7 @@ FAULTS = (
         Fault(o, _classes_outside, "classes that the scores do not have are not defined")
         for o in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
     ),
-    Fault("RoiAlign", _batches_outside, "batches outside of the data are not defined"),
+    Fault("RoiAlign", _outside(2, lambda x: x.shape[0]), "batches outside of the data are not defined"),
     Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),
     Fault("QuantizeLinear", _not_a_number, "no integer stands for NaN"),
     Fault("DynamicQuantizeLinear", _range_overflows, "the scale is infinite or NaN, and the zero point a cast of it"),

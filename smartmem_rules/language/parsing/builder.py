@@ -2,64 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.fixes import advice, replacement
+from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.parsing.expression_builder import (
     Children,
-    ExpressionBuilder,
     names_of,
     nodes_of,
     number_of,
     tokens_of,
     unquote,
 )
+from smartmem_rules.language.parsing.rule_builder import RuleBuilder, group_of, has
 from smartmem_rules.language.parsing.tokens import Token
-from smartmem_rules.language.patterns import OR, pattern_of
-from smartmem_rules.language.roots import joined, what_is_wrong
 
-_COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
 _GIVEN_BY_SIGNATURE = "_"
-_REMOVED = ("internal", "commutative", "override", "class", "mapping", "reference", "explores", "cites", "unsound")
-_MERGED = {
-    **dict.fromkeys(_REMOVED, "remove this one"),
-    **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
-}
-_SINGLE_CLAUSES = frozenset(_MERGED)
 
 
-def _has(children: Children, word: str) -> bool:
-    return any(isinstance(child, Token) and child == word for child in children)
-
-
-def _group(children: Children, word: str) -> Children:
-    """The children of the sub-rule that begins with the keyword `word`; empty when it is absent."""
-    for child in children:
-        if isinstance(child, list) and child and child[0] == word:
-            return child
-    return []
-
-
-def _text(children: Children, word: str) -> str | None:
-    """The string of a clause; None where there is no such clause."""
-    clause = _group(children, word)
-    return unquote(clause[1]) if clause else None
-
-
-class Builder(ExpressionBuilder):
+class Builder(RuleBuilder):
     """Builds the items of one file after the other."""
-
-    def _comment(self, children: Children) -> str:
-        match = _COMMENT.match(self._lines[children[1].line - 1])
-        return match[1].strip() if match else ""
-
-    def _name(self, token: Token) -> dict[str, s.Span]:
-        return {"name": self._span([token])}
-
-    def _words(self, field: str, tokens: Iterable[Token]) -> dict[str, s.Span]:
-        return {f"{field}:{token}": self._span([token]) for token in tokens}
 
     def start(self, children: Children) -> s.Module:
         lines = self._lines
@@ -91,6 +51,21 @@ class Builder(ExpressionBuilder):
         places = self._name(name) | self._words("parameters", parameters)
         words = tuple(map(str, parameters))
         return s.Predicate(self._span(children), str(name), words, children[-1], self._comment(children), places=places)
+
+    def analysis(self, children: Children) -> s.Analysis:
+        name, parameter, *dtype, kind, merge = tokens_of(children, "NAME")
+        places = self._name(name) | {"kind": self._span([kind]), "merge": self._span([merge])}
+        return s.Analysis(
+            span=self._span(children),
+            name=str(name),
+            parameter=str(parameter),
+            dtype=str(dtype[0]) if dtype else None,
+            kind=str(kind),
+            merge=str(merge),
+            meaning=children[-1],
+            comment=self._comment(children),
+            places=places,
+        )
 
     def constant(self, children: Children) -> s.Constant:
         places = self._name(children[1])
@@ -129,7 +104,7 @@ class Builder(ExpressionBuilder):
         dtypes = [child for group in nodes_of(children, list) for child in nodes_of(group, s.DtypeVariable)]
         name = str(children[1])
         self._refuse_repeated_clauses(children)
-        internal = bool(_group(children, "internal"))
+        internal = bool(group_of(children, "internal"))
         bindings = nodes_of(children, s.OnnxBinding)
         if not bindings and not internal:
             bindings = (s.OnnxBinding(self._span([children[1]]), "ai.onnx", name, 1, None),)
@@ -140,18 +115,18 @@ class Builder(ExpressionBuilder):
             inputs=tuple(inputs),
             attributes=tuple(attributes),
             outputs=tuple(outputs),
-            commutative=bool(_group(children, "commutative")),
+            commutative=bool(group_of(children, "commutative")),
             internal=internal,
-            override=bool(_group(children, "override")),
+            override=bool(group_of(children, "override")),
             onnx=bindings[0] if bindings else None,
             also=bindings[1:],
             requires=tuple(group[1] for group in nodes_of(children, list) if group and group[0] == "require"),
             lets=nodes_of(children, s.Let),
             equations=nodes_of(children, s.EquationSyntax),
-            reference=unquote(reference[1]) if (reference := _group(children, "reference")) else None,
+            reference=unquote(reference[1]) if (reference := group_of(children, "reference")) else None,
             costs=nodes_of(children, s.Cost),
-            declared_class=".".join(names_of(_group(children, "class"))) or None,
-            declared_mapping=".".join(names_of(_group(children, "mapping"))) or None,
+            declared_class=".".join(names_of(group_of(children, "class"))) or None,
+            declared_mapping=".".join(names_of(group_of(children, "mapping"))) or None,
             places=self._name(children[1]) | self._clauses(children),
         )
 
@@ -166,18 +141,6 @@ class Builder(ExpressionBuilder):
                 places[word] = self._span(group)
         return places
 
-    def _refuse_repeated_clauses(self, children: Children, owner: str = "an operator") -> None:
-        seen: set[str] = set()
-        for child in children:
-            word = str(child[0] if isinstance(child, list) and child else child if child == "explores" else "")
-            if word not in _SINGLE_CLAUSES:
-                continue
-            if word in seen:
-                span, said = self._span([child]), _MERGED[word]
-                fix = replacement(said, span, "") if word in _REMOVED else advice(said)
-                self._problem(span, f"{owner} has one `{word}` clause at most", fix)
-            seen.add(word)
-
     def dtype_variables(self, children: Children) -> Children:
         return children
 
@@ -191,7 +154,7 @@ class Builder(ExpressionBuilder):
 
     def tensor_input(self, children: Children) -> s.Input:
         kind = nodes_of(children, s.TensorType)[0]
-        optional, places = _has(children, "?"), self._name(children[0])
+        optional, places = has(children, "?"), self._name(children[0])
         return s.Input(self._span(children), str(children[0]), kind, None, optional, False, None, places=places)
 
     def variadic_input(self, children: Children) -> s.Input:
@@ -201,7 +164,7 @@ class Builder(ExpressionBuilder):
     def constant_input(self, children: Children) -> s.Input:
         default = next(iter(nodes_of(children, s.Expression)), None)
         name, kind = str(children[1]), str(children[3])
-        optional, places = _has(children, "?"), self._name(children[1]) | {"kind": self._span(children[3:4])}
+        optional, places = has(children, "?"), self._name(children[1]) | {"kind": self._span(children[3:4])}
         return s.Input(self._span(children), name, None, kind, optional, False, default, places=places)
 
     def attribute(self, children: Children) -> s.Attribute:
@@ -240,7 +203,7 @@ class Builder(ExpressionBuilder):
         places = self._name(tensor)
         if member is not None:
             places["member"] = nodes_of(children, list)[0][1].place("name")
-        view, scan = _has(children[:1], "view"), _has(children[:1], "scan")
+        view, scan = has(children[:1], "view"), has(children[:1], "scan")
         if view:
             places["view"] = self._span(children[:1])
         return s.EquationSyntax(
@@ -272,104 +235,7 @@ class Builder(ExpressionBuilder):
         name = tokens_of(children, "NAME")[0]
         return s.Binder(span, str(name), kind, bound, places=self._name(name))
 
-    # --- rules ---------------------------------------------------------------------------------------
-
-    def rewrite(self, children: Children) -> s.Rewrite:
-        self._refuse_repeated_clauses(children, "a rule")
-        name, ruleset = tokens_of(children, "NAME")
-        left, right = self._sides(children)
-        relaxes = tokens_of(_group(children, "relaxes"), "NAME")
-        tags = tokens_of(_group(children, "tags"), "NAME")
-        places = self._name(name) | {"ruleset": self._span([ruleset])}
-        return s.Rewrite(
-            span=self._span(children),
-            name=str(name),
-            ruleset=str(ruleset),
-            left=left,
-            right=right,
-            bidirectional=_has(children, "<=>"),
-            guards=nodes_of(_group(children, "where"), s.Expression),
-            relaxes=tuple(map(str, relaxes)),
-            unsound=_text(children, "unsound"),
-            comment=self._comment(children),
-            explores=bool(tokens_of(children, "EXPLORES")),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=_text(children, "cites"),
-            places=places | self._words("relaxes", relaxes) | self._words("tags", tags),
-        )
-
-    def _sides(self, children: Children) -> tuple[s.Pattern, s.Pattern]:
-        """Both sides of a rule, each of one pattern or of several."""
-        arrow = next(place for place, child in enumerate(children) if child in ("=>", "<=>"))
-        lefts, rights = nodes_of(children[:arrow], s.Pattern), nodes_of(children[arrow:], s.Pattern)
-        both = self._span([children[arrow]]) if children[arrow] == "<=>" else None
-        for problem in what_is_wrong(lefts, rights, both):
-            self._problem(*problem)
-        return joined(lefts), joined(rights)
-
-    def eliminate(self, children: Children) -> s.Eliminate:
-        self._refuse_repeated_clauses(children, "a rule")
-        name, ruleset, *operators = tokens_of(children, "NAME")
-        tags = tokens_of(_group(children, "tags"), "NAME")
-        places = {"ruleset": self._span([ruleset]), "operator": self._span(operators)}
-        return s.Eliminate(
-            span=self._span(children),
-            name=str(name),
-            ruleset=str(ruleset),
-            operator=OR.join(operators),
-            guards=nodes_of(_group(children, "where"), s.Expression),
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=_text(children, "cites"),
-            places=places | self._name(name) | self._words("tags", tags),
-        )
-
-    def index_rule(self, children: Children) -> s.IndexRule:
-        self._refuse_repeated_clauses(children, "a rule")
-        left, right = nodes_of(children, s.Expression)
-        guards = nodes_of(_group(children, "where"), s.Expression)
-        tags = tokens_of(_group(children, "tags"), "NAME")
-        places = self._name(children[1]) | self._words("tags", tags)
-        return s.IndexRule(
-            span=self._span(children),
-            name=str(children[1]),
-            left=left,
-            right=right,
-            guards=guards,
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=_text(children, "cites"),
-            places=places,
-        )
-
-    def keep(self, children: Children) -> s.Keep:
-        self._refuse_repeated_clauses(children, "a rule")
-        name, *operators = tokens_of(children, "NAME")
-        tags = tokens_of(_group(children, "tags"), "NAME")
-        places = {"operator": self._span(operators)} | self._name(name) | self._words("tags", tags)
-        return s.Keep(
-            span=self._span(children),
-            name=str(name),
-            operator=OR.join(operators),
-            guards=nodes_of(_group(children, "where"), s.Expression),
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=_text(children, "cites"),
-            places=places,
-        )
-
-    def rule_let(self, children: Children) -> s.RuleLet:
-        value = children[-1]
-        named = pattern_of(value, self._problem)
-        value = named if isinstance(named, s.PatternOperator) else value
-        return s.RuleLet(self._span(children), str(children[1]), value, places=self._name(children[1]))
-
-    def pattern(self, children: Children) -> s.Pattern:
-        return pattern_of(children[0], self._problem)
+    # --- tables and blocks ---------------------------------------------------------------------------------
 
     def table(self, children: Children) -> s.Table:
         header, *body = nodes_of(children, list)

@@ -8,7 +8,7 @@ _CLAUSES = ("where", "relaxes", "explores", "tags", "cites", "unsound", "after")
 _IN_OPERATORS = frozenset({"FOR", "LET"})
 _OUTSIDE_OF_BRACES = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS, *_CLAUSES)) - _IN_OPERATORS
 _ITEMS = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS)) - _IN_OPERATORS
-_RULES = frozenset({"REWRITE", "ELIMINATE", "INDEX", "KEEP"})
+_RULES = frozenset({"REWRITE", "ELIMINATE", "INDEX", "DERIVE", "KEEP"})
 _OPENING = frozenset({"LPAR", "LSQB", "LBRACE"})
 _CLOSING = frozenset({"RPAR", "RSQB", "RBRACE"})
 

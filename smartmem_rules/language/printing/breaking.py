@@ -26,7 +26,7 @@ _LOOSEST_FIRST = (
     _SUMS,
     frozenset(["*", "/", "//", "%"]),
 )
-_WORDS_OF_HEAD = {"rewrite": 4, "eliminate": 4, "index": 2, "keep": 2}
+_WORDS_OF_HEAD = {"rewrite": 4, "eliminate": 4, "index": 2, "derive": 2, "keep": 2}
 """How many words stand before the equation of a rule."""
 _LEADS = t.ITEMS | t.BLOCKS | t.CLAUSES | t.RULE_CLAUSES
 _INNER_WORDS = frozenset(["if", "then", "else", "and", "or", "not", "in", "for", "after"])

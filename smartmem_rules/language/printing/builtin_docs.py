@@ -83,6 +83,8 @@ KEYWORDS: dict[str, str] = {
     "rewrite": "an equation of operators, read from left to right (`=>`) or both ways (`<=>`)",
     "eliminate": "an operator whose definition is a view may become an index map of its neighbours",
     "index": "an equation of index arithmetic",
+    "analysis": "a fact about tensors: one condition of all their elements, which rules derive and guards ask for",
+    "derive": "a term of which a fact is known, where the guards hold",
     "keep": "an operator of constants that is computed when the model runs, so that its constants stay as they are",
     "table": "what becomes of two neighbours, by their classes",
     "function": "a computation with numbers and lists when an operator is instantiated",

@@ -11,6 +11,7 @@ from itertools import takewhile, zip_longest
 from math import inf, isinf
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.analyses import Fact, term_of
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import ROOTS, roots_of
 
@@ -44,6 +45,8 @@ def _expression(expr: s.Expression) -> tuple[str, int]:
     match expr:
         case s.Unary():
             return _unary(expr)
+        case Fact(analysis=analysis, tensor=tensor):
+            return f"{analysis}({tensor})", _ATOM
         case s.Binary():
             return _binary(expr)
         case s.Conditional(condition=condition, then=then, otherwise=otherwise):
@@ -191,6 +194,10 @@ def print_pattern(pattern: s.Pattern) -> str:
 
 def print_equation(rule: s.Rule) -> str:
     """What a rule says, on one line."""
+    if isinstance(rule, s.Derive):
+        return f"{rule.analysis}({print_pattern(rule.term)})"
+    if isinstance(rule, s.Rewrite) and rule.derives is not None:
+        return f"{rule.derives}({print_pattern(term_of(rule))})"
     if isinstance(rule, s.Rewrite):
         arrow = "<=>" if rule.bidirectional else "=>"
         return f"{_side(rule.left)} {arrow} {_side(rule.right)}"
@@ -247,9 +254,13 @@ def print_item(item: s.Item) -> str:
             return f"function {name}({', '.join(parameters)}) = {print_expression(body)}"
         case s.Predicate(name=name, parameters=parameters, body=body):
             return f"predicate {name}({', '.join(parameters)}) = {print_expression(body)}{_comment(item)}"
+        case s.Analysis(name=name, parameter=parameter, dtype=dtype, meaning=meaning):
+            parameter = f"{parameter}: {dtype}" if dtype is not None else parameter
+            kind = f"{item.kind} merge {item.merge}{_comment(item)}"
+            return f"analysis {name}({parameter}): {kind}\n    means {print_expression(meaning)}"
         case s.Constant(name=name, value=value):
             return f"let {name} = {print_expression(value)}{_comment(item)}"
-        case s.Rewrite() | s.Eliminate() | s.Keep() | s.IndexRule():
+        case s.Rewrite() | s.Eliminate() | s.Derive() | s.Keep() | s.IndexRule():
             return _rule(item)
         case s.Table():
             return _table(item)
@@ -262,7 +273,7 @@ def print_item(item: s.Item) -> str:
             return f"operator {print_signature(item)} {{{clauses}\n}}"
 
 
-def _comment(item: s.Ruleset | s.Predicate | s.Constant | s.Block | s.Rule) -> str:
+def _comment(item: s.Ruleset | s.Predicate | s.Analysis | s.Constant | s.Block | s.Rule) -> str:
     return f"   # {item.comment}" if item.comment else ""
 
 
@@ -272,6 +283,8 @@ def _rule(rule: s.Rule) -> str:
             return f"rewrite {name} in {ruleset}{_comment(rule)}\n    {print_equation(rule)}{_clauses(rule)}"
         case s.Eliminate(name=name, ruleset=ruleset, operator=operator):
             return f"eliminate {name} in {ruleset}{_comment(rule)}\n    {operator}{_clauses(rule)}"
+        case s.Derive(name=name):
+            return f"derive {name}{_comment(rule)}\n    {print_equation(rule)}{_clauses(rule)}"
         case s.Keep(name=name, operator=operator):
             return f"keep {name}{_comment(rule)}\n    {operator}{_clauses(rule)}"
         case s.IndexRule(name=name):

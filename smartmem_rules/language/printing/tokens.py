@@ -17,7 +17,7 @@ ENTRY = re.compile(r'(?P<comment>\#.*)|(?P<string>"(?:[^"\\]|\\.)*"?)|(?P<symbol
 
 ITEMS = frozenset(ITEM_WORDS)
 BLOCKS = frozenset(BLOCK_WORDS)
-RULES = frozenset(["rewrite", "eliminate", "index", "keep"])
+RULES = frozenset(["rewrite", "eliminate", "index", "derive", "keep"])
 CLAUSES = frozenset(
     [
         "onnx",

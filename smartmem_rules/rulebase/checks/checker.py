@@ -12,6 +12,7 @@ from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
 from smartmem_rules.language.expansion import Names, expanded
+from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
 from smartmem_rules.rulebase.checks.block_checks import (
     check_block,
     check_level,
@@ -58,6 +59,7 @@ Named = (
     s.OperatorFamily
     | s.Function
     | s.Predicate
+    | s.Analysis
     | s.Constant
     | s.Ruleset
     | s.Rewrite
@@ -110,7 +112,7 @@ class _Checker:
         rules: list[s.Rewrite | s.Eliminate] = [*_of(self.items, s.Rewrite), *_of(self.items, s.Eliminate)]
         self.declared_rulesets = {one.name for one in self.rulesets} | named
         self.known = {
-            "ruleset": {one.name for one in self.rulesets} | {rule.ruleset for rule in rules},
+            "ruleset": {one.name for one in self.rulesets} | {rule.ruleset for rule in rules if rule.ruleset},
             "table": {table.name for table in _of(self.items, s.Table)},
             "fuse": {block.name for block in self.blocks if block.kind == "fuse"},
             "layout": {block.name for block in self.blocks if block.kind == "layout"},
@@ -138,8 +140,11 @@ class _Checker:
         match item:
             case s.Function() | s.Predicate():
                 yield from check_function(item, functions, names)
+                yield from check_facts(item, names)
             case s.OperatorFamily():
                 yield from check_operator_family(item, operators, self.families)
+            case s.Analysis():
+                yield from check_analysis(item)
             case s.Constant():
                 yield from check_constant(item, functions, names, self.items)
             case s.Operator():
@@ -169,7 +174,7 @@ class _Checker:
                 yield from check_level(item)
 
     def _ruleset(self, rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
-        if self.declared_rulesets:
+        if self.declared_rulesets and rule.ruleset:
             yield from check_ruleset_of(rule, self.declared_rulesets)
 
     def deep_problems(self, wrong: Collection[s.Span], files: Collection[str] | None) -> Iterator[Diagnostic]:
@@ -286,7 +291,7 @@ def _namespace(item: Named) -> str:
     match item:
         case s.Block():
             return item.kind
-        case s.Function() | s.Predicate():
+        case s.Function() | s.Predicate() | s.Analysis():
             return "function"
         case s.OperatorFamily():
             return "family"

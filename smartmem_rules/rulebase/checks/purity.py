@@ -54,7 +54,7 @@ def impurities(
             fix = f"`value({name})` is the value of a constant with one distinct value; a loop looks at all elements"
             yield _impure(f"{what} cannot read elements of the tensor `{name}`", expression.span, fix)
             return
-        case s.Call(function=function) if function in names.predicates:
+        case s.Call(function=function) if function in names.predicates or function in names.analyses:
             for argument in expression.arguments:
                 if not isinstance(argument, s.Name | s.Term):
                     yield from impurities(argument, tensors, names, what)

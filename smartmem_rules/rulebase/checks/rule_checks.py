@@ -12,6 +12,7 @@ from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement, 
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS, RELAXATIONS, Arity
+from smartmem_rules.rulebase.checks.analysis_checks import check_derived, check_facts
 from smartmem_rules.rulebase.checks.let_checks import (
     check_computed_on_left,
     check_lets,
@@ -32,7 +33,11 @@ def check_rewrite(
 ) -> Iterator[Diagnostic]:
     """The problems of one rewrite; a bidirectional one must hold in both directions."""
     rule = names.with_applications(rule)
-    yield from check_lets(rule)
+    unknown = list(check_derived(rule, names))
+    if unknown:
+        yield from unknown
+        return
+    yield from (*check_lets(rule), *check_facts(rule, names))
     for word in rule.relaxes:
         if word not in RELAXATIONS:
             place = rule.place(f"relaxes:{word}")
@@ -88,7 +93,7 @@ def check_eliminate(
         bound.update(item.name for item in parameters(operator))
         bound.update(shape_names(operator))
     tensors = frozenset(i.name for o in overloads for i in o.inputs if i.constant is None)
-    yield from check_lets(rule)
+    yield from (*check_lets(rule), *check_facts(rule, names))
     for guard in rule.guards:
         yield from _scope(bound, functions, names).problems(guard)
         yield from impurities(guard, tensors, names)
@@ -374,7 +379,7 @@ def _scope(bound: set[str], functions: Functions, names: Names) -> Scope:
     return Scope(
         frozenset(bound) | names.constants.keys(),
         ALL_FUNCTIONS,
-        {**functions, **names.predicates},
+        {**functions, **names.predicates, **names.analyses},
         unknown=Code.UNBOUND_VARIABLE,
         place="bound by the left side",
         has_terms=True,

@@ -52,7 +52,7 @@ class Scope:
 
     names: frozenset[str]
     functions: Mapping[str, Arity]
-    user_functions: Mapping[str, s.Function | s.Predicate]
+    user_functions: Mapping[str, s.Function | s.Predicate | s.Analysis]
     ranks: Mapping[str, tuple[IndexCount, s.Span]] = field(default_factory=dict)
     unknown: Code = Code.UNDEFINED_NAME
     place: str = "defined here"
@@ -166,7 +166,9 @@ def children(node: s.Syntax) -> Iterator[s.Expression]:
                 yield child
 
 
-def _argument_count(call: s.Call, arity: Arity, user: s.Function | s.Predicate | None) -> Iterator[Diagnostic]:
+def _argument_count(
+    call: s.Call, arity: Arity, user: s.Function | s.Predicate | s.Analysis | None
+) -> Iterator[Diagnostic]:
     count = len(call.arguments)
     spread = any(isinstance(argument, s.Splat) for argument in call.arguments)
     # `f(*list)` gives as many arguments as the list has elements.

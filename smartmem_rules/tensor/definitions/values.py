@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.analyses import Fact
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Var
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,
@@ -334,6 +335,7 @@ _EVALUATORS: dict[type[ast.Expression], Callable[[Any, Scope], Value]] = {
     ast.ListOf: _list_of,
     ast.Unary: _unary,
     ast.Binary: _binary,
+    Fact: _binary,
     ast.Conditional: _conditional,
     ast.Call: _call,
     ast.Subscript: _subscript,

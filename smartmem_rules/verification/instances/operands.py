@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from smartmem_rules.guards.constant_elements import at_each_place
+from smartmem_rules.language.analyses import Fact
+from smartmem_rules.language.syntax import Expression, Reduction
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verification.instances.case import Case
 from smartmem_rules.verification.semantics.bounded import Bounded
@@ -207,14 +210,20 @@ def special_choice(relaxes: Collection[str], finite: bool) -> list[float]:
     return [v for v in SPECIAL if not _excluded(v, relaxes) and not (finite and not abs(v) < LARGE)]
 
 
-def special_values(case: Case, allowed: Sequence[float], source: random.Random) -> dict[str, Value]:
-    """Elements in single precision among which are some special ones."""
+def special_values(
+    case: Case, allowed: Sequence[float], source: random.Random, facts: Sequence[Fact] = ()
+) -> dict[str, Value]:
+    """Elements in single precision among which are some special ones; `facts` hold of all of them."""
     generator = np.random.default_rng(source.getrandbits(32))
     found: dict[str, Value] = {}
     for name, leaf in leaves(case.left).items():
         dtype = leaf.type.dtype
         known = given_value(case, leaf, Domain())
-        if known is not None:
+        loop = next((guard.right for guard in facts if guard.tensor == name), None)
+        if known is not None and loop is not None and dtype in FLOATS:
+            with np.errstate(over="ignore"):
+                found[name] = (_special_of_fact(case, name, known[0], loop, allowed, generator).astype(_plain(dtype)),)
+        elif known is not None:
             found[name] = (np.asarray(known[0]).astype(_plain(dtype)),)
         elif dtype in FLOATS:
             ordinary = _floats(generator, leaf.type.shape, False, Range())
@@ -225,6 +234,17 @@ def special_values(case: Case, allowed: Sequence[float], source: random.Random) 
         else:
             found[name] = _draw(leaf, case, Domain(), generator, False, Range())
     return found
+
+
+def _special_of_fact(
+    case: Case, name: str, known: Array, loop: Expression, allowed: Sequence[float], generator: np.random.Generator
+) -> Array:
+    """Elements of a tensor of which a fact is known, with special ones wherever the fact holds of them."""
+    assert isinstance(loop, Reduction)
+    drawn = generator.choice(allowed, known.shape)
+    holds = at_each_place(loop, case.scope, {name: np.asarray(drawn, np.float64)})
+    fits = np.zeros(known.shape, bool) if holds is None else np.broadcast_to(holds, drawn.size).reshape(known.shape)
+    return np.where(fits & (generator.random(known.shape) < 0.6), drawn, np.asarray(known, np.float64))
 
 
 def _plain(dtype: str) -> str:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.analyses import Fact, operator_name
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
 from smartmem_rules.tensor.binding import FLOATS
@@ -185,6 +186,11 @@ class Formulas:
     def guard(self, guard: ast.Expression) -> Any | None:
         """A guard about numbers; None for one that says nothing of them and is not needed."""
         match guard:
+            case Fact(analysis=analysis, tensor=tensor):
+                type_ = TensorType("float32", _PLAIN_SHAPE)
+                holds = self.instances.get(operator_name(analysis), [type_], {}, 1).equations[0].body
+                element = self._names.setdefault(tensor, self.z3.Real(tensor))
+                return self.expression(holds, {"$0": element}, {}) == 1
             case ast.Binary(operator="<" | "<=" | ">" | ">=" | "==" as operator, left=left, right=right):
                 try:
                     a, b = self.scalar(left), self.scalar(right)

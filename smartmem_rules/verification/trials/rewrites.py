@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.analyses import facts_of
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verification.instances.case import Case
@@ -109,6 +110,7 @@ class Trial:
     def __init__(self, rule: ast.Rewrite, search: Search) -> None:
         self.comparison = Comparison(tuple(search.hints.near), frozenset(rule.relaxes))
         self.search = search
+        self.facts = list(facts_of(rule))
         self.random = random.Random(search.random.random())
         self.ranges: dict[tuple[str, ...], Range] = {}
 
@@ -195,7 +197,8 @@ class Trial:
         if "reassociation" in self.comparison.relaxes:
             tensors = real_values(case, Bounded(self.comparison.near), self.random, self.drawn(case))
         else:
-            tensors = special_values(case, special_choice(self.comparison.relaxes, truncates(case)), self.random)
+            allowed = special_choice(self.comparison.relaxes, truncates(case))
+            tensors = special_values(case, allowed, self.random, self.facts)
         return at_special(self.comparison, case, tensors, outcome)
 
     def _measure_rounding(self, case: Case, outcome: Outcome) -> None:

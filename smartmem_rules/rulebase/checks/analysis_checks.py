@@ -1,0 +1,73 @@
+"""What is wrong with analyses, with the rules that derive their facts, and with guards that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smartmem_rules.language import syntax as s
+from smartmem_rules.language.analyses import KIND, MERGE
+from smartmem_rules.language.codes import Code
+from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.fixes import replacement, spelling
+from smartmem_rules.rulebase.checks.scope import head
+
+_MERGES = {
+    "and": "equal tensors would lose what is known of one of them, and facts only grow",
+    "not": "it is no merge of two facts",
+}
+
+
+def check_analysis(analysis: s.Analysis) -> Iterator[Diagnostic]:
+    """A kind or merge that there is not; what the condition reads is checked of the operator that it becomes."""
+    if analysis.kind != KIND:
+        message = f"an analysis is `{KIND}`, not `{analysis.kind}`: numbers that merge are not supported"
+        place = analysis.place("kind")
+        fix = replacement(f"write `{KIND}`", place, KIND)
+        yield Diagnostic(Code.BAD_ANALYSIS, "error", message, place, fix=fix)
+    if analysis.merge != MERGE:
+        place = analysis.place("merge")
+        why = _MERGES.get(analysis.merge, "facts of equal tensors become one by `or`, whichever comes first")
+        message = f"a `{KIND}` analysis cannot `merge {analysis.merge}`: {why}"
+        fix = replacement(f"write `{MERGE}`", place, MERGE)
+        yield Diagnostic(Code.BAD_ANALYSIS, "error", message, place, fix=fix)
+
+
+def check_derived(rule: s.Rewrite, names: Names) -> Iterator[Diagnostic]:
+    """A fact that no analysis says, or of what is no application of an operator."""
+    if rule.derives is None:
+        return
+    assert isinstance(rule.left, s.PatternOperator)
+    place, (term,) = rule.place("analysis"), rule.left.arguments
+    if rule.derives not in names.analyses:
+        message = f"there is no analysis `{rule.derives}`"
+        fix = spelling(rule.derives, names.analyses, place)
+        yield Diagnostic(Code.BAD_ANALYSIS, "error", message, place, fix=fix)
+    elif not isinstance(term, s.PatternOperator):
+        message = "a rule derives facts of applications of operators; those of constants are known by their elements"
+        yield Diagnostic(Code.BARE_LEFT_SIDE, "error", message, term.span)
+
+
+def check_facts(
+    item: s.Rewrite | s.Eliminate | s.Keep | s.Function | s.Predicate, names: Names
+) -> Iterator[Diagnostic]:
+    """Facts that are asked for where the e-graph cannot be asked."""
+    from smartmem_rules.analysis.probes import nodes  # start-up time
+
+    whole: set[int] = set()
+    if isinstance(item, s.Rewrite):
+        bound = {node.name for node in nodes(item.left) if isinstance(node, s.PatternVariable)}
+        whole = {id(guard) for guard in item.guards if _asks_of_one(guard, bound)}
+    for node in nodes(item):
+        if isinstance(node, s.Call) and node.function in names.analyses and id(node) not in whole:
+            message = f"`{node.function}` is asked of one tensor of the left side, as a guard of its own of a rewrite"
+            note = f"write `where {node.function}(x), ...`, with commas between the guards"
+            place = head(node.span, node.function)
+            yield Diagnostic(Code.FACT_IN_EXPRESSION, "error", message, place, note=note)
+
+
+def _asks_of_one(guard: s.Expression, bound: set[str]) -> bool:
+    if not isinstance(guard, s.Call) or len(guard.arguments) != 1:
+        return False
+    subject = guard.arguments[0]
+    return isinstance(subject, s.Name) and subject.id in bound
