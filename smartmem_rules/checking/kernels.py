@@ -21,7 +21,7 @@ from smartmem_rules.checking.own_references import OwnReferenceError, References
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.failures import UnknownValuesError
 from smartmem_rules.graph.importer import import_model
-from smartmem_rules.graph.loading import domain_of
+from smartmem_rules.graph.loading import domain_of, opsets
 from smartmem_rules.graph.matching import raw_attribute
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.rulebase.kept import KeepRules
@@ -68,6 +68,7 @@ class Kernels:
         """
         self._references = references or {}
         self._opsets = list(model.opset_import)
+        self._versions = opsets(model)
         self._version = model.ir_version or 8
         self._base = base
         self._sessions: OrderedDict[bytes, Any] = OrderedDict()
@@ -122,9 +123,9 @@ class Kernels:
         """Whether ONNX leaves the result open; of a node with subgraphs it only says that they might."""
         if any(attribute.type == onnx.AttributeProto.GRAPH for attribute in node.attribute):
             return False
-        version = next((entry.version for entry in self._opsets if entry.domain == node.domain), None)
+        version = self._versions.get(domain_of(node.domain), 1)
         try:
-            schema = onnx.defs.get_schema(node.op_type, version or 1, node.domain)
+            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
         except onnx.defs.SchemaError:
             return False
         determinism = getattr(schema, "node_determinism", None)

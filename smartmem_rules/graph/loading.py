@@ -16,6 +16,7 @@ from smartmem_rules.tensor.extents import Dimension, symbol
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 DEFAULT_DOMAIN = "ai.onnx"
+_GREATEST_VERSION = 2**31 - 1
 _IMPLIED_OPSETS = 3
 """The first version of the format that has to say which operator sets a model uses; before, it is the first one."""
 
@@ -69,8 +70,8 @@ def domain_of(domain: str) -> str:
 
 
 def opsets(model: onnx.ModelProto) -> dict[str, int]:
-    """The operator set versions by domain."""
-    versions = {domain_of(entry.domain): entry.version for entry in model.opset_import}
+    """The operator set versions by domain, at most the greatest that ONNX's registry of operators takes."""
+    versions = {domain_of(entry.domain): min(entry.version, _GREATEST_VERSION) for entry in model.opset_import}
     if not versions and model.ir_version < _IMPLIED_OPSETS:
         versions[DEFAULT_DOMAIN] = 1
     return versions

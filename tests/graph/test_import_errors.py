@@ -147,3 +147,17 @@ def test_inputs_are_checked_together(base: RuleBase, build: Build) -> None:
     assert "the input 'z', float32[2], is missing" in text
     assert "'x' has shape [2, 1]; the model takes [2]" in text
     assert "'x' has elements of type float64; the model takes float32" in text
+
+
+def test_versions_beyond_32_bits(base: RuleBase, build: Build) -> None:
+    model = build([NODE("Unheard", ["x"], ["y"], domain="ours")], {"x": [2]}, ["y"])
+    model.opset_import.append(helper.make_opsetid("ours", 2**40))
+    assert "Unheard" in message(model, base)
+
+
+def test_a_call_with_more_outputs_than_its_body_gives(base: RuleBase, build: Build) -> None:
+    shapes = {name: [1, 1, 2, 2] for name in ("q", "k", "v")}
+    node = NODE("FlexAttention", list(shapes), ["y", "more"], domain="ai.onnx.preview")
+    model = build([node], shapes, ["y"])
+    model.opset_import.append(helper.make_opsetid("ai.onnx.preview", 1))
+    assert "it has 2 outputs, and its body gives 1" in message(model, base)

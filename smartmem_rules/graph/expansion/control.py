@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -314,8 +314,10 @@ class ControlFlow:
         )
         return outputs
 
-    def _name(self, sources: Iterable[str], targets: Iterable[str]) -> None:
-        for source, target in zip(sources, targets, strict=True):
+    def _name(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        if len(targets) > len(sources):
+            raise Unsupported(f"it has {len(targets)} outputs, and its body gives {len(sources)}")
+        for source, target in zip(sources, targets, strict=False):
             if target:
                 self._one("Identity", [source], target)
 
