@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from smartmem_rules.language.syntax import Rewrite
 from smartmem_rules.lsp.hover import status_text
 from smartmem_rules.lsp.library import Library
 from smartmem_rules.rulebase.base import load_rules
-from smartmem_rules.rulebase.verdicts import record, recorded
+from smartmem_rules.rulebase.verdicts import record, recorded, shipped
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,10 @@ def test_a_verdict_is_that_of_the_rule_as_it_stands(tmp_path: Path, monkeypatch:
     other = load_rules()
     other.operators["Add"] = other.operators["Sub"]
     assert recorded(other) == {}
+
+
+def test_the_verdicts_that_ship_are_those_of_the_rules_as_they_stand() -> None:
+    """Where it fails: `python bench/verdicts.py` verifies the rules that have changed."""
+    base = load_rules()
+    sound = {rule.name for rule in base.rules() if not (isinstance(rule, Rewrite) and rule.unsound is not None)}
+    assert shipped(base).keys() == sound
