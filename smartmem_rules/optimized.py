@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
+from smartmem_rules.collector import no_collections
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
@@ -312,7 +313,8 @@ def planned(
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    return make_plan(request, clock, refusals, certify)
+    with no_collections():
+        return make_plan(request, clock, refusals, certify)
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "smartmem_rules"
 LAYERS = (
-    "errors", "resources", "limits", "stages", "statistics", "whole_files", "language", "tensor", "guards",
+    "errors", "resources", "collector", "limits", "stages", "statistics", "whole_files", "language", "tensor", "guards",
     "analysis", "exchange", "rulebase", "graph", "certificate", "egraph", "extraction", "writing", "plan", "provenance",
     "simulate", "invariants", "emit", "runtime", "checking", "tuning", "pipeline", "report", "apart", "verification",
     "simplification", "optimized", "specialized", "inspection", "api", "simulated_levels", "benchmarking", "fuzzing",
