@@ -293,10 +293,10 @@ def _parse_once(path: Path) -> s.Module:
         state = path.stat()
     except OSError:
         return parse_file(path)
-    return _parse_version(str(path), state.st_mtime_ns, state.st_size)
+    return _parse_version(str(path), (state.st_mtime_ns, state.st_ctime_ns, state.st_size))
 
 
 @lru_cache(maxsize=256)
-def _parse_version(path: str, changed: int, size: int) -> s.Module:
-    del changed, size  # they are the key of the cache
+def _parse_version(path: str, state: object) -> s.Module:
+    del state  # part of the key: a changed file is parsed again
     return parse_file(path)

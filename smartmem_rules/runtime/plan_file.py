@@ -58,12 +58,13 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     target = Path(path)
     try:
         with whole_file(target) as stream:
-            _write(plan, stream)
+            write_plan(plan, stream)
     except OSError as error:
         raise PlanFileError(f"{target}: the plan cannot be written ({error.strerror or error})") from error
 
 
-def _write(plan: Plan, stream: IO[bytes]) -> None:
+def write_plan(plan: Plan, stream: IO[bytes]) -> None:
+    """Write what `save_plan` writes to a stream that can be read as well."""
     constants = {t.name: t.packed for t in plan.tensors.values() if t.packed is not None}
     entries = {name: f"constants/{number}.bin" for number, name in enumerate(constants)}
     # weights hardly compress, and an uncompressed file loads as fast as the disk reads
