@@ -1,8 +1,8 @@
 """Finished plans on disk, each under the digest of all that it depends on.
 
-The folder is `$SMARTMEM_PLANS` (`off` keeps nothing), by default `plans` of the cache folder. Each file is a plan as
-`smartmem_rules.load` reads it, its packed constants included, with a note for this store; it is written whole or not at
-all, so that processes may share the folder and may be killed, and a damaged one is like none. The least recently used
+The folder is `$SMARTMEM_PLANS` (`off` keeps nothing), by default `plans` of the cache folder. Each file is that of a
+plan, its packed constants included, and a note for this store behind it; it is written whole or not at all, so that
+processes may share the folder and may be killed, and a damaged one is like none. The least recently used
 plans go when all together exceed the bound; all of them may be deleted.
 
 Whole plans are kept, because what a plan is follows from the values of constants too: guards of rules read them, they
@@ -12,20 +12,21 @@ are folded, and packed as the kernels' layouts ask. A key without them would hav
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import mmap
 import os
-import zipfile
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from smartmem_rules.kept_plans.files import file_digest
 from smartmem_rules.kept_plans.key import PlanKey
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.resources import cache_folder
-from smartmem_rules.runtime.devices import Device, devices
-from smartmem_rules.runtime.plan_file import PlanFileError, load_plan, write_plan
+from smartmem_rules.runtime.devices import Device, devices, shipped_workarounds
 from smartmem_rules.runtime.program_cache import forget_oldest, free_bytes
 from smartmem_rules.whole_files import whole_file
 
@@ -33,8 +34,10 @@ VARIABLE = "SMARTMEM_PLANS"
 MOST_BYTES = 4 << 30
 LEAST_SECONDS = 0.3
 """Of planning; a plan that took less is made again as fast as it is found."""
-_NOTE = "kept.json"
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, struct.error, StopIteration)
 _ENDING = ".plan"
+_TAIL = struct.Struct("<Q32s")
+"""The end of a file: the length of the note before it, and the note's digest."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,17 @@ class PlanStore:
             return None
         path = self.folder / f"{key.digest}{_ENDING}"
         try:
-            note = _read_note(path)
+            data, note = _opened(path)
             if note["key"] != key.digest or note["data_files"] != _digests(key.folder, list(note["data_files"])):
                 return None
             device = None if note["device"] is None else next(d for d in here() if d.place == note["device"])
-            plan = load_plan(path)
+            from smartmem_rules.runtime.format.reading import read_plan  # start-up time
+
+            plan = read_plan(data)
             os.utime(path)
         except FileNotFoundError:
             return None
-        except (OSError, PlanFileError, zipfile.BadZipFile, ValueError, KeyError, TypeError, StopIteration):
+        except _DAMAGE:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
             return None
@@ -96,6 +101,8 @@ class PlanStore:
         size = sum(0 if one.packed is None else one.packed.nbytes for one in plan.tensors.values())
         if self.folder is None or size > self.most_bytes:
             return
+        from smartmem_rules.runtime.format.writing import write_plan  # start-up time
+
         names = plan.statistics.model.data_files
         # what the file of a plan cannot hold is a ValueError
         with contextlib.suppress(OSError, ValueError):
@@ -109,8 +116,8 @@ class PlanStore:
                 return
             path = self.folder / f"{key.digest}{_ENDING}"
             with whole_file(path) as stream:
-                write_plan(plan, stream)
-                _add_note(stream, note)
+                write_plan(plan, shipped_workarounds(), stream)
+                stream.write(_noted(note))
                 if not key.holds(() if key.folder is None else [key.folder / name for name in names]):
                     raise OSError("what the plan was made of has changed")
             forget_oldest(self.folder.iterdir(), self.most_bytes, 0.0)
@@ -121,12 +128,23 @@ def _digests(folder: Path | None, names: Sequence[str]) -> dict[str, str]:
     return {} if folder is None else {name: file_digest(folder / name) for name in names}
 
 
-def _add_note(stream: IO[bytes], note: dict[str, Any]) -> None:
-    with zipfile.ZipFile(stream, "a", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_NOTE), json.dumps(note))
+def _noted(note: dict[str, Any]) -> bytes:
+    text = json.dumps(note).encode()
+    return text + _TAIL.pack(len(text), hashlib.sha256(text).digest())
 
 
-def _read_note(path: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(path) as archive:
-        found: dict[str, Any] = json.loads(archive.read(_NOTE))
-    return found
+def _opened(path: Path) -> tuple[memoryview, dict[str, Any]]:
+    """The mapped bytes of a plan, and the note behind them.
+
+    Raises:
+        OSError, ValueError, struct.error: the file is gone or damaged.
+    """
+    with open(path, "rb") as stream:
+        mapped = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+    length, digest = _TAIL.unpack(mapped[-_TAIL.size :])
+    end = len(mapped) - _TAIL.size - length
+    text = bytes(mapped[max(0, end) : -_TAIL.size])
+    if end < 0 or hashlib.sha256(text).digest() != digest:
+        raise ValueError("the note is damaged")
+    found: dict[str, Any] = json.loads(text)
+    return mapped[:end], found

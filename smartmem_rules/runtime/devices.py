@@ -109,7 +109,7 @@ def devices(profiles: Mapping[str, Profile] | None = None) -> list[Device]:
     refuse_in_child(DeviceError)
     keep_driver_cache()
     workarounds = (
-        _shipped_workarounds()
+        shipped_workarounds()
         if profiles is None
         else tuple(one for profile in profiles.values() for one in profile.workaround)
     )
@@ -156,7 +156,8 @@ def _may_use_all_cores() -> bool:
 
 
 @cache
-def _shipped_workarounds() -> tuple[Workaround, ...]:
+def shipped_workarounds() -> tuple[Workaround, ...]:
+    """The clauses of the device files that come with the package."""
     from smartmem_rules.language.parsing.parser import parse_file  # start-up time
 
     found: list[Workaround] = []

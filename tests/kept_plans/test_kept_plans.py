@@ -325,14 +325,14 @@ def test_what_needs_the_stages_makes_a_new_plan(path: Path, tmp_path: Path) -> N
 KILLED = """
 import os, signal, sys
 import smartmem_rules.optimized
-from smartmem_rules.kept_plans import store
+from smartmem_rules.runtime.format import writing
 smartmem_rules.optimized.LEAST_SECONDS = 0.0
-def dying(plan, stream, own=store.write_plan):
-    own(plan, stream)
+def dying(plan, workarounds, stream, own=writing.write_plan):
+    own(plan, workarounds, stream)
     stream.flush()
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "killed":
-    store.write_plan = dying
+    writing.write_plan = dying
 plan = smartmem_rules.optimize(sys.argv[1])
 print(plan.report_data()["from_cache"])
 """

@@ -94,7 +94,7 @@ def test_a_process_that_may_not_use_all_cores_is_left_alone(cores: list[set[int]
 
 def test_the_shipped_clauses_are_those_of_the_rule_base() -> None:
     shipped = {one for block in rules().devices.values() for one in block.workaround}
-    assert set(module._shipped_workarounds()) == shipped
+    assert set(module.shipped_workarounds()) == shipped
     assert all(one.reason for one in shipped)
 
 
