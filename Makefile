@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models certificates operators clean
+.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models certificates operators schema clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -58,6 +58,17 @@ certificates: $(VENV)/.installed
 
 models: $(VENV)/.installed
 	$(BIN)/python bench/models.py --json build/models.json --write docs/models.md
+
+# the readers of plan files from their schema; the tools stay out of the environment that runs plans
+FORMAT := smartmem_rules/runtime/format
+schema: build/schema/.installed
+	build/schema/bin/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. $(FORMAT)/plan.proto
+	build/schema/bin/nanopb_generator -q -I $(FORMAT) -D runtime/c/src -f $(FORMAT)/plan.options plan.proto
+
+build/schema/.installed:
+	$(PYTHON) -m venv build/schema
+	build/schema/bin/python -m pip install --quiet nanopb==0.4.9.1 grpcio-tools==1.62.3 "setuptools<80"
+	@touch $@
 
 # installed anew only when the dependencies change: the checkout itself is imported in place
 $(VENV)/.installed: pyproject.toml

@@ -13,10 +13,12 @@ import numpy as np
 
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
+from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
 from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
 from smartmem_rules.runtime.forks import refuse_in_child
+from smartmem_rules.runtime.format.provenance import provenance_of
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.reference import (
     TOLERANCES,
@@ -233,7 +235,10 @@ class OptimizedPlan:
         Raises:
             PlanFileError: the file cannot be written; nothing is left behind then.
         """
-        save_plan(self.plan, path)
+        plan = self.plan
+        if plan.provenance == Provenance():
+            plan.provenance = provenance_of(self.model, self.rules)
+        save_plan(plan, path)
 
 
 def optimize_now(
