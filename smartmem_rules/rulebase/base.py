@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
+from smartmem_rules.language import cache as kept
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.export import Export
@@ -22,6 +23,7 @@ from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.expansion import Names, expanded, with_rulesets
 from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replacement
 from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.language.parsing.source import read_source
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.checks.checker import check
@@ -71,16 +73,38 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     family (all its rules), `tag:WORD` (all rules with this tag), a schedule, or a `fuse` block.
     Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
     """
-    built_in = load_modules(sorted(rules_path().rglob("*.smr")))
+    shipped = sorted(rules_path().rglob("*.smr"))
+    extra = list(extra_paths)
+    base = _built_in(shipped) if not extra else _with_files(shipped, extra)
+    _switch_off(base, disable)
+    return base
+
+
+def _built_in(shipped: Sequence[Path]) -> RuleBase:
+    """The rule base of the built-in files, from the cache where their texts were checked before."""
+    texts = (text for path in shipped for text in (str(path), read_source(path).text))
+    key = kept.digest_of("rule base", *texts)
+    known = kept.read_pickle(key)
+    if isinstance(known, RuleBase):
+        return known
+    base = _checked(load_modules(shipped), [])
+    kept.write_pickle(key, base)
+    return base
+
+
+def _with_files(shipped: Sequence[Path], extra: Iterable[str | Path]) -> RuleBase:
+    """The rule base of the built-in files and a user's."""
+    built_in = load_modules(shipped)
     known = {Path(module.span.file).resolve() for module in built_in}
-    user = load_modules([path for path in map(Path, extra_paths) if path.resolve() not in known], known)
+    return _checked(built_in, load_modules([path for path in map(Path, extra) if path.resolve() not in known], known))
+
+
+def _checked(built_in: Sequence[s.Module], user: Sequence[s.Module]) -> RuleBase:
     own = {module.span.file for module in user}
     errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
     if errors:
         raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
-    base = collect(user, built_in)
-    _switch_off(base, disable)
-    return base
+    return collect(user, built_in)
 
 
 def load_modules(paths: Iterable[Path], known: Collection[Path] = ()) -> list[s.Module]:
@@ -269,10 +293,10 @@ def _parse_once(path: Path) -> s.Module:
         state = path.stat()
     except OSError:
         return parse_file(path)
-    return _parse_version(str(path), state.st_mtime_ns, state.st_size)
+    return _parse_version(str(path), (state.st_mtime_ns, state.st_ctime_ns, state.st_size))
 
 
 @lru_cache(maxsize=256)
-def _parse_version(path: str, changed: int, size: int) -> s.Module:
-    del changed, size  # they are the key of the cache
+def _parse_version(path: str, state: object) -> s.Module:
+    del state  # part of the key: a changed file is parsed again
     return parse_file(path)

@@ -144,10 +144,9 @@ def _set_environment(platform: Any, workarounds: Sequence[Workaround]) -> None:
     # behind `OpenCL X.Y` stands the driver's own version, if anything
     version = re.sub(r"^OpenCL \d+\.\d+", "", platform.version)
     for one in workarounds:
-        if one.concerns(platform.name, version) and (
-            one.effect == "environment" or (one.effect == "environment_on_all_cores" and _may_use_all_cores())
-        ):
-            os.environ.setdefault(*one.value.split("=", 1))
+        applies = one.effect == "environment" or (one.effect == "environment_on_all_cores" and _may_use_all_cores())
+        if applies and one.concerns(platform.name, version) and one.unless not in os.environ:
+            os.environ.setdefault(*one.variable)
 
 
 def _may_use_all_cores() -> bool:
