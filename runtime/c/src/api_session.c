@@ -57,13 +57,12 @@ smartmem_status smartmem_session_close(smartmem_session handle) {
 
 /* The session of a handle, taken for the calling thread; to be given back with `leave`. */
 static smartmem_status enter(smartmem_session handle, Session **entered) {
-    Session *session = handle_use(HANDLE_SESSION, handle.id);
+    Session *session = *entered = handle_use(HANDLE_SESSION, handle.id);
     if (session == NULL)
         return bad_handle("session");
     smartmem_status status = session_take(session);
     if (status != SMARTMEM_OK)
         handle_done(handle.id);
-    *entered = session;
     return status;
 }
 
