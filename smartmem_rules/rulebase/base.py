@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
@@ -16,12 +18,14 @@ from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import Schedule
 from smartmem_rules.language.blocks.strategy import Strategy, one_by_one
+from smartmem_rules.language.cache import digest_of, read_pickle, write_pickle
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.expansion import Names, expanded, with_rulesets
 from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replacement
 from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.language.parsing.source import read_source
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.checks.checker import check
@@ -63,6 +67,12 @@ class RuleBase:
         """All rules."""
         return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
 
+    def copy(self) -> RuleBase:
+        """One that can be changed by itself."""
+        copied = RuleBase(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
+        copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
+        return copied
+
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
     """The built-in rules with the user's files and their imports, without what is named in `disable`.
@@ -71,15 +81,39 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     family (all its rules), `tag:WORD` (all rules with this tag), a schedule, or a `fuse` block.
     Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
     """
-    built_in = load_modules(sorted(rules_path().rglob("*.smr")))
-    known = {Path(module.span.file).resolve() for module in built_in}
-    user = load_modules([path for path in map(Path, extra_paths) if path.resolve() not in known], known)
-    own = {module.span.file for module in user}
-    errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
-    if errors:
-        raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
-    base = collect(user, built_in)
+    shipped = sorted(rules_path().rglob("*.smr"))
+    known = {path.resolve() for path in shipped}
+    wanted = [path for path in map(Path, extra_paths) if path.resolve() not in known]
+    base = _with_files(shipped, known, wanted) if wanted else _built_in(tuple(map(_version, shipped))).copy()
     _switch_off(base, disable)
+    return base
+
+
+def _with_files(shipped: Iterable[Path], known: Collection[Path], wanted: Iterable[Path]) -> RuleBase:
+    built_in = load_modules(shipped)
+    user = load_modules(wanted, known)
+    _refuse_errors([*built_in, *user], {module.span.file for module in user})
+    return collect(user, built_in)
+
+
+def _refuse_errors(modules: Sequence[s.Module], deep: Collection[str]) -> None:
+    errors = [one for one in check(modules, deep=deep) if one.severity == "error"]
+    if errors:
+        raise LanguageError(errors, {module.span.file: module.text for module in modules})
+
+
+@lru_cache(maxsize=2)
+def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
+    """The rule base of files that are used without others; what is kept on disk was found to be right."""
+    paths = [Path(version.path) for version in versions]
+    key = digest_of("rule base", *(text for path in paths for text in (str(path), read_source(path).text)))
+    kept = read_pickle(key)
+    if isinstance(kept, RuleBase):
+        return kept
+    modules = load_modules(paths)
+    _refuse_errors(modules, ())
+    base = collect((), modules)
+    write_pickle(key, base)
     return base
 
 
@@ -237,7 +271,7 @@ class _Loader:
             return
         self._loaded.add(resolved)
         try:
-            module = _parse_once(path)
+            module = _parse_version(_version(path))
         except LanguageError as error:
             self.errors += error.diagnostics
             self.sources.update(error.sources)
@@ -263,16 +297,22 @@ class _Loader:
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
 
 
-def _parse_once(path: Path) -> s.Module:
-    """The module of a file, parsed again only when the file has changed."""
+class _Version(NamedTuple):
+    """A file as it was when it was looked at; a changed one has another version."""
+
+    path: str
+    changed: int
+    size: int
+
+
+def _version(path: Path) -> _Version:
     try:
         state = path.stat()
-    except OSError:
-        return parse_file(path)
-    return _parse_version(str(path), state.st_mtime_ns, state.st_size)
+    except OSError:  # reading it says what is wrong
+        return _Version(str(path), 0, 0)
+    return _Version(str(path), state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=256)
-def _parse_version(path: str, changed: int, size: int) -> s.Module:
-    del changed, size  # they are the key of the cache
-    return parse_file(path)
+def _parse_version(version: _Version) -> s.Module:
+    return parse_file(version.path)

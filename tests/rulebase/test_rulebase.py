@@ -9,7 +9,7 @@ import pytest
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.rulebase import base as rulebase
-from smartmem_rules.rulebase.base import load_modules, load_rules
+from smartmem_rules.rulebase.base import _built_in, load_modules, load_rules
 
 BUILT_IN = """operator Relu(x: T[*S]) -> y: T[*S] { y[*i] = max(x[*i], 0) }
 rewrite relu_twice in algebra
@@ -90,3 +90,34 @@ def test_a_changed_file_is_parsed_again(tmp_path: Path) -> None:
 
 def test_the_shipped_rules_are_right() -> None:
     load_rules()
+
+
+def test_what_is_changed_in_one_rule_base_is_not_in_the_next() -> None:
+    base = load_rules()
+    base.operators["Relu"].clear()
+    base.rewrites.clear()
+    del base.devices["pocl"]
+    again = load_rules()
+    assert again.operators["Relu"]
+    assert again.rewrites
+    assert again.devices["pocl"]
+
+
+def test_the_shipped_rule_base_comes_from_the_cache_until_a_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "kept"))
+    shipped = tmp_path / "rules"
+    shipped.mkdir()
+    monkeypatch.setattr("smartmem_rules.rulebase.base.rules_path", lambda: shipped)
+    path = write(shipped, "a.smr", "function f(a) = a\n")
+    assert set(load_rules().functions) == {"f"}
+    _built_in.cache_clear()
+    monkeypatch.setattr("smartmem_rules.rulebase.base.load_modules", None)
+    assert set(load_rules().functions) == {"f"}
+    monkeypatch.undo()
+    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr("smartmem_rules.rulebase.base.rules_path", lambda: shipped)
+    path.write_text("function f(a) = a\nfunction g(a) = h(a)\n")
+    with pytest.raises(LanguageError, match="there is no function `h`"):
+        load_rules()
