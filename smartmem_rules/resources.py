@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+STARTED = time.time_ns()
+"""When the program began to read its own files, in nanoseconds of the system's clock."""
 
 
 def grammar_path() -> Path:

@@ -14,6 +14,7 @@ from tests.required_packages import pytest_make_collect_report, pytest_runtest_m
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
+os.environ["SMARTMEM_PLANS"] = "off"  # and made anew
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
 os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themselves

@@ -7,17 +7,16 @@ version of the engine, by a digest of its sources, so nothing in it can be out o
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import pickle
 import re
 import shutil
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.collector import no_collections
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.whole_files import write_whole
 
@@ -57,26 +56,10 @@ def read_pickle(key: str) -> Any:
     if place is None:
         return None
     try:
-        content = (place / f"{key}.pickle").read_bytes()
-    except OSError:
+        with no_collections():
+            return pickle.loads((place / f"{key}.pickle").read_bytes())
+    except Exception:  # a damaged or foreign file is like none
         return None
-    with _without_garbage_collection():
-        try:
-            return pickle.loads(content)
-        except Exception:  # a damaged or foreign file is like none
-            return None
-
-
-@contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Many new objects would be looked through again and again, three quarters of the time that reading them takes."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def write_pickle(key: str, value: Any) -> None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from smartmem_rules.language import cache as kept
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.export import Export
@@ -18,7 +19,6 @@ from smartmem_rules.language.blocks.level import LayoutWeights, Level
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.schedule import Schedule
 from smartmem_rules.language.blocks.strategy import Strategy, one_by_one
-from smartmem_rules.language.cache import digest_of, read_pickle, write_pickle
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
@@ -82,39 +82,39 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
     """
     shipped = sorted(rules_path().rglob("*.smr"))
-    known = {path.resolve() for path in shipped}
-    wanted = [path for path in map(Path, extra_paths) if path.resolve() not in known]
-    base = _with_files(shipped, known, wanted) if wanted else _built_in(tuple(map(_version, shipped))).copy()
+    extra = list(extra_paths)
+    base = _with_files(shipped, extra) if extra else _built_in(tuple(map(_version, shipped))).copy()
     _switch_off(base, disable)
     return base
 
 
-def _with_files(shipped: Iterable[Path], known: Collection[Path], wanted: Iterable[Path]) -> RuleBase:
-    built_in = load_modules(shipped)
-    user = load_modules(wanted, known)
-    _refuse_errors([*built_in, *user], {module.span.file for module in user})
-    return collect(user, built_in)
-
-
-def _refuse_errors(modules: Sequence[s.Module], deep: Collection[str]) -> None:
-    errors = [one for one in check(modules, deep=deep) if one.severity == "error"]
-    if errors:
-        raise LanguageError(errors, {module.span.file: module.text for module in modules})
-
-
 @lru_cache(maxsize=2)
 def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
-    """The rule base of files that are used without others; what is kept on disk was found to be right."""
-    paths = [Path(version.path) for version in versions]
-    key = digest_of("rule base", *(text for path in paths for text in (str(path), read_source(path).text)))
-    kept = read_pickle(key)
-    if isinstance(kept, RuleBase):
-        return kept
-    modules = load_modules(paths)
-    _refuse_errors(modules, ())
-    base = collect((), modules)
-    write_pickle(key, base)
+    """The rule base of the built-in files, from the cache where their texts were checked before."""
+    shipped = [Path(version.path) for version in versions]
+    texts = (text for path in shipped for text in (str(path), read_source(path).text))
+    key = kept.digest_of("rule base", *texts)
+    known = kept.read_pickle(key)
+    if isinstance(known, RuleBase):
+        return known
+    base = _checked(load_modules(shipped), [])
+    kept.write_pickle(key, base)
     return base
+
+
+def _with_files(shipped: Sequence[Path], extra: Iterable[str | Path]) -> RuleBase:
+    """The rule base of the built-in files and a user's."""
+    built_in = load_modules(shipped)
+    known = {Path(module.span.file).resolve() for module in built_in}
+    return _checked(built_in, load_modules([path for path in map(Path, extra) if path.resolve() not in known], known))
+
+
+def _checked(built_in: Sequence[s.Module], user: Sequence[s.Module]) -> RuleBase:
+    own = {module.span.file for module in user}
+    errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
+    if errors:
+        raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
+    return collect(user, built_in)
 
 
 def load_modules(paths: Iterable[Path], known: Collection[Path] = ()) -> list[s.Module]:
@@ -301,16 +301,15 @@ class _Version(NamedTuple):
     """A file as it was when it was looked at; a changed one has another version."""
 
     path: str
-    changed: int
-    size: int
+    state: tuple[int, ...]
 
 
 def _version(path: Path) -> _Version:
     try:
         state = path.stat()
     except OSError:  # reading it says what is wrong
-        return _Version(str(path), 0, 0)
-    return _Version(str(path), state.st_mtime_ns, state.st_size)
+        return _Version(str(path), ())
+    return _Version(str(path), (state.st_mtime_ns, state.st_ctime_ns, state.st_size))
 
 
 @lru_cache(maxsize=256)

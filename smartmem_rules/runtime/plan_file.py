@@ -9,8 +9,9 @@ import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from smartmem_rules.plan.kernel.storage import SLACK
 from smartmem_rules.runtime.devices import shipped_workarounds
-from smartmem_rules.runtime.format.container import MAGIC, SLACK, VERSION, DamageError, PlanFileError
+from smartmem_rules.runtime.format.container import MAGIC, VERSION, DamageError, PlanFileError
 from smartmem_rules.whole_files import whole_file
 
 if TYPE_CHECKING:

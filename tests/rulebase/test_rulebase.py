@@ -9,7 +9,7 @@ import pytest
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.rulebase import base as rulebase
-from smartmem_rules.rulebase.base import _built_in, load_modules, load_rules
+from smartmem_rules.rulebase.base import load_modules, load_rules
 
 BUILT_IN = """operator Relu(x: T[*S]) -> y: T[*S] { y[*i] = max(x[*i], 0) }
 rewrite relu_twice in algebra
@@ -103,21 +103,22 @@ def test_what_is_changed_in_one_rule_base_is_not_in_the_next() -> None:
     assert again.devices["pocl"]
 
 
-def test_the_shipped_rule_base_comes_from_the_cache_until_a_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_built_in_rules_come_from_the_cache_until_a_text_changes(
+    built_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "kept"))
-    shipped = tmp_path / "rules"
-    shipped.mkdir()
-    monkeypatch.setattr("smartmem_rules.rulebase.base.rules_path", lambda: shipped)
-    path = write(shipped, "a.smr", "function f(a) = a\n")
-    assert set(load_rules().functions) == {"f"}
-    _built_in.cache_clear()
-    monkeypatch.setattr("smartmem_rules.rulebase.base.load_modules", None)
-    assert set(load_rules().functions) == {"f"}
-    monkeypatch.undo()
-    monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "kept"))
-    monkeypatch.setattr("smartmem_rules.rulebase.base.rules_path", lambda: shipped)
-    path.write_text("function f(a) = a\nfunction g(a) = h(a)\n")
-    with pytest.raises(LanguageError, match="there is no function `h`"):
+    made = load_rules()
+    with monkeypatch.context() as changed:
+        changed.setattr(rulebase, "collect", lambda *_: pytest.fail("made again"))
+        assert load_rules() == made
+        rulebase._built_in.cache_clear()
+        assert load_rules() == made
+        assert load_rules(disable=["relu_twice"]).rewrites == []
+        assert load_rules().rewrites == made.rewrites
+    write(built_in, "mine.smr", "function doubled(x) = 2 * x\n")
+    assert "doubled" in load_rules().functions
+    write(built_in, "mine.smr", "function tripled(x) = 3 * x\n")
+    assert {"doubled", "tripled"} & load_rules().functions.keys() == {"tripled"}
+    write(built_in, "mine.smr", "function tripled(x) = 3 * y\n")
+    with pytest.raises(LanguageError):
         load_rules()

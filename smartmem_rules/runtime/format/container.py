@@ -11,11 +11,10 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
+from smartmem_rules.plan.kernel.storage import SLACK
 
 MAGIC = b"\x89SMP\r\n\x1a\n"
 VERSION = 6
-SLACK = 64
-"""Bytes that may be read behind the end of a constant of a loaded plan: vector loads reach over the last element."""
 HEADER_BYTES = 128
 PAGE = 4096
 _FIELDS = struct.Struct("<8sIIQQQ32s24x")

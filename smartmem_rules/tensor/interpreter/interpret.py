@@ -76,6 +76,16 @@ def evaluate_equations(
     return results
 
 
+def evaluate_view(equation: Equation, tensors: Mapping[str, Array]) -> Array:
+    """The value of an equation, which may be a view of a tensor that it reads: not contiguous, not to be written.
+
+    Raises:
+        InterpretError: a tensor is missing or an index leaves its range.
+    """
+    with np.errstate(all="ignore"):
+        return _evaluated(equation, tensors, primitives.storage_dtype(equation.type.dtype))
+
+
 def evaluate_instance(instance: Instance, operands: Sequence[Array | None]) -> list[Array]:
     """The outputs that an operator has by its signature, those of extents that depend on data without their padding.
 
@@ -114,6 +124,10 @@ def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[
 
 
 def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype[Any]) -> Array:
+    return np.ascontiguousarray(_evaluated(equation, tensors, dtype)).reshape(equation.type.shape)
+
+
+def _evaluated(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype[Any]) -> Array:
     shape = equation.type.shape
     if math.prod(shape) == 0:
         return np.zeros(shape, dtype)
@@ -126,7 +140,7 @@ def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array], dtype: 
     peak, _ = _footprint(body, ranges)
     if peak <= BLOCK:
         values = _Block(tensors, ranges).element(body, looping)
-        return np.ascontiguousarray(np.broadcast_to(values, extents).astype(dtype, copy=False)).reshape(shape)
+        return np.broadcast_to(values, extents).astype(dtype, copy=False).reshape(shape)
     result = np.empty(extents, dtype)
     _fill(result, body, looping, ranges, tensors)
     return result.reshape(shape)

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from smartmem_rules.runtime.format.container import HEADER_BYTES, PAGE, SLACK, DamageError, Header, Span, section
+from smartmem_rules.plan.kernel.storage import SLACK
+from smartmem_rules.runtime.format.container import HEADER_BYTES, PAGE, DamageError, Header, Span, section
 from smartmem_rules.runtime.format.reading import read_plan
 from smartmem_rules.runtime.plan_file import save_plan
 from tests.runtime.format.files import index_of, with_header

@@ -65,7 +65,7 @@ def test_wrong_numbers(path: Path, all_cases: bool) -> None:
                 setattr(message, field, value)
             else:
                 getattr(message, field)[place] = value
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             continue  # the field does not take the number
         path.write_bytes(resealed(whole, lambda made, found=index: made.CopyFrom(found)))
         with suppress(PlanFileError):
