@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from smartmem_rules.collector import no_collections
+from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, KeptPlan, PlanStore
@@ -364,7 +364,9 @@ def planned(
 
         certify = partial(write_certificate, path=certificate)
     with no_collections():
-        return make_plan(request, clock, refusals, certify)
+        made = make_plan(request, clock, refusals, certify)
+        first_grows_old()
+        return made
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
