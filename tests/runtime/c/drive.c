@@ -33,15 +33,17 @@ static void open_stub(const char *path) {
     *(void **)&stub_fail_at = dlsym(library, "stub_fail_at");
 }
 
-/* A file in memory of its exact size, so that a sanitizer sees every byte that is read outside of it. */
-static void *file_in_memory(const char *path, size_t *bytes) {
+/* A file in memory that ends with its last byte, so that a sanitizer sees every byte that is read behind it. It begins
+ * with a page, or `before` bytes behind the beginning of one. */
+static char *file_in_memory(const char *path, size_t before, size_t *bytes) {
     FILE *file = fopen(path, "rb");
+    void *data = NULL;
     CHECK(file != NULL);
     fseek(file, 0, SEEK_END);
     *bytes = (size_t)ftell(file);
     rewind(file);
-    void *data = malloc(*bytes ? *bytes : 1);
-    CHECK(fread(data, 1, *bytes, file) == *bytes);
+    CHECK(posix_memalign(&data, 4096, before + *bytes + !*bytes) == 0);
+    CHECK(fread((char *)data + before, 1, *bytes, file) == *bytes);
     fclose(file);
     return data;
 }
@@ -96,9 +98,9 @@ static void drive_files(int count, char **paths) {
     for (int i = 0; i < count; ++i) {
         smartmem_plan_options options = with_stub();
         smartmem_plan plan;
-        size_t bytes;
-        void *data = file_in_memory(paths[i], &bytes);
-        smartmem_status status = smartmem_plan_open_memory(data, bytes, &options, &plan);
+        size_t bytes, before = i % 2 ? 8 : 0; /* constants are used in place, or copied */
+        char *data = file_in_memory(paths[i], before, &bytes);
+        smartmem_status status = smartmem_plan_open_memory(data + before, bytes, &options, &plan);
         if (status == SMARTMEM_OK) {
             status = run_zeros(plan, 0);
             CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
