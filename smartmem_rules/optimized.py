@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,12 +12,17 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
+from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.run_number import RUN_NUMBER
+from smartmem_rules.kept_plans.key import key_of
+from smartmem_rules.kept_plans.store import LEAST_SECONDS, KeptPlan, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
-from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
+from smartmem_rules.plan.artefact import Provenance
+from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
 from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
 from smartmem_rules.runtime.forks import refuse_in_child
+from smartmem_rules.runtime.format.provenance import package_version, provenance_of
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.reference import (
     TOLERANCES,
@@ -233,7 +239,10 @@ class OptimizedPlan:
         Raises:
             PlanFileError: the file cannot be written; nothing is left behind then.
         """
-        save_plan(self.plan, path)
+        plan = self.plan
+        if plan.provenance.version and not plan.provenance.rules:
+            plan = replace(plan, provenance=provenance_of(self.model, self.rules))
+        save_plan(plan, path)
 
 
 def optimize_now(
@@ -250,20 +259,62 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
-    plan, target = planned(graph, clock, certificate=certificate, **options)
+    if debug or show is not None or certificate is not None:
+        plan, target = planned(graph, clock, certificate=certificate, **options)  # they need each stage's results
+        device = target.device
+    else:
+        found = kept_or_planned(graph, clock, **options)
+        plan, device = found.plan, found.device
     source = None if is_graph(graph) else graph
-    optimized = OptimizedPlan(plan, target.device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
+    plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
+    optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
     if debug:
         from smartmem_rules.invariants.verify import verify_plan  # start-up time
 
         verify_plan(plan, thorough=True)
-    if target.device is not None:
+    if device is not None:
         with clock.stage("build"):
             optimized.prepare(lambda done, total: clock.step("build", done, total))
-        device_name = target.device.name
+        device_name = device.name
         clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
-    plan.statistics = replace(plan.statistics, seconds=clock.table())
+    optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
     return optimized
+
+
+def kept_or_planned(
+    graph: ModelSource | Graph,
+    clock: Clock,
+    rules: Sequence[str | Path] = (),
+    disable: Collection[str] = (),
+    **options: Any,
+) -> KeptPlan:
+    """The plan of a model from the user's store of plans, else a new one, which is kept there.
+
+    The arguments are those of `api.optimize`.
+    """
+    with clock.stage("import"):
+        store = PlanStore.of_user()
+        key = None
+        if store.folder is not None:
+            asked = {**options, "disable": sorted(disable), "dims": sorted((options.get("dims") or {}).items())}
+            key = key_of(graph, rules, asked)
+        found = None if key is None else store.read(key, partial(_devices_with, rules, disable))
+    if found is not None:
+        return found
+    before = time.perf_counter()
+    plan, target = planned(graph, clock, rules=rules, disable=disable, **options)
+    if key is not None and time.perf_counter() - before >= LEAST_SECONDS:
+        store.write(key, plan, target.device)
+    return KeptPlan(plan, target.device)
+
+
+def _devices_with(rules: Sequence[str | Path], disable: Collection[str]) -> Sequence[Device]:
+    """The devices of this computer with what the user's rules say of them."""
+    if not rules:
+        return devices()
+    from smartmem_rules.pipeline import rules_of  # start-up time
+
+    return devices(rules_of(rules, disable).devices)
 
 
 def plan_only(
@@ -312,7 +363,10 @@ def planned(
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    return make_plan(request, clock, refusals, certify)
+    with no_collections():
+        made = make_plan(request, clock, refusals, certify)
+        first_grows_old()
+        return made
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:

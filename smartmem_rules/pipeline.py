@@ -16,12 +16,13 @@ from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import Level
+from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
-from smartmem_rules.rulebase.base import RuleBase, load_rules
+from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import (
@@ -90,9 +91,7 @@ def make_plan(
         if certify is not None:
             certify(_certificate(request, extracted, planning))
         plan = finish(planning, _tuned(target), clock=clock)
-    if isinstance(request.source, (str, Path)):
-        plan.model = Path(request.source).stem
-    plan.statistics = replace(
+    statistics = replace(
         plan.statistics,
         model=extracted.model,
         rewriting=extracted.rewriting,
@@ -100,7 +99,8 @@ def make_plan(
         device=target.name,
         stored_wide=tuple(sorted(wide)),
     )
-    return plan, target
+    name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
+    return replace(plan, model=name, statistics=statistics), target
 
 
 def _certificate(request: Request, extracted: _Extracted, planning: Planning) -> str:
@@ -225,12 +225,19 @@ def rules_of(rules: Sequence[str | Path], disable: Collection[str]) -> RuleBase:
 def _rules(paths: tuple[str, ...], disable: tuple[str, ...]) -> RuleBase:
     from smartmem_rules.resources import rules_path  # start-up time
 
-    files = [str(path) for path in rules_path().rglob("*.smr")] + list(paths)
+    try:
+        own = [module.span.file for module in load_modules(map(Path, paths))]
+    except LanguageError:  # which loading the rules shows
+        own = list(paths)
+    files = [str(path) for path in rules_path().rglob("*.smr")] + own
     return _loaded(paths, disable, tuple((file, _changed(file)) for file in sorted(files)))
 
 
-def _changed(path: str) -> int:
-    return os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+def _changed(path: str) -> tuple[int, ...]:
+    if not os.path.exists(path):
+        return ()
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 @lru_cache(maxsize=8)
@@ -343,6 +350,7 @@ def _model_statistics(graph: Graph, dtype: str) -> ModelStatistics:
         bytes_moved_before=sum(_bytes(graph, node) for node in graph.nodes),
         tensor_bytes=tensor_bytes(graph, dtype),
         input_bounds=input_bounds(graph),
+        data_files=graph.data_files,
         nodes={origin: node.operator for node in graph.nodes for origin in (node.origin or (node.name,))},
     )
 

@@ -47,6 +47,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
             "after": sum(launch.moves_only for launch in plan.launches),
         },
         "seconds": dict(statistics.seconds),
+        "from_cache": statistics.from_cache,
         "bytes_moved": sum(launch.bytes_moved for launch in plan.launches),
         "bytes_moved_before": model.bytes_moved_before,
         "intermediate_bytes": {**({} if memory is None else memory.data()), "model": model.tensor_bytes},

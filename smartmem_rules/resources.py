@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+STARTED = time.time_ns()
+"""When the program began to read its own files, in nanoseconds of the system's clock."""
 
 
 def grammar_path() -> Path:
@@ -26,6 +29,14 @@ def templates_path() -> Path:
 def tunings_path() -> Path:
     """The folder of the sizes of kernels that were tuned when the package was made."""
     return _folder("tunings")
+
+
+def native_path() -> Path:
+    """The folder of libsmartmem and of what exported programs consist of (`c`, `bundle`)."""
+    for folder in (_PACKAGE / "native", _PACKAGE.parent / "runtime"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"the folder 'native' is not in {_PACKAGE}, nor 'runtime' in {_PACKAGE.parent}")
 
 
 def models_path() -> Path:

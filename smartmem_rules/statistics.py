@@ -22,6 +22,7 @@ class ModelStatistics:
         tensor_bytes: of the tensors between them.
         input_bounds: for each integer input that is used as an index how many values it can take.
         nodes: the operator of each ONNX node by its name.
+        data_files: the files in the folder of the model that hold weights.
     """
 
     operators: int = 0
@@ -31,6 +32,7 @@ class ModelStatistics:
     tensor_bytes: int = 0
     input_bounds: Mapping[str, int] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)
+    data_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +307,7 @@ class Statistics:
         device: the name of the device for which the plan was made.
         stored_wide: tensors of a float16 plan that are stored as float32.
         seconds: by stage, with `total`; empty where nobody measured.
+        from_cache: whether the plan was made before and found again.
     """
 
     model: ModelStatistics = field(default_factory=ModelStatistics)
@@ -314,6 +317,7 @@ class Statistics:
     device: str = ""
     stored_wide: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    from_cache: bool = False
 
     def data(self) -> dict[str, Any]:
         """The content for JSON, as the file of a plan holds it."""
@@ -344,8 +348,9 @@ class Statistics:
             KeyError, TypeError: it is damaged.
         """
         known = ModelStatistics.__dataclass_fields__
+        model = {name: data[name] for name in known if name in data}
         return Statistics(
-            model=ModelStatistics(**{name: data[name] for name in known if name in data}),
+            model=ModelStatistics(**{**model, "data_files": tuple(model.get("data_files", ()))}),
             rewriting=_rewriting(data),
             planning=_planning(data),
             memory=data.get("memory", "auto"),

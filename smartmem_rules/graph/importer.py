@@ -84,10 +84,11 @@ def import_model(
     proto, beside = load_model(model)
     folder = beside or folder
     check_model(proto, limits)
-    check_data_files(proto.graph, folder)
     proto = inline_functions(proto)
+    data_files = check_data_files(proto.graph, folder)
     with ThreadPoolExecutor(_THREADS) as background:
-        return _Import(proto, base, Values(folder, background), fold_outputs, limits).run(dims or {})
+        made = _Import(proto, base, Values(folder, background), fold_outputs, limits).run(dims or {})
+    return replace(made, data_files=data_files)
 
 
 @dataclass

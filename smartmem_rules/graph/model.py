@@ -65,6 +65,8 @@ class Graph:
     """Small tensors of the model whose values were known at import, those that nodes took as attributes among them."""
     dimensions: tuple[Dimension, ...] = ()
     """The dimensions for a range of which the graph stands."""
+    data_files: tuple[str, ...] = ()
+    """The files in the folder of the ONNX model that hold weights."""
 
     def __str__(self) -> str:
         return graph_text(self)

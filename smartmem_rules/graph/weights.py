@@ -74,16 +74,25 @@ def graph_tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProt
                 yield from graph_tensors(attribute.g)
 
 
-def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> None:
-    """Raise one GraphError that names every missing data file with the tensors that need it."""
+def check_data_files(graph: onnx.GraphProto, folder: Path | None) -> tuple[str, ...]:
+    """The data files of a model, by their names in its folder.
+
+    Raises:
+        GraphError: files are missing; it names each with the tensors that need it.
+    """
     missing: dict[str, list[str]] = {}
+    found: dict[str, None] = {}
     for name, tensor in graph_tensors(graph):
         if is_external(tensor):
             place = location(tensor).get("location", "")
-            if place not in RECIPES and (folder is None or not (folder / place).is_file()):
+            if place in RECIPES or place in found:
+                continue
+            if folder is None or not (folder / place).is_file():
                 missing.setdefault(place, []).append(name)
+            else:
+                found[place] = None
     if not missing:
-        return
+        return tuple(found)
     lines = [f"  {place}: {_some(names)}" for place, names in missing.items()]
     reason = "bytes and ModelProto have no folder to look in" if folder is None else f"not found in {folder}"
     raise GraphError(

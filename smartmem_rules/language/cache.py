@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.collector import no_collections
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.whole_files import write_whole
 
@@ -55,7 +56,8 @@ def read_pickle(key: str) -> Any:
     if place is None:
         return None
     try:
-        return pickle.loads((place / f"{key}.pickle").read_bytes())
+        with no_collections():
+            return pickle.loads((place / f"{key}.pickle").read_bytes())
     except Exception:  # a damaged or foreign file is like none
         return None
 

@@ -77,7 +77,22 @@ class Enqueue:
     source: Source
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What a plan was made from.
+
+    Attributes:
+        version: of this package; empty where that is not known.
+        model: SHA-256 of the ONNX file; empty where there was none, and until the plan is saved.
+        rules: SHA-256 of the rule files, one after the other; empty until the plan is saved.
+    """
+
+    version: str = ""
+    model: bytes = b""
+    rules: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything that an inference needs.
 
@@ -89,6 +104,7 @@ class Plan:
         slots, placement: the device memory of the intermediates and where each one lies in it.
         dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured and decided.
+        provenance: what it was made from, once it has been saved.
     """
 
     model: str
@@ -104,6 +120,7 @@ class Plan:
     sizes: dict[str, dict[int, str]] = field(default_factory=dict)
     dimensions: tuple[Dimension, ...] = ()
     statistics: Statistics = field(default_factory=Statistics)
+    provenance: Provenance = Provenance()
 
     @property
     def launches(self) -> tuple[Launch, ...]:

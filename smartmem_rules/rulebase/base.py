@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
+from smartmem_rules.language import cache as kept
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.export import Export
@@ -22,6 +25,7 @@ from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.expansion import Names, expanded, with_rulesets
 from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replacement
 from smartmem_rules.language.parsing.parser import parse_file
+from smartmem_rules.language.parsing.source import read_source
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.checks.checker import check
@@ -63,6 +67,12 @@ class RuleBase:
         """All rules."""
         return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
 
+    def copy(self) -> RuleBase:
+        """One that can be changed by itself."""
+        copied = RuleBase(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
+        copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
+        return copied
+
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
     """The built-in rules with the user's files and their imports, without what is named in `disable`.
@@ -71,16 +81,40 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     family (all its rules), `tag:WORD` (all rules with this tag), a schedule, or a `fuse` block.
     Raises LanguageError with all errors of all files, or when a name in `disable` is none of these.
     """
-    built_in = load_modules(sorted(rules_path().rglob("*.smr")))
+    shipped = sorted(rules_path().rglob("*.smr"))
+    extra = list(extra_paths)
+    base = _with_files(shipped, extra) if extra else _built_in(tuple(map(_version, shipped))).copy()
+    _switch_off(base, disable)
+    return base
+
+
+@lru_cache(maxsize=2)
+def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
+    """The rule base of the built-in files, from the cache where their texts were checked before."""
+    shipped = [Path(version.path) for version in versions]
+    texts = (text for path in shipped for text in (str(path), read_source(path).text))
+    key = kept.digest_of("rule base", *texts)
+    known = kept.read_pickle(key)
+    if isinstance(known, RuleBase):
+        return known
+    base = _checked(load_modules(shipped), [])
+    kept.write_pickle(key, base)
+    return base
+
+
+def _with_files(shipped: Sequence[Path], extra: Iterable[str | Path]) -> RuleBase:
+    """The rule base of the built-in files and a user's."""
+    built_in = load_modules(shipped)
     known = {Path(module.span.file).resolve() for module in built_in}
-    user = load_modules([path for path in map(Path, extra_paths) if path.resolve() not in known], known)
+    return _checked(built_in, load_modules([path for path in map(Path, extra) if path.resolve() not in known], known))
+
+
+def _checked(built_in: Sequence[s.Module], user: Sequence[s.Module]) -> RuleBase:
     own = {module.span.file for module in user}
     errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
     if errors:
         raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
-    base = collect(user, built_in)
-    _switch_off(base, disable)
-    return base
+    return collect(user, built_in)
 
 
 def load_modules(paths: Iterable[Path], known: Collection[Path] = ()) -> list[s.Module]:
@@ -237,7 +271,7 @@ class _Loader:
             return
         self._loaded.add(resolved)
         try:
-            module = _parse_once(path)
+            module = _parse_version(_version(path))
         except LanguageError as error:
             self.errors += error.diagnostics
             self.sources.update(error.sources)
@@ -263,16 +297,21 @@ class _Loader:
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
 
 
-def _parse_once(path: Path) -> s.Module:
-    """The module of a file, parsed again only when the file has changed."""
+class _Version(NamedTuple):
+    """A file as it was when it was looked at; a changed one has another version."""
+
+    path: str
+    state: tuple[int, ...]
+
+
+def _version(path: Path) -> _Version:
     try:
         state = path.stat()
-    except OSError:
-        return parse_file(path)
-    return _parse_version(str(path), state.st_mtime_ns, state.st_size)
+    except OSError:  # reading it says what is wrong
+        return _Version(str(path), ())
+    return _Version(str(path), (state.st_mtime_ns, state.st_ctime_ns, state.st_size))
 
 
 @lru_cache(maxsize=256)
-def _parse_version(path: str, changed: int, size: int) -> s.Module:
-    del changed, size  # they are the key of the cache
-    return parse_file(path)
+def _parse_version(version: _Version) -> s.Module:
+    return parse_file(version.path)

@@ -8,6 +8,7 @@ from typing import Any
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Source
+from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
 
@@ -110,15 +111,31 @@ class Programs:
             except cl.Error:
                 pass  # a driver may refuse what it made itself, after an update that did not change its version
         self._need_room()
-        program = cl.Program(self._context, text)
-        try:
-            # one cache is enough: False turns pyopencl's off
-            built = program.build(options=given, cache_dir=False)  # type: ignore[arg-type]
-        except cl.Error as error:
-            raise BuildError(f"the kernel {name} does not compile:\n{_log(program, error)}") from error
+        built = self._with_few_declarations(text, given) or self._with_all_declarations(text, given, name)
         if self._cache.folder is not None:
             self._cache.write(key, built.get_info(cl.program_info.BINARIES)[0])
         return built
+
+    def _with_few_declarations(self, text: str, options: Sequence[str]) -> Any:
+        """The program, from the declarations that its text needs; None where that is impossible."""
+        import pyopencl as cl
+
+        known = declarations() if self._device.workaround("parses_all_declarations") else None
+        if known is None:
+            return None
+        try:
+            return _build(cl.Program(self._context, known.before(text) + text), [*options, OWN_DECLARATIONS])
+        except cl.Error:  # the text is at fault, which the driver's own declarations then show, or needs more of them
+            return None
+
+    def _with_all_declarations(self, text: str, options: Sequence[str], name: str) -> Any:
+        import pyopencl as cl
+
+        program = cl.Program(self._context, text)
+        try:
+            return _build(program, options)
+        except cl.Error as error:
+            raise BuildError(f"the kernel {name} does not compile:\n{_log(program, error)}") from error
 
     def _need_room(self) -> None:
         """Refuse to compile where a driver that compiles into files would find the disk full."""
@@ -131,6 +148,11 @@ class Programs:
                 f"{folder}: the OpenCL driver compiles into this folder, and its disk has {free >> 20} MiB free; make "
                 f"room for {DRIVER_ROOM >> 20} MiB or name another folder in SMARTMEM_CACHE"
             )
+
+
+def _build(program: Any, options: Sequence[str]) -> Any:
+    # one cache is enough: False turns pyopencl's off
+    return program.build(options=list(options), cache_dir=False)
 
 
 def _text(source: Source, device: Device) -> _Text:

@@ -109,7 +109,7 @@ def devices(profiles: Mapping[str, Profile] | None = None) -> list[Device]:
     refuse_in_child(DeviceError)
     keep_driver_cache()
     workarounds = (
-        _shipped_workarounds()
+        shipped_workarounds()
         if profiles is None
         else tuple(one for profile in profiles.values() for one in profile.workaround)
     )
@@ -144,10 +144,9 @@ def _set_environment(platform: Any, workarounds: Sequence[Workaround]) -> None:
     # behind `OpenCL X.Y` stands the driver's own version, if anything
     version = re.sub(r"^OpenCL \d+\.\d+", "", platform.version)
     for one in workarounds:
-        if one.concerns(platform.name, version) and (
-            one.effect == "environment" or (one.effect == "environment_on_all_cores" and _may_use_all_cores())
-        ):
-            os.environ.setdefault(*one.value.split("=", 1))
+        applies = one.effect == "environment" or (one.effect == "environment_on_all_cores" and _may_use_all_cores())
+        if applies and one.concerns(platform.name, version) and one.unless not in os.environ:
+            os.environ.setdefault(*one.variable)
 
 
 def _may_use_all_cores() -> bool:
@@ -156,7 +155,8 @@ def _may_use_all_cores() -> bool:
 
 
 @cache
-def _shipped_workarounds() -> tuple[Workaround, ...]:
+def shipped_workarounds() -> tuple[Workaround, ...]:
+    """The clauses of the device files that come with the package."""
     from smartmem_rules.language.parsing.parser import parse_file  # start-up time
 
     found: list[Workaround] = []

@@ -86,7 +86,7 @@ class ProgramCache:
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(self.folder / key, _MAGIC + hashlib.sha256(binary).digest() + binary)
-            _forget(self.folder.iterdir(), self.most_bytes, 0.0)
+            forget_oldest(self.folder.iterdir(), self.most_bytes, 0.0)
 
 
 def keep_driver_cache() -> None:
@@ -190,7 +190,7 @@ def clean_driver_cache(folder: Path, most_bytes: int = _DRIVER_BYTES, unused: fl
         unused: seconds for which a program has not been used before it may go, because another process may need it.
     """
     drop_damaged(folder, 0.0)
-    _forget(_programs(folder), most_bytes, unused)
+    forget_oldest(_programs(folder), most_bytes, unused)
 
 
 def drop_damaged(folder: Path, since: float) -> None:
@@ -241,7 +241,7 @@ def cut_short(path: Path) -> bool:
     return bool(size < sections + entry * count)
 
 
-def _forget(places: Iterable[Path], most_bytes: int, unused: float) -> None:
+def forget_oldest(places: Iterable[Path], most_bytes: int, unused: float) -> None:
     """Remove the least recently used files or folders until the rest fit."""
     found = []
     for place in places:

@@ -92,7 +92,6 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         enqueues=[Enqueue(launch=launch, source=source) for launch, source in zip(launches, sources, strict=True)],
         slots=memory.slots,
         placement=memory.placement,
-        sizes={"seconds": {}},
     )
 
 

@@ -78,6 +78,17 @@ def test_the_users_setting_stays(cores: list[set[int]], monkeypatch: pytest.Monk
     assert os.environ[SET] == "0"
 
 
+def test_a_variable_of_the_users_stops_a_clause(cores: list[set[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the user says how many threads there are, they are not kept on the first cores."""
+    clause = ON_ALL.replace("=1", f"=1 unless {SET}_COUNT")
+    monkeypatch.setenv(f"{SET}_COUNT", "2")
+    module._set_environment(POCL, clauses(clause))
+    assert SET not in os.environ
+    monkeypatch.delenv(f"{SET}_COUNT")
+    module._set_environment(POCL, clauses(clause))
+    assert os.environ[SET] == "1"
+
+
 def test_other_drivers_and_versions_are_left_alone(cores: list[set[int]]) -> None:
     module._set_environment(platform("Intel(R) OpenCL", "OpenCL 3.0 LINUX"), clauses(ON_ALL))
     module._set_environment(platform(POCL.name, "OpenCL 3.0 PoCL 6.0+debian"), clauses(ON_ALL))
@@ -94,7 +105,7 @@ def test_a_process_that_may_not_use_all_cores_is_left_alone(cores: list[set[int]
 
 def test_the_shipped_clauses_are_those_of_the_rule_base() -> None:
     shipped = {one for block in rules().devices.values() for one in block.workaround}
-    assert set(module._shipped_workarounds()) == shipped
+    assert set(module.shipped_workarounds()) == shipped
     assert all(one.reason for one in shipped)
 
 

@@ -22,6 +22,7 @@ from typing import IO, Any, Self
 
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.judge import CRASH, ERROR, HANG, NO_REFERENCE, Verdict
+from smartmem_rules.kept_plans.store import VARIABLE as PLANS
 
 SECONDS = 120.0
 """How long a case may take; small ones take one or two seconds."""
@@ -91,7 +92,11 @@ class Worker:
         self.errors.seek(0)
         self.errors.truncate()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", __spec__.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors
+            [sys.executable, "-m", __spec__.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env={**os.environ, PLANS: "off"},  # no model comes twice
         )
 
     def _line(self, stream: IO[bytes]) -> bytes | None:

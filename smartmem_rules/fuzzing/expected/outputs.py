@@ -17,7 +17,16 @@ from onnx import numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
-from smartmem_rules.fuzzing.expected.roundings import CANCELLING, EXACT, LINEAR, RECURRENT, STASHED, SUMMING
+from smartmem_rules.fuzzing.expected.roundings import (
+    CANCELLING,
+    EXACT,
+    INTERPOLATING,
+    LINEAR,
+    RECURRENT,
+    STASHED,
+    SUMMING,
+)
+from smartmem_rules.fuzzing.expected.sums import exceeding, of_either_sign, rounded_on_the_way
 
 RUNS = 4
 MORE_RUNS = 24
@@ -93,6 +102,8 @@ class Reference:
         """Tensors in double precision that the reference computes in single precision only."""
         self.gated: set[str] = set()
         """Results of recurrent operators that the reference computes in single precision only."""
+        self.on_the_way: dict[str, Array] = {}
+        """By how many units of rounding the additions of a linear node may move its result."""
         with np.errstate(all="ignore"):
             for node in model.graph.node:
                 self._prepare(node)
@@ -111,6 +122,8 @@ class Reference:
                 excused = self._overflowing(runner, operands, results, wider)
                 overflowing = any(bool(mask.any()) for mask in excused)
                 precise = runner.own is not None or _agree(results, wider, excused)
+                if node.op_type in LINEAR and is_float(results[0]):
+                    self.on_the_way[node.output[0]] = rounded_on_the_way(runner, [wide(o) for o in operands])
             except NoReference:
                 if node.op_type in LINEAR and not all(np.isfinite(_double(r)).all() for r in results):
                     raise  # without doubles nobody knows whether a sum overflows only on its way
@@ -139,7 +152,7 @@ class Reference:
             for one, other in zip(results, wider, strict=True)
         ]
         if runner.node.op_type in LINEAR and masks[0].shape == wider[0].shape and is_float(results[0]):
-            masks[0] |= _exceeding(runner, [wide(o) for o in operands], PRECISIONS[results[0].dtype.name].most)
+            masks[0] |= exceeding(runner, [wide(o) for o in operands], PRECISIONS[results[0].dtype.name].most)
         return masks
 
     def native_outputs(self) -> dict[str, Array]:
@@ -203,9 +216,10 @@ class Reference:
                 narrow = [_narrowed(v, self.natives[n]) for v, n in zip(operands, node.input, strict=True)]
                 results = [_array(wide(r)) for r in runner.native(narrow)]
         if node.op_type in LINEAR and noise is not None:
-            results = [_of_either_sign(r, noise) for r in results]
+            results = [of_either_sign(self._summed(n, r, noise), noise) for n, r in zip(names, results, strict=True)]
         if node.op_type in CANCELLING and noise is not None:
-            results = [self._cancelled(n, r, operands, noise) for n, r in zip(names, results, strict=True)]
+            extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
+            results = [self._cancelled(n, r, operands, noise, extent) for n, r in zip(names, results, strict=True)]
         for name, result in zip(names, results, strict=True):
             rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
             values[name] = self._held(name, result, rounds, overflow)
@@ -225,12 +239,21 @@ class Reference:
         opposed = np.where(np.isinf(results[0]), np.nan, np.copysign(np.inf, results[0]))
         if noise is not None:
             opposed = noise.choice([np.inf, -np.inf, np.nan], results[0].shape)
-        exceeding = _exceeding(runner, operands, precision.most) & ~np.isnan(results[0])
-        return [np.where(exceeding, opposed, results[0]), *results[1:]]
+        beyond = exceeding(runner, operands, precision.most) & ~np.isnan(results[0])
+        return [np.where(beyond, opposed, results[0]), *results[1:]]
+
+    def _summed(self, name: str, result: Array, noise: np.random.Generator) -> Array:
+        """A sum with the roundings of its additions, which are done in single precision at least."""
+        units, precision = self.on_the_way.get(name), self.precision(name)
+        if units is None or precision is None or units.shape != result.shape:
+            return result
+        unit = min(precision.unit, PRECISIONS["float32"].unit)
+        return np.asarray(result + noise.uniform(-1, 1, result.shape) * unit * units)
 
     def _cancelled(
-        self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator
+        self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator, extent: int
     ) -> Array:
+        """A result with the roundings of intermediate numbers `extent` times as large as the operands."""
         precision = self.precision(name)
         reals = [np.abs(o) for o in operands if o is not None and o.dtype == np.float64]
         if precision is None or not reals:
@@ -239,7 +262,7 @@ class Reference:
         first, *others = reals if reals[0].shape == result.shape else [np.max(reals[0], initial=0.0)]
         size = first + sum(np.max(o, initial=0.0) for o in others)  # a bias moves the argument
         return np.asarray(
-            result + noise.uniform(-2, 2, result.shape) * precision.unit * np.maximum(size, np.abs(result))
+            result + noise.uniform(-2, 2, result.shape) * precision.unit * np.maximum(size * extent, np.abs(result))
         )
 
     def _is_half(self, name: str) -> bool:
@@ -297,7 +320,7 @@ class Reference:
             spread = np.maximum(spread, np.where(both, np.abs(_double(base) - _double(other)), 0.0))
         precision = self.precision(name)
         if precision is None:
-            return Expected(base, spread * 2, known, value.dtype.name)
+            return Expected(base, spread * 2, known & _within(value, base, spread * 2), value.dtype.name)
         # squares vanish below the root of the least number, on the way to a result that does not
         known &= ~((_double(value) == 0) & (np.abs(base) < np.sqrt(precision.least)) & (base != 0))
         own = _OWN_ULPS * precision.unit * np.abs(np.where(np.isfinite(base), base, 0)) + precision.least
@@ -305,7 +328,8 @@ class Reference:
             own = np.maximum(own, _GATES_ULPS * precision.unit)
         factor = np.where(spread > np.abs(base) / 2, _ILL_CONDITIONED, _FACTOR)
         bound = factor * spread + own
-        return Expected(base, bound, known & (bound < precision.most), value.dtype.name)
+        known &= (bound < precision.most) & _within(value, base, bound)
+        return Expected(base, bound, known, value.dtype.name)
 
 
 def _array(value: Array | None) -> Array:
@@ -317,6 +341,17 @@ def _double(value: Array) -> Array:
     return value.astype(np.float64)
 
 
+def _within(native: Array, base: Array, bound: Array) -> Array:
+    """Where ONNX Runtime's own element types give what double precision gives: elsewhere the model asks for more."""
+    if base.dtype.kind in "OSU":
+        return np.ones(base.shape, bool)
+    one, other = _double(native), _double(base)
+    if native.dtype.name in PRECISIONS:
+        most = PRECISIONS[native.dtype.name].most
+        other = np.where(np.abs(other) > most, np.copysign(np.inf, other), other)
+    return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= bound))
+
+
 def _same(one: Array | None, other: Array | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
@@ -325,35 +360,6 @@ def _narrowed(value: Array | None, like: Array | None) -> Array | None:
     if value is None or like is None or value.dtype == like.dtype:
         return value
     return value.astype(like.dtype)
-
-
-def _of_either_sign(sums: Array, noise: np.random.Generator) -> Array:
-    """Sums whose zeros have a drawn sign: a sum of -0 alone is -0, and 0 behind the 0 that a loop starts with."""
-    return np.where(sums == 0, np.copysign(0.0, noise.uniform(-1, 1, sums.shape)), sums) if is_float(sums) else sums
-
-
-def _exceeding(runner: NodeRunner, operands: Sequence[Array | None], most: float) -> Array:
-    """Where the finite addends of a linear node's sums, all of one sign, exceed the greatest number.
-
-    A factor of the whole sum (`alpha`, one over the number of addends) may come before the sum or after it.
-    """
-    addends = [np.where(np.isfinite(o), np.abs(o), 0) if is_float(o) and o is not None else o for o in operands]
-    size = np.abs(runner.precise(addends)[0])
-    return size / min(1.0, _factor_of_sum(runner.node, operands, size)) > most
-
-
-def _factor_of_sum(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> float:
-    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    first = operands[0]
-    assert first is not None
-    match node.op_type:
-        case "Mean":
-            return 1 / len(operands)
-        case "ReduceMean" | "GlobalAveragePool":
-            return max(1, result.size) / max(1, first.size)
-        case "AveragePool":
-            return 1.0 / float(np.prod(attributes["kernel_shape"]))
-    return abs(attributes.get("alpha", 1.0)) or 1.0
 
 
 def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence[Array]) -> bool:

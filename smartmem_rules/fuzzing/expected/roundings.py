@@ -46,6 +46,8 @@ CANCELLING = frozenset(
     }
 )  # fmt: skip
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
+INTERPOLATING = frozenset({"GridSample", "Resize"})
+"""Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})
 """Operators that by their definition (`stash_type`) compute in single precision, even where operands are wider."""
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})

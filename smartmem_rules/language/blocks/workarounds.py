@@ -13,17 +13,20 @@ from smartmem_rules.errors import SmartmemError
 
 EFFECTS = {
     "environment": "sets the variable `NAME=VALUE` before the driver opens its devices, unless the user has set it",
-    "environment_on_all_cores": "the same, where the process may run on all cores of the computer",
+    "environment_on_all_cores": "the same, where the process may run on all cores of the computer; `NAME=VALUE unless"
+    " OTHER` does nothing where the user has set OTHER",
     "option": "an option of the OpenCL compiler for every kernel",
     "option_of_joined": "an option for launches that join kernels which share local memory",
     "compile_threads": "how many programs are compiled at once",
     "driver_keeps_programs": "compiled programs are left to the driver's own cache",
+    "parses_all_declarations": "a program declares only the built-in functions that it names",
     "whole_buffers": "intermediates never lie in parts of one buffer: each place of the plan's memory is a buffer",
     "names_processor": "a processor that the driver's LLVM does not know gets the name of its level of instructions",
 }
 """What a workaround may do, by the word that says so."""
-WITHOUT_VALUE = frozenset({"driver_keeps_programs", "names_processor", "whole_buffers"})
+WITHOUT_VALUE = frozenset({"driver_keeps_programs", "names_processor", "parses_all_declarations", "whole_buffers"})
 
+_SETTING = re.compile(r"[A-Za-z_]\w*=\S*( unless [A-Za-z_]\w*)?")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _BOUND = re.compile(r"(>=|<=|<|>|==)\s*(\d+(?:\.\d+)*)")
 
@@ -54,6 +57,17 @@ class Workaround:
     driver: str
     versions: str
     reason: str
+
+    @property
+    def variable(self) -> tuple[str, str]:
+        """Name and value of the variable that an `environment` clause sets."""
+        name, _, value = self.value.partition(" unless ")[0].partition("=")
+        return name, value
+
+    @property
+    def unless(self) -> str:
+        """The variable that stops an `environment` clause where the user has set it, empty for none."""
+        return self.value.partition(" unless ")[2]
 
     def concerns(self, name: str, version: str) -> bool:
         """Whether the clause is about a driver; one whose version cannot be told counts as concerned.
@@ -99,8 +113,8 @@ def workaround_of(clause: Sequence[int | float | str]) -> Workaround:
 
 
 def _check(clause: Workaround, start: int) -> None:
-    if clause.effect.startswith("environment") and re.fullmatch(r"[A-Za-z_]\w*=.*", clause.value) is None:
-        raise ClauseError(f"`{clause.value}` sets no variable", 1, 'write "NAME=VALUE"')
+    if clause.effect.startswith("environment") and _SETTING.fullmatch(clause.value) is None:
+        raise ClauseError(f"`{clause.value}` sets no variable", 1, 'write "NAME=VALUE" or "NAME=VALUE unless OTHER"')
     if clause.effect == "compile_threads" and (not clause.value.isdigit() or int(clause.value) < 1):
         raise ClauseError(f"`{clause.value}` is no number of threads", 1, 'write "1" or more')
     if clause.effect.startswith("option") and not clause.value.startswith("-"):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
+from typing import Any
+
 import numpy as np
 
 from smartmem_rules.plan.kernel.model import Layout
+from smartmem_rules.plan.kernel.storage import SLACK
 from smartmem_rules.tensor.primitives import storage_dtype
 
 LARGEST_HALF = 65504.0
+_IN_PLACE_FROM = 1 << 16
 
 
 def holds(storage: str, values: np.ndarray) -> bool:
@@ -15,11 +20,26 @@ def holds(storage: str, values: np.ndarray) -> bool:
     return storage != "float16" or not np.any(np.isfinite(values) & (np.abs(values) > LARGEST_HALF))
 
 
+def room(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """An array for a constant in a buffer; a large one lies so that devices in the host's memory use it in place.
+
+    Its memory, zeros at first, begins with a page and goes on for `SLACK` bytes behind its end.
+    """
+    size = elements * dtype.itemsize
+    if size < _IN_PLACE_FROM:
+        return np.empty(elements, dtype)
+    reachable = np.frombuffer(mmap.mmap(-1, size + SLACK), np.uint8, size + SLACK)
+    return reachable[:size].view(dtype)
+
+
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
-    """The elements in storage order: flat for a buffer, (height, width, 4) for an image."""
+    """The elements in storage order: flat for a buffer (see `room`), (height, width, 4) for an image."""
     dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
     if layout.memory == "buffer":
-        return np.ascontiguousarray(values.transpose(layout.order) if values.ndim else values).astype(dtype).reshape(-1)
+        ordered = values.transpose(layout.order) if values.ndim else values
+        made = room(ordered.size, dtype)
+        made.reshape(ordered.shape)[...] = ordered
+        return made
     width, height = layout.image_size(values.shape)
     if layout.order and layout.lane_axis is None:
         texels = np.zeros((values.size, 4), dtype)

@@ -9,6 +9,8 @@ from smartmem_rules.tensor.primitives import storage_dtype
 from smartmem_rules.tensor.ranges import largest
 
 TEXEL_LANES = 4
+SLACK = 64
+"""Bytes that may be read behind the end of a constant: vector loads reach over the last element."""
 
 
 def item_bytes(storage: str) -> int:

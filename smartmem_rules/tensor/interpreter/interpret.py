@@ -76,6 +76,16 @@ def evaluate_equations(
     return results
 
 
+def evaluate_view(equation: Equation, tensors: Mapping[str, Array]) -> Array:
+    """The value of an equation, which may be a view of a tensor that it reads: not contiguous, not to be written.
+
+    Raises:
+        InterpretError: a tensor is missing or an index leaves its range.
+    """
+    with np.errstate(all="ignore"):
+        return _evaluated(equation, tensors, primitives.storage_dtype(equation.type.dtype))
+
+
 def evaluate_instance(instance: Instance, operands: Sequence[Array | None]) -> list[Array]:
     """The outputs that an operator has by its signature, those of extents that depend on data without their padding.
 
@@ -114,6 +124,10 @@ def _evaluate_scans(scans: Sequence[Equation], known: dict[str, Array]) -> dict[
 
 
 def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype[Any]) -> Array:
+    return np.ascontiguousarray(_evaluated(equation, tensors, dtype)).reshape(equation.type.shape)
+
+
+def _evaluated(equation: Equation, tensors: Mapping[str, Array], dtype: np.dtype[Any]) -> Array:
     shape = equation.type.shape
     if math.prod(shape) == 0:
         return np.zeros(shape, dtype)
@@ -126,7 +140,7 @@ def _evaluate_equation(equation: Equation, tensors: Mapping[str, Array], dtype: 
     peak, _ = _footprint(body, ranges)
     if peak <= BLOCK:
         values = _Block(tensors, ranges).element(body, looping)
-        return np.ascontiguousarray(np.broadcast_to(values, extents).astype(dtype, copy=False)).reshape(shape)
+        return np.broadcast_to(values, extents).astype(dtype, copy=False).reshape(shape)
     result = np.empty(extents, dtype)
     _fill(result, body, looping, ranges, tensors)
     return result.reshape(shape)
@@ -155,34 +169,42 @@ def _fill(
 
 def _footprint(body: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, frozenset[Var]]:
     """The elements of the largest array that evaluation makes, and the variables that it depends on."""
-    peak, heavy = 1, frozenset[Var]()
+    largest = _Largest(ranges)
+    largest.visit(body)
+    return largest.peak, largest.heavy
 
-    def note(variables: frozenset[Var]) -> frozenset[Var]:
-        nonlocal peak, heavy
+
+class _Largest:
+    """Finds the largest array that the evaluation of an expression makes."""
+
+    def __init__(self, ranges: Mapping[Var, tuple[int, int]]) -> None:
+        self.ranges = ranges
+        self.peak = 1
+        self.heavy = frozenset[Var]()
+
+    def _note(self, variables: frozenset[Var]) -> frozenset[Var]:
         size = 1
         for v in variables:
-            start, stop = ranges.get(v, (0, v.extent))
+            start, stop = self.ranges.get(v, (0, v.extent))
             size *= stop - start
-        if size > peak:
-            peak, heavy = size, variables
+        if size > self.peak:
+            self.peak, self.heavy = size, variables
         return variables
 
-    def visit(expr: Expr) -> frozenset[Var]:
+    def visit(self, expr: Expr) -> frozenset[Var]:
+        """The variables that an expression's array has as axes."""
         match expr:
             case Reduce(variables=bound):
                 factors = _factors(expr)
-                first = note(frozenset[Var]().union(*map(visit, factors[:-1])))
-                return note((first | visit(factors[-1])) - set(bound))
+                first = self._note(frozenset[Var]().union(*map(self.visit, factors[:-1])))
+                return self._note((first | self.visit(factors[-1])) - set(bound))
             case Apply(arguments=arguments):
-                return note(frozenset[Var]().union(*map(visit, arguments)))
+                return self._note(frozenset[Var]().union(*map(self.visit, arguments)))
             case Select(then=then, otherwise=otherwise):
                 own = frozenset[Var]().union(*(i.variables for i in own_indices(expr)))
-                return note(own | visit(then) | visit(otherwise))
+                return self._note(own | self.visit(then) | self.visit(otherwise))
             case _:
-                return note(frozenset[Var]().union(*(i.variables for i in own_indices(expr))))
-
-    visit(body)
-    return peak, heavy
+                return self._note(frozenset[Var]().union(*(i.variables for i in own_indices(expr))))
 
 
 def _factors(reduction: Reduce) -> tuple[Expr, ...]:

@@ -39,6 +39,41 @@ def test_a_few_units_in_the_last_place_are_right_and_a_thousandth_is_wrong() -> 
     assert _wrong(model, x, wrong)
 
 
+def test_a_long_sum_is_rounded_at_each_addend() -> None:
+    """Added one after the other in single precision, 2,000 equal addends are off by more than their own rounding."""
+    model = _model([helper.make_node("MatMul", ["x", "x"], ["y"])], (2000,))
+    x = np.full(2000, 0.7071, np.float32)
+    running = np.float32(0)
+    for addend in x * x:
+        running += addend
+    assert abs(running - np.dot(x.astype(np.float64), x)) > 30 * 2.0**-24 * running
+    assert not _wrong(model, x, np.array(running))
+    assert _wrong(model, x, np.array(running * np.float32(1 - 1 / 2000)))
+
+
+def test_a_place_between_far_neighbours_is_rounded_as_large_as_it_is() -> None:
+    model = _model([helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")], (1, 1, 453, 1))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 1, 18, 1]), "sizes"))
+    x = np.random.default_rng(0).uniform(-5, 5, (1, 1, 453, 1)).astype(np.float32)
+    right = Reference(model, {"x": x}).native_outputs()["y"]
+    assert not _wrong(model, x, right + np.float32(453 * 2.0**-24 * 5))
+    assert _wrong(model, x, right + np.float32(0.01))
+
+
+def test_what_double_precision_alone_gives_is_not_asked_for() -> None:
+    """Ceil(3 + 1e-9) is 3 in the model's own single precision; where both precisions agree, the element is known."""
+    nodes = [
+        helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.array([1e-9], np.float32))),
+        helper.make_node("Add", ["x", "c"], ["sum"]),
+        helper.make_node("Ceil", ["sum"], ["y"]),
+    ]
+    model = _model(nodes, (2,))
+    x = np.array([3, 2.5], np.float32)
+    for way in (3, 4):
+        assert not _wrong(model, x, np.array([way, 3], np.float32))
+    assert _wrong(model, x, np.array([3, 4], np.float32))
+
+
 @pytest.mark.parametrize(
     ("operator", "x", "y"),
     [

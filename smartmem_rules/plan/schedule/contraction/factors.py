@@ -23,7 +23,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
 )
 from smartmem_rules.tensor.index import variable
-from smartmem_rules.tensor.interpreter.interpret import evaluate_equations
+from smartmem_rules.tensor.interpreter.interpret import evaluate_view
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Packer:
         key = ("panel", _canonical(factor, (*batch, *c.k, n)), columns)
         name = self._names.get(key)
         if name is None:
-            values = self._values(factor, (*batch, n, *c.k))
-            flat = values.reshape(count(batch), n.extent, count(c.k))
-            padded = np.zeros((flat.shape[0], tiles * columns, flat.shape[2]), np.float32)
-            padded[:, : n.extent] = flat
-            packed = padded.reshape(flat.shape[0], tiles, columns, -1).transpose(0, 1, 3, 2)
-            name = self._keep(factor, key, np.ascontiguousarray(packed).reshape(-1), Layout("buffer", (0,)))
+            values = self._values(factor, (*batch, *c.k, n)).astype(np.float32, copy=False)
+            values = values.reshape(count(batch), count(c.k), n.extent)
+            if n.extent < tiles * columns:
+                values = np.pad(values, ((0, 0), (0, 0), (0, tiles * columns - n.extent)))
+            rows = values.reshape(*values.shape[:2], tiles, columns).transpose(0, 2, 1, 3)
+            name = self._keep(factor, key, rows)
         return PackedPanel(name, batch)
 
     def transformed(self, n: Var, factor: Expr, problem: WinogradProblem, columns: int) -> PackedPanel:
@@ -80,8 +80,7 @@ class Packer:
         name = self._names.get(key)
         if name is None:
             values = self._values(factor, axes).reshape(count(batch), *(v.extent for v in axes[len(batch) :]))
-            flat = transformed_weights(values, transform, columns).reshape(-1)
-            name = self._keep(factor, key, flat, Layout("buffer", (0,)))
+            name = self._keep(factor, key, transformed_weights(values, transform, columns))
         return PackedPanel(name, batch)
 
     def columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
@@ -94,7 +93,7 @@ class Packer:
             blocks = []
             for n, b in factors:
                 values = self._values(b, (*batch, *c.k, n)).reshape(-1, n.extent)
-                blocks.append(np.pad(values.astype(np.float32), ((0, 0), (0, -n.extent % width))))
+                blocks.append(np.pad(values.astype(np.float32, copy=False), ((0, 0), (0, -n.extent % width))))
             flat = np.concatenate(blocks, axis=1)
             name = self._keep(c.b, key, flat, self._weight_layout(c.b, flat.shape))
         return PackedPanel(name, batch)
@@ -118,18 +117,29 @@ class Packer:
         return row_major(2)
 
     def _values(self, expr: Expr, axes: tuple[Var, ...]) -> np.ndarray:
+        """The elements of a factor, perhaps as a view."""
         type_ = TensorType(expr.dtype, tuple(v.extent for v in axes))
         needed = {t: self.constants[t] for t in tensors_read(expr)}
-        return evaluate_equations([Equation("packed", axes, expr, type_)], needed)["packed"]
+        return evaluate_view(Equation("packed", axes, expr, type_), needed)
 
-    def _keep(self, factor: Expr, key: tuple[object, ...], values: np.ndarray, layout: Layout) -> str:
+    def _keep(self, factor: Expr, key: tuple[object, ...], values: np.ndarray, layout: Layout | None = None) -> str:
+        """Store the elements of a factor.
+
+        Args:
+            layout: None stores them one after the other.
+        """
         name = f"{tensors_read(factor)[0]}@{len(self._names)}"
         self._names[key] = name
-        type_ = TensorType("float32", values.shape)
+        type_ = TensorType("float32", (values.size,) if layout is None else values.shape)
         storage = self.storage if holds(self.storage, values) else "float32"
-        packed = pack(values, layout, storage)
+        packed = pack(values, layout or row_major(values.ndim), storage)
         self.tensors[name] = Stored(
-            name=name, type=type_, layout=layout, role="constant", storage=storage, packed=packed
+            name=name,
+            type=type_,
+            layout=layout or Layout("buffer", (0,)),
+            role="constant",
+            storage=storage,
+            packed=packed,
         )
         return name
 

@@ -1,0 +1,1 @@
+"""Whole plans on disk, by all that they depend on."""

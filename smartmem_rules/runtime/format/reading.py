@@ -1,0 +1,171 @@
+"""A plan from the messages of its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from smartmem_rules.plan.artefact import Argument, Enqueue, Place, Plan, Provenance, Slot, Source
+from smartmem_rules.plan.kernel.launch import Recorded
+from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
+from smartmem_rules.runtime.format import plan_pb2 as pb
+from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
+from smartmem_rules.runtime.format.extents import FormulaReader
+from smartmem_rules.statistics import Statistics
+from smartmem_rules.tensor.extents import Dimension
+from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.types import TensorType
+
+_One = TypeVar("_One")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedSchedule(KernelSchedule):
+    """The sizes of a kernel of a loaded plan, whose text is there already."""
+
+    saved: Mapping[str, int]
+
+    def sizes(self) -> dict[str, int]:
+        return dict(self.saved)
+
+
+def read_plan(data: Any) -> Plan:
+    """The plan of a mapped file, whose constants stay where they are.
+
+    Raises:
+        DamageError: the file is no plan, damaged or of another version.
+        KeyError, TypeError, ValueError: the report is damaged, though its checksum is right.
+    """
+    index = pb.Plan()
+    try:
+        index.ParseFromString(Header.of(data).index(data))
+    except DecodeError as error:
+        raise DamageError(f"its index is none: {error}") from error
+    span = _span(index.report)
+    report = json.loads(section(data, span)[: span.size].tobytes())
+    return _Reader(index, data).plan(report)
+
+
+class _Reader:
+    """Makes a plan from an index whose digest is right, though every number in it may be wrong."""
+
+    def __init__(self, index: pb.Plan, data: Any) -> None:
+        self._index = index
+        self._data = data
+        self._dimensions = [Dimension(one.name, one.low, one.high) for one in index.dimensions]
+        self._extents = FormulaReader(index.formulas, self._dimensions)
+        self._names = [tensor.name for tensor in index.tensors]
+        if len(set(self._names)) < len(self._names):
+            raise DamageError("two tensors have one name")
+
+    def plan(self, report: Mapping[str, Any]) -> Plan:
+        index = self._index
+        launches = zip(index.launches, report["launches"], strict=True)
+        sizes: dict[str, dict[int, str]] = {}
+        for one in index.counts:
+            sizes.setdefault(self._tensor_name(one.output), {})[one.axis] = self._tensor_name(one.count)
+        return Plan(
+            model=index.model,
+            device=index.target,
+            level=index.level,
+            dtype=index.dtype,
+            inputs=list(map(self._tensor_name, index.inputs)),
+            outputs=list(map(self._tensor_name, index.outputs)),
+            tensors={one.name: self._stored(one) for one in index.tensors},
+            enqueues=[Enqueue(launch=_launch(one, told), source=self._source(one)) for one, told in launches],
+            slots=[_slot(one) for one in index.slots],
+            placement={one.name: self._place(one.place) for one in index.tensors if one.HasField("place")},
+            sizes=sizes,
+            dimensions=tuple(self._dimensions),
+            statistics=Statistics.of(report["statistics"]),
+            provenance=Provenance(
+                version=index.provenance.version, model=index.provenance.model, rules=index.provenance.rules
+            ),
+        )
+
+    def _tensor_name(self, number: int) -> str:
+        return str(_at(self._names, number, "tensor"))
+
+    def _place(self, place: pb.Place) -> Place:
+        _at(self._index.slots, place.slot, "slot")
+        return Place(place.slot, place.offset)
+
+    def _stored(self, tensor: pb.Tensor) -> Stored:
+        layout = tensor.layout
+        return Stored(
+            name=tensor.name,
+            type=TensorType(_dtype(tensor.element), self._extents.shape(tensor.shape)),
+            layout=Layout(_memory(layout.memory), tuple(layout.order), layout.rows, layout.inner),
+            role=_known(pb.Role, tensor.role),
+            storage=_dtype(tensor.storage),
+            packed=self._packed(tensor.packed) if tensor.HasField("packed") else None,
+            shown=self._extents.shape(tensor.shown.extents) if tensor.HasField("shown") else None,
+        )
+
+    def _packed(self, packed: pb.Packed) -> np.ndarray:
+        span = _span(packed.section)
+        dtype = storage_dtype(_dtype(packed.element))
+        return section(self._data, span)[: span.size].view(dtype).reshape(tuple(packed.shape))
+
+    def _source(self, launch: pb.Launch) -> Source:
+        return Source(
+            entry=launch.entry,
+            text=_at(self._index.texts, launch.text, "text"),
+            arguments=tuple(
+                Argument(self._tensor_name(one.tensor), "write" if one.written else "read") for one in launch.arguments
+            ),
+            global_size=self._extents.shape(launch.global_size),
+            local_size=tuple(launch.local_size) or None,
+            options=tuple(launch.options),
+            dimensions=tuple(_at(self._dimensions, number, "dimension").name for number in launch.dimensions),
+        )
+
+
+def _at(those: Sequence[_One], number: int, kind: str) -> _One:
+    if number >= len(those):
+        raise DamageError(f"there is no {kind} {number}")
+    return those[number]
+
+
+def _launch(launch: pb.Launch, told: Mapping[str, Any]) -> Recorded:
+    own = told["schedule"]
+    kernel = Kernel(
+        name=launch.name,
+        form=told["form"],
+        origin=tuple(told["origin"]),
+        moves_only=told["moves_only"],
+        reads=tuple(told["reads"]),
+        writes=tuple(told["writes"]),
+        schedule=own and SavedSchedule(name=own["name"], template=own["template"], saved=dict(own["sizes"])),
+        operations=told["operations"],
+    )
+    return Recorded(kernel=kernel, in_place=dict(told["in_place"]), bytes_moved=told["bytes_moved"])
+
+
+def _slot(slot: pb.Slot) -> Slot:
+    storage = _dtype(slot.storage) if slot.storage else ""
+    return Slot(_memory(slot.memory), slot.bytes, (slot.width, slot.height), storage)
+
+
+def _span(one: pb.Section) -> Span:
+    return Span(offset=one.offset, size=one.size, sum=one.sum)
+
+
+def _dtype(number: int) -> str:
+    return _known(pb.Element, number)
+
+
+def _memory(number: int) -> str:
+    return _known(pb.Memory, number)
+
+
+def _known(kind: Any, number: int) -> str:
+    """The name of a value of an enumeration, none of which is 0."""
+    if not number or number not in kind.values():
+        raise DamageError(f"{kind.DESCRIPTOR.name} has no value {number}")
+    return str(kind.Name(number)).lower()

@@ -1,0 +1,168 @@
+"""A plan as the messages of its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from smartmem_rules.language.blocks.workarounds import Workaround
+from smartmem_rules.plan.artefact import Plan, Slot, Source
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.runtime.format import plan_pb2 as pb
+from smartmem_rules.runtime.format.container import Span, placed, write_file
+from smartmem_rules.runtime.format.extents import FormulaWriter, numbered
+from smartmem_rules.tensor.extents import extent_data, is_symbolic
+from smartmem_rules.tensor.ranges import largest
+
+
+def write_plan(plan: Plan, workarounds: Sequence[Workaround], stream: IO[bytes]) -> None:
+    """Write a plan's file.
+
+    Args:
+        workarounds: what programs without the rules are to do about faults of drivers.
+
+    Raises:
+        ValueError: a number of the statistics is none that JSON has.
+    """
+    packed = {t.name: t.packed for t in plan.tensors.values() if t.packed is not None}
+    # numpy makes a scalar an array of one axis when it makes it contiguous
+    arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in packed.items()}
+    report = json.dumps(_report(plan), allow_nan=False, default=_plain).encode()
+    spans, report_span = placed(list(arrays.values()), report)
+    index = _Index(plan, arrays, dict(zip(arrays, spans, strict=True))).message()
+    index.report.CopyFrom(_section(report_span))
+    index.workarounds.extend(
+        pb.Workaround(effect=one.effect, value=one.value, driver=one.driver, versions=one.versions)
+        for one in workarounds
+    )
+    write_file(stream, list(arrays.values()), spans, report, index.SerializeToString(deterministic=True))
+
+
+class _Index:
+    """The index of a plan's file, in the making."""
+
+    def __init__(self, plan: Plan, arrays: Mapping[str, np.ndarray], spans: Mapping[str, Span]) -> None:
+        self._plan = plan
+        self._arrays = arrays
+        self._spans = spans
+        self._tensors = numbered(plan.tensors)
+        self._dimensions = numbered(dimension.name for dimension in plan.dimensions)
+        self._texts = numbered(dict.fromkeys(source.text for source in plan.sources))
+        self._formulas = FormulaWriter(plan.dimensions)
+
+    def message(self) -> pb.Plan:
+        plan = self._plan
+        tensors = [self._tensor(tensor) for tensor in plan.tensors.values()]
+        launches = [self._launch(enqueue.launch, enqueue.source) for enqueue in plan.enqueues]
+        made = plan.provenance
+        return pb.Plan(
+            model=plan.model,
+            target=plan.device,
+            level=plan.level,
+            dtype=plan.dtype,
+            device=plan.statistics.device,
+            provenance=pb.Provenance(version=made.version, model=made.model, rules=made.rules),
+            dimensions=[pb.Dimension(name=d.name, low=d.low, high=d.high) for d in plan.dimensions],
+            formulas=self._formulas.formulas,
+            tensors=tensors,
+            inputs=[self._tensors[name] for name in plan.inputs],
+            outputs=[self._tensors[name] for name in plan.outputs],
+            slots=list(map(_slot, plan.slots)),
+            texts=list(self._texts),
+            launches=launches,
+            counts=[
+                pb.Count(output=self._tensors[name], axis=axis, count=self._tensors[count])
+                for name, axes in plan.sizes.items()
+                for axis, count in axes.items()
+            ],
+        )
+
+    def _tensor(self, tensor: Stored) -> pb.Tensor:
+        image = tensor.layout.memory == "image"
+        width, height = map(largest, tensor.layout.image_size(tensor.type.shape)) if image else (0, 0)
+        layout = tensor.layout
+        place = self._plan.placement.get(tensor.name)
+        return pb.Tensor(
+            name=tensor.name,
+            role=pb.Role.Value(tensor.role.upper()),
+            element=element(tensor.type.dtype),
+            shape=self._formulas.extents(tensor.type.shape),
+            storage=element(tensor.storage),
+            layout=pb.Layout(
+                memory=pb.Memory.Value(layout.memory.upper()), order=layout.order, rows=layout.rows, inner=layout.inner
+            ),
+            bytes=stored_bytes(tensor),
+            width=width,
+            height=height,
+            shown=None if tensor.shown is None else pb.Shape(extents=self._formulas.extents(tensor.shown)),
+            packed=self._packed(tensor.name),
+            place=None if place is None else pb.Place(slot=place.slot, offset=place.offset),
+        )
+
+    def _packed(self, name: str) -> pb.Packed | None:
+        if name not in self._arrays:
+            return None
+        array = self._arrays[name]
+        return pb.Packed(section=_section(self._spans[name]), element=element(array.dtype.name), shape=array.shape)
+
+    def _launch(self, launch: Launch, source: Source) -> pb.Launch:
+        return pb.Launch(
+            name=launch.name,
+            ordered=launch.form == "ordered",
+            text=self._texts[source.text],
+            entry=source.entry,
+            options=source.options,
+            arguments=[
+                pb.Argument(tensor=self._tensors[one.tensor], written=one.access == "write") for one in source.arguments
+            ],
+            dimensions=[self._dimensions[name] for name in source.dimensions],
+            global_size=self._formulas.extents(source.global_size),
+            local_size=source.local_size or (),
+        )
+
+
+def element(dtype: str) -> Any:
+    """The value of the enumeration `Element` for a dtype's name."""
+    return pb.Element.Value(dtype.upper())
+
+
+def _section(span: Span) -> pb.Section:
+    return pb.Section(offset=span.offset, size=span.size, sum=span.sum)
+
+
+def _slot(slot: Slot) -> pb.Slot:
+    return pb.Slot(
+        memory=pb.Memory.Value(slot.memory.upper()),
+        bytes=slot.bytes,
+        width=slot.size[0],
+        height=slot.size[1],
+        storage=element(slot.storage or "element_none"),
+    )
+
+
+def _report(plan: Plan) -> dict[str, Any]:
+    return {"statistics": plan.statistics.data(), "launches": [_launch_data(launch) for launch in plan.launches]}
+
+
+def _launch_data(launch: Launch) -> dict[str, Any]:
+    kept = ("form", "origin", "moves_only", "reads", "writes", "bytes_moved", "operations", "in_place")
+    own = launch.schedule
+    schedule = None if own is None else {"name": own.name, "template": own.template, "sizes": own.sizes()}
+    return {key: getattr(launch, key) for key in kept} | {"schedule": schedule}
+
+
+def _plain(value: Any) -> Any:
+    if is_symbolic(value):
+        return extent_data(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return str(value)

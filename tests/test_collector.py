@@ -1,0 +1,64 @@
+"""Python's collector rests while plans are made."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from smartmem_rules import collector
+from smartmem_rules.collector import first_grows_old, no_collections
+
+
+@pytest.fixture(autouse=True)
+def enabled() -> Iterator[None]:
+    before = gc.isenabled()
+    gc.enable()
+    yield
+    (gc.enable if before else gc.disable)()
+
+
+def test_it_rests_inside_and_works_again_afterwards() -> None:
+    with no_collections():
+        assert not gc.isenabled()
+        with no_collections():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_it_works_again_after_an_error() -> None:
+    with pytest.raises(ValueError, match="inside"), no_collections():
+        raise ValueError("inside")
+    assert gc.isenabled()
+
+
+def test_blocks_that_end_in_another_order_wait_for_each_other() -> None:
+    first, second = no_collections(), no_collections()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
+def test_a_collector_that_the_caller_switched_off_stays_off() -> None:
+    gc.disable()
+    with no_collections():
+        assert not gc.isenabled()
+    assert not gc.isenabled()
+
+
+def test_what_lives_grows_old_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_grown", False)
+    gc.unfreeze()  # what others of this process keep out of sight
+    with no_collections():
+        first, second = [object()], [object()]
+        assert any(one is first for one in gc.get_objects(0))
+        first_grows_old()
+        assert not any(one is first for one in gc.get_objects(0))
+        second = [second]
+        first_grows_old()
+        assert any(one is second for one in gc.get_objects(0))
