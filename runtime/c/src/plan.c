@@ -161,7 +161,10 @@ static smartmem_status open_parts(Plan *plan, const smartmem_plan_options *optio
     if (options->trust_constants)
         return open_on_device(plan, options);
     begin_check(&check, plan);
-    return end_check(&check, open_on_device(plan, options));
+    smartmem_status status = end_check(&check, open_on_device(plan, options));
+    if (status == SMARTMEM_OK && !plan->device.host_memory)
+        plan_file_rest(&plan->file); /* the constants are in the device's memory now */
+    return status;
 }
 
 smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_options *options) {

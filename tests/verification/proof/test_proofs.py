@@ -28,6 +28,12 @@ WRONG_OVER_THE_REALS = (
     "power_distributes",
     "unit_extent_softmax",
     "matmul_scale_rows",
+    "wp_pad_edge",
+    "wp_transpose_twice",
+    "wp_cumsum_commute",
+    "wp_layer_axis",
+    "wp_depth_modes",
+    "wp_resize_tile",
 )
 PROVED = ("gelu", "gelu_tanh", "swish", "hard_swish", "sigmoid", "clip_of_clip", "relu_of_clip", "squared_sum", "cube",
           "double_not", "roots_of_one_tensor", "exp_of_log", "factor_addend")  # fmt: skip
