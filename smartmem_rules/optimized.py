@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
-from smartmem_rules.kept_plans.store import LEAST_SECONDS, KeptPlan, PlanStore
+from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
@@ -259,12 +259,13 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
+    keep: Callable[[], None] = _nothing
     if debug or show is not None or certificate is not None:
         plan, target = planned(graph, clock, certificate=certificate, **options)  # they need each stage's results
         device = target.device
     else:
         found = kept_or_planned(graph, clock, **options)
-        plan, device = found.plan, found.device
+        plan, device, keep = found.plan, found.device, found.keep
     source = None if is_graph(graph) else graph
     plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
     optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
@@ -273,12 +274,30 @@ def optimize_now(
 
         verify_plan(plan, thorough=True)
     if device is not None:
-        with clock.stage("build"):
+        # the compiler leaves a thread room to write the plan
+        with clock.stage("build"), ThreadPoolExecutor(1) as beside:
+            kept = beside.submit(keep)
             optimized.prepare(lambda done, total: clock.step("build", done, total))
+            kept.result()
         device_name = device.name
         clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
+    else:
+        keep()
     optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
     return optimized
+
+
+def _nothing() -> None:
+    """The plan is not to be kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A plan with its device, and what keeps a new one in the store."""
+
+    plan: Plan
+    device: Device | None
+    keep: Callable[[], None] = _nothing
 
 
 def kept_or_planned(
@@ -287,8 +306,8 @@ def kept_or_planned(
     rules: Sequence[str | Path] = (),
     disable: Collection[str] = (),
     **options: Any,
-) -> KeptPlan:
-    """The plan of a model from the user's store of plans, else a new one, which is kept there.
+) -> _Found:
+    """The plan of a model from the user's store of plans, else a new one, to be kept there.
 
     The arguments are those of `api.optimize`.
     """
@@ -300,12 +319,12 @@ def kept_or_planned(
             key = key_of(graph, rules, asked)
         found = None if key is None else store.read(key, partial(_devices_with, rules, disable))
     if found is not None:
-        return found
+        return _Found(plan=found.plan, device=found.device)
     before = time.perf_counter()
     plan, target = planned(graph, clock, rules=rules, disable=disable, **options)
     if key is not None and time.perf_counter() - before >= LEAST_SECONDS:
-        store.write(key, plan, target.device)
-    return KeptPlan(plan, target.device)
+        return _Found(plan=plan, device=target.device, keep=partial(store.write, key, plan, target.device))
+    return _Found(plan=plan, device=target.device)
 
 
 def _devices_with(rules: Sequence[str | Path], disable: Collection[str]) -> Sequence[Device]:
@@ -363,10 +382,7 @@ def planned(
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    with no_collections():
-        made = make_plan(request, clock, refusals, certify)
-        first_grows_old()
-        return made
+    return make_plan(request, clock, refusals, certify)
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
