@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
+from smartmem_rules.collector import return_free_memory
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
@@ -283,6 +284,8 @@ def optimize_now(
         clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
     else:
         keep()
+    if not plan.statistics.from_cache:
+        return_free_memory()
     optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
     return optimized
 
