@@ -18,6 +18,7 @@ from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
+from smartmem_rules.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.launch import Launch
-    from smartmem_rules.report import FileNode
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -386,38 +386,3 @@ def planned(
 
         certify = partial(write_certificate, path=certificate)
     return make_plan(request, clock, refusals, certify)
-
-
-def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
-    """All nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
-    if model is None or is_graph(model):
-        return {}
-    from smartmem_rules.graph.loading import load_model, needed_tensors  # start-up time
-    from smartmem_rules.report import FileNode  # start-up time
-
-    proto, _ = load_model(model)  # type: ignore[arg-type]
-    needed = needed_tensors(proto.graph)
-    return {
-        node.name or f"{node.op_type}_{place}": FileNode(node.op_type, not needed.isdisjoint(node.output))
-        for place, node in enumerate(proto.graph.node)
-    }
-
-
-def node_of(model: ModelSource | Graph, asked: str) -> str:
-    """The node that is meant: the one of this name, or the one that computes the tensor of this name."""
-    if is_graph(model):
-        return asked
-    from smartmem_rules.graph.loading import load_model  # start-up time
-
-    proto, _ = load_model(model)  # type: ignore[arg-type]
-    named = [(node.name or f"{node.op_type}_{place}", node) for place, node in enumerate(proto.graph.node)]
-    if any(name == asked for name, _ in named):
-        return asked
-    return next((name for name, node in named if asked in node.output), asked)
-
-
-def is_graph(source: Any) -> bool:
-    """Whether a model was imported already."""
-    from smartmem_rules.graph.model import Graph  # start-up time
-
-    return isinstance(source, Graph)
