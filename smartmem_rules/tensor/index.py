@@ -34,6 +34,11 @@ class Index:
         return self._hash
 
     @cached_property
+    def size(self) -> int:
+        """How many atoms it has, those inside of atoms included."""
+        return sum(atom.size for atom, _ in self.terms)
+
+    @cached_property
     def interval(self) -> tuple[int, int]:
         """The least and greatest value over all variables' ranges (a bound where atoms depend on each other)."""
         low = high = self.constant
