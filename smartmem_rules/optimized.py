@@ -22,7 +22,7 @@ from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
 from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
 from smartmem_rules.runtime.forks import refuse_in_child
-from smartmem_rules.runtime.format.provenance import provenance_of
+from smartmem_rules.runtime.format.provenance import package_version, provenance_of
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.reference import (
     TOLERANCES,
@@ -240,7 +240,7 @@ class OptimizedPlan:
             PlanFileError: the file cannot be written; nothing is left behind then.
         """
         plan = self.plan
-        if plan.provenance == Provenance():
+        if plan.provenance.version and not plan.provenance.rules:
             plan.provenance = provenance_of(self.model, self.rules)
         save_plan(plan, path)
 
@@ -266,6 +266,7 @@ def optimize_now(
         found = kept_or_planned(graph, clock, **options)
         plan, device = found.plan, found.device
     source = None if is_graph(graph) else graph
+    plan.provenance = Provenance(version=package_version())  # the rest, which takes longer, when it is saved
     optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
     if debug:
         from smartmem_rules.invariants.verify import verify_plan  # start-up time

@@ -31,6 +31,14 @@ def tunings_path() -> Path:
     return _folder("tunings")
 
 
+def native_path() -> Path:
+    """The folder of libsmartmem and of what exported programs consist of (`c`, `bundle`)."""
+    for folder in (_PACKAGE / "native", _PACKAGE.parent / "runtime"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"the folder 'native' is not in {_PACKAGE}, nor 'runtime' in {_PACKAGE.parent}")
+
+
 def models_path() -> Path:
     """The folder of the models that come with the project; raises FileNotFoundError when the installation lacks it."""
     for folder in (_PACKAGE / "models", _PACKAGE.parent / "examples" / "models"):

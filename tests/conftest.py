@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 
@@ -17,6 +18,8 @@ os.environ["SMARTMEM_PLANS"] = "off"  # and made anew
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
 os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themselves
+GARBAGE = 20_000
+"""New objects after which the garbage collector looks for those that nothing needs."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +34,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the markers."""
     config.addinivalue_line("markers", "sampled(share): one case in `share` runs, the same ones always; all with --all")
     config.addinivalue_line("markers", "exhaustive: takes minutes; runs with --all, or when it is asked for by name")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """What collecting makes stays to the end: the garbage collector need not look for any of it."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """From here on the garbage collector looks at what tests make, and waits until that is worth its time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -261,4 +261,4 @@ def nodes(root: object) -> Iterator[s.Syntax]:
             stack.extend(reversed(current))
         elif isinstance(current, s.Syntax):
             yield current
-            stack.extend(getattr(current, name) for name in reversed(s.parts_of(current)))
+            stack.extend([getattr(current, name) for name in reversed(s.branches_of(current))])

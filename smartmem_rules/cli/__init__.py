@@ -10,6 +10,7 @@ _COMMANDS = {
     "optimize": ("models.optimize", "Make a plan of a model and say what became of its operators."),
     "simplify": ("models.simplify", "Write a model with fewer nodes, by verified rules, as ONNX."),
     "run": ("models.run", "Run a model or a plan."),
+    "export": ("models.export", "Write a program in C that runs a model without Python."),
     "bench": ("models.bench", "Measure models, beside each other and beside other systems."),
     "simulate": (
         "models.simulate",

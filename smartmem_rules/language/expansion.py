@@ -178,7 +178,7 @@ class Names:
                     return True
                 if isinstance(node, s.Call) and (node.function in self.predicates or node.function in self.analyses):
                     return True
-                stack.extend([getattr(node, name) for name in s.parts_of(node)])
+                stack.extend([getattr(node, name) for name in s.branches_of(node)])
         return False
 
     def _resolved(self, node: s.Syntax, hidden: frozenset[str]) -> s.Syntax | None:
@@ -226,7 +226,7 @@ def _bound_in(node: object) -> frozenset[str]:
                 found.add(current.name)
             if isinstance(current, s.TensorType):
                 found.update(_shape_names(current))
-            stack.extend(getattr(current, name) for name in s.parts_of(current))
+            stack.extend(getattr(current, name) for name in s.branches_of(current))
     return frozenset(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
@@ -39,6 +40,20 @@ def parts_of(node: Syntax) -> tuple[str, ...]:
     known = _PARTS.get(kind)
     if known is None:
         known = _PARTS[kind] = tuple(part.name for part in fields(kind) if part.compare)
+    return known
+
+
+_BRANCHES: dict[type[Syntax], tuple[str, ...]] = {}
+_LEAVES = frozenset({"str", "int", "float", "bool", "None", "tuple"})
+
+
+def branches_of(node: Syntax) -> tuple[str, ...]:
+    """Those of `parts_of` that may hold nodes."""
+    kind = type(node)
+    known = _BRANCHES.get(kind)
+    if known is None:
+        leaves = {part.name for part in fields(kind) if _LEAVES.issuperset(re.findall(r"\w+", str(part.type)))}
+        known = _BRANCHES[kind] = tuple(name for name in parts_of(node) if name not in leaves)
     return known
 
 

@@ -42,6 +42,7 @@ from smartmem_rules.language.expressions import (
     Text,
     Truth,
     Unary,
+    branches_of,
     parts_of,
 )
 from smartmem_rules.language.rules import (
@@ -120,6 +121,7 @@ __all__ = [
     "Text",
     "Truth",
     "Unary",
+    "branches_of",
     "parts_of",
 ]
 

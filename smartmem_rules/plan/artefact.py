@@ -82,9 +82,9 @@ class Provenance:
     """What a plan was made from.
 
     Attributes:
-        version: of this package.
-        model: SHA-256 of the ONNX file; empty where there was none.
-        rules: SHA-256 of the rule files, one after the other.
+        version: of this package; empty where that is not known.
+        model: SHA-256 of the ONNX file; empty where there was none, and until the plan is saved.
+        rules: SHA-256 of the rule files, one after the other; empty until the plan is saved.
     """
 
     version: str = ""

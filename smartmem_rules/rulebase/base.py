@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from smartmem_rules.language import cache as kept
 from smartmem_rules.language import syntax as s
@@ -65,6 +67,12 @@ class RuleBase:
         """All rules."""
         return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
 
+    def copy(self) -> RuleBase:
+        """One that can be changed by itself."""
+        copied = RuleBase(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
+        copied.operators = {name: list(overloads) for name, overloads in self.operators.items()}
+        return copied
+
 
 def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] = ()) -> RuleBase:
     """The built-in rules with the user's files and their imports, without what is named in `disable`.
@@ -75,13 +83,15 @@ def load_rules(extra_paths: Iterable[str | Path] = (), disable: Collection[str] 
     """
     shipped = sorted(rules_path().rglob("*.smr"))
     extra = list(extra_paths)
-    base = _built_in(shipped) if not extra else _with_files(shipped, extra)
+    base = _with_files(shipped, extra) if extra else _built_in(tuple(map(_version, shipped))).copy()
     _switch_off(base, disable)
     return base
 
 
-def _built_in(shipped: Sequence[Path]) -> RuleBase:
+@lru_cache(maxsize=2)
+def _built_in(versions: tuple[_Version, ...]) -> RuleBase:
     """The rule base of the built-in files, from the cache where their texts were checked before."""
+    shipped = [Path(version.path) for version in versions]
     texts = (text for path in shipped for text in (str(path), read_source(path).text))
     key = kept.digest_of("rule base", *texts)
     known = kept.read_pickle(key)
@@ -261,7 +271,7 @@ class _Loader:
             return
         self._loaded.add(resolved)
         try:
-            module = _parse_once(path)
+            module = _parse_version(_version(path))
         except LanguageError as error:
             self.errors += error.diagnostics
             self.sources.update(error.sources)
@@ -287,16 +297,21 @@ class _Loader:
         self.errors.append(Diagnostic(Code.IMPORT_NOT_FOUND, "error", message, item.span, fix=fix))
 
 
-def _parse_once(path: Path) -> s.Module:
-    """The module of a file, parsed again only when the file has changed."""
+class _Version(NamedTuple):
+    """A file as it was when it was looked at; a changed one has another version."""
+
+    path: str
+    state: tuple[int, ...]
+
+
+def _version(path: Path) -> _Version:
     try:
         state = path.stat()
-    except OSError:
-        return parse_file(path)
-    return _parse_version(str(path), (state.st_mtime_ns, state.st_ctime_ns, state.st_size))
+    except OSError:  # reading it says what is wrong
+        return _Version(str(path), ())
+    return _Version(str(path), (state.st_mtime_ns, state.st_ctime_ns, state.st_size))
 
 
 @lru_cache(maxsize=256)
-def _parse_version(path: str, state: object) -> s.Module:
-    del state  # part of the key: a changed file is parsed again
-    return parse_file(path)
+def _parse_version(version: _Version) -> s.Module:
+    return parse_file(version.path)

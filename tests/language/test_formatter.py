@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -23,27 +24,31 @@ pytestmark = pytest.mark.sampled(2)
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 SHIPPED = sorted(rules_path().rglob("*.smr"))
+FILES = [*SHIPPED, *sorted(CORPUS.rglob("*.smr"))]
 
 
 @cache
-def parsing() -> list[Path]:
-    """All files that are right as far as the grammar goes."""
-    found = []
-    for path in [*SHIPPED, *sorted(CORPUS.rglob("*.smr"))]:
-        try:
-            parse_text(path.read_text("utf-8"))
-        except LanguageError:
-            continue
-        found.append(path)
-    return found
+def parses(path: Path) -> bool:
+    """Whether a file is right as far as the grammar goes."""
+    try:
+        parse_text(path.read_text("utf-8"))
+    except LanguageError:
+        return False
+    return True
+
+
+def two_files(source: random.Random) -> list[Path]:
+    return list(islice(filter(parses, source.sample(FILES, len(FILES))), 2))
 
 
 def comments(text: str) -> list[str]:
     return re.findall(r"#.*", re.sub(r'"(?:[^"\\]|\\.)*"', '""', text))
 
 
-@pytest.mark.parametrize("path", parsing(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_files_keep_their_trees_and_comments(path: Path) -> None:
+    if not parses(path):
+        pytest.skip("the grammar refuses this file")
     text = path.read_text("utf-8")
     tree = parse_text(text)
     made = format_text(text)
@@ -81,7 +86,7 @@ def spoilt(text: str, source: random.Random) -> str:
 @settings(max_examples=60, deadline=None)
 def test_a_second_pass_changes_nothing_of_a_spoilt_layout(seed: int) -> None:
     source = random.Random(seed)
-    texts = [path.read_text("utf-8") for path in source.sample(parsing(), 2)]
+    texts = [path.read_text("utf-8") for path in two_files(source)]
     for text in (spoilt(text, source) for text in texts if len(text) < 9000):
         once = format_text(text)
         assert format_text(once) == once, f"seed {seed}"
@@ -110,7 +115,7 @@ def too_long(text: str, width: int) -> list[str]:
 def test_lines_are_broken_at_the_width(seed: int) -> None:
     source = random.Random(seed)
     width = source.choice([90, 100, 120])
-    for path in source.sample(parsing(), 2):
+    for path in two_files(source):
         text = joined(path.read_text("utf-8"), source)
         once = format_text(text, width)
         assert parse_text(once) == parse_text(text), f"seed {seed}, {path.name}"

@@ -92,6 +92,17 @@ def test_the_shipped_rules_are_right() -> None:
     load_rules()
 
 
+def test_what_is_changed_in_one_rule_base_is_not_in_the_next() -> None:
+    base = load_rules()
+    base.operators["Relu"].clear()
+    base.rewrites.clear()
+    del base.devices["pocl"]
+    again = load_rules()
+    assert again.operators["Relu"]
+    assert again.rewrites
+    assert again.devices["pocl"]
+
+
 def test_the_built_in_rules_come_from_the_cache_until_a_text_changes(
     built_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +110,8 @@ def test_the_built_in_rules_come_from_the_cache_until_a_text_changes(
     made = load_rules()
     with monkeypatch.context() as changed:
         changed.setattr(rulebase, "collect", lambda *_: pytest.fail("made again"))
+        assert load_rules() == made
+        rulebase._built_in.cache_clear()
         assert load_rules() == made
         assert load_rules(disable=["relu_twice"]).rewrites == []
         assert load_rules().rewrites == made.rewrites

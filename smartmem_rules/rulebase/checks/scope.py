@@ -159,7 +159,7 @@ def head(span: s.Span, word: str) -> s.Span:
 
 def children(node: s.Syntax) -> Iterator[s.Expression]:
     """The expressions directly below a node, in the order of the text."""
-    for name in s.parts_of(node):
+    for name in s.branches_of(node):
         value = getattr(node, name)
         for child in value if isinstance(value, tuple) else (value,):
             if isinstance(child, s.Expression):

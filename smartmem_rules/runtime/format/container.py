@@ -27,7 +27,7 @@ class PlanFileError(SmartmemError):
     """A file is no plan, is damaged, or is of another version; the message says which."""
 
 
-class DamageError(ValueError):
+class DamageError(SmartmemError):
     """Something in a plan's file cannot be; the message says what."""
 
 

@@ -23,9 +23,15 @@ def provenance_of(model: Any, rules: Iterable[str | Path]) -> Provenance:
         what is known; the digest of files that are gone since is empty.
     """
     files = (*sorted(rules_path().rglob("*.smr")), *map(Path, rules))
-    return Provenance(
-        version=importlib.metadata.version("smartmem-rules"), model=_model_digest(model), rules=_files_digest(files)
-    )
+    return Provenance(version=package_version(), model=_model_digest(model), rules=_files_digest(files))
+
+
+def package_version() -> str:
+    """The version of this package; `unknown` where it runs without being installed."""
+    try:
+        return importlib.metadata.version("smartmem-rules")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _model_digest(model: Any) -> bytes:

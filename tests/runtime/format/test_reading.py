@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from smartmem_rules import load, optimize
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.format import plan_pb2 as pb
+from smartmem_rules.runtime.format.provenance import provenance_of
 from smartmem_rules.runtime.plan_file import PlanFileError, load_plan, save_plan
+from tests.plan.open_models import perceptron
 from tests.runtime.format.files import Change, index_of, numbers, resealed
 from tests.runtime.plans import make_plan
 
@@ -65,7 +69,7 @@ def test_wrong_numbers(path: Path, all_cases: bool) -> None:
                 setattr(message, field, value)
             else:
                 getattr(message, field)[place] = value
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             continue  # the field does not take the number
         path.write_bytes(resealed(whole, lambda made, found=index: made.CopyFrom(found)))
         with suppress(PlanFileError):
@@ -77,3 +81,15 @@ def test_what_the_plan_was_made_from_comes_back(tmp_path: Path) -> None:
     plan.provenance = Provenance(version="1.2", model=b"m" * 32, rules=b"r" * 32)
     save_plan(plan, tmp_path / "a.plan")
     assert load_plan(tmp_path / "a.plan").provenance == plan.provenance
+
+
+def test_what_a_plan_is_made_from(tmp_path: Path) -> None:
+    model = tmp_path / "a.onnx"
+    model.write_bytes(perceptron().SerializeToString())
+    optimize(model, dims={"batch": 1}).save(tmp_path / "a.plan")
+    made = load_plan(tmp_path / "a.plan").provenance
+    assert made == provenance_of(model, ())
+    assert made.model == hashlib.sha256(model.read_bytes()).digest()
+    assert len(made.rules) == 32
+    load(tmp_path / "a.plan").save(tmp_path / "b.plan")
+    assert (tmp_path / "a.plan").read_bytes() == (tmp_path / "b.plan").read_bytes()

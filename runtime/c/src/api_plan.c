@@ -1,0 +1,194 @@
+/* The public functions about the library and plans: each checks its arguments, and holds the object of a handle while it
+ * works. */
+
+#include <stdlib.h>
+
+#include "arguments.h"
+#include "cache.h"
+#include "elements.h"
+#include "extents.h"
+#include "handles.h"
+#include "plan.h"
+
+/* --- the library --- */
+
+smartmem_status smartmem_devices(smartmem_device *devices, size_t capacity, size_t *count) {
+    Device *found;
+    size_t here;
+    if (count == NULL || (devices == NULL && capacity))
+        return null_argument(count == NULL ? "count" : "devices");
+    TRY(opencl_open(NULL));
+    TRY(devices_find(NULL, &found, &here));
+    for (size_t i = 0; i < here && i < capacity; ++i)
+        devices[i] = found[i].names;
+    free(found);
+    *count = here;
+    return SMARTMEM_OK;
+}
+
+/* --- plans --- */
+
+static smartmem_status plan_options(const smartmem_plan_options *given, smartmem_plan_options *options,
+                                    smartmem_plan *plan) {
+    *options = (smartmem_plan_options)SMARTMEM_PLAN_OPTIONS;
+    if (plan == NULL)
+        return null_argument("plan");
+    plan->id = 0;
+    if (given != NULL) {
+        TRY(check_struct(given->struct_size, sizeof *given));
+        *options = *given;
+    }
+    cache_for_driver(options->cache_folder);
+    return SMARTMEM_OK;
+}
+
+static smartmem_status open_plan(plan_file *file, const smartmem_plan_options *options, smartmem_plan *opened) {
+    Plan *made;
+    TRY(plan_open(&made, file, options));
+    opened->id = handle_new(HANDLE_PLAN, made);
+    if (opened->id)
+        return SMARTMEM_OK;
+    plan_release(made);
+    return fail(SMARTMEM_NO_MEMORY, "there are too many handles");
+}
+
+smartmem_status smartmem_plan_open(const char *path, const smartmem_plan_options *options, smartmem_plan *plan) {
+    smartmem_plan_options known;
+    plan_file file;
+    TRY(plan_options(options, &known, plan));
+    if (path == NULL)
+        return null_argument("path");
+    TRY(plan_file_open(&file, path));
+    return open_plan(&file, &known, plan);
+}
+
+smartmem_status smartmem_plan_open_memory(const void *data, size_t bytes, const smartmem_plan_options *options,
+                                          smartmem_plan *plan) {
+    smartmem_plan_options known;
+    plan_file file;
+    TRY(plan_options(options, &known, plan));
+    if (data == NULL)
+        return null_argument("data");
+    TRY(plan_file_open_memory(&file, data, bytes));
+    return open_plan(&file, &known, plan);
+}
+
+smartmem_status smartmem_plan_open_descriptor(int descriptor, uint64_t offset, uint64_t bytes,
+                                              const smartmem_plan_options *options, smartmem_plan *plan) {
+    smartmem_plan_options known;
+    plan_file file;
+    TRY(plan_options(options, &known, plan));
+    TRY(plan_file_open_descriptor(&file, descriptor, offset, bytes));
+    return open_plan(&file, &known, plan);
+}
+
+smartmem_status smartmem_plan_close(smartmem_plan handle) {
+    Plan *plan = handle_take(HANDLE_PLAN, handle.id);
+    if (plan == NULL)
+        return bad_handle("plan");
+    plan_release(plan);
+    return SMARTMEM_OK;
+}
+
+smartmem_status smartmem_plan_get_info(smartmem_plan handle, smartmem_plan_info *info) {
+    if (info == NULL)
+        return null_argument("info");
+    TRY(check_struct(info->struct_size, sizeof *info));
+    const Plan *plan = handle_use(HANDLE_PLAN, handle.id);
+    if (plan == NULL)
+        return bad_handle("plan");
+    *info = (smartmem_plan_info){
+        .struct_size = info->struct_size,
+        .model = text_of(plan->index.model),
+        .level = text_of(plan->index.level),
+        .dtype = text_of(plan->index.dtype),
+        .device = plan->device.names.name,
+        .driver = plan->device.names.driver,
+        .inputs = plan->index.inputs_count,
+        .outputs = plan->outputs_count,
+        .launches = plan->index.launches_count,
+        .dimensions = plan->index.dimensions_count,
+        .constant_bytes = plan->sizes.constants,
+        .session_bytes = plan->sizes.session,
+        .intermediate_bytes = plan->sizes.intermediates,
+    };
+    handle_done(handle.id);
+    return SMARTMEM_OK;
+}
+
+static void describe_axis(const Plan *plan, smartmem_tensor_info *info, size_t axis, int64_t extent) {
+    info->shape[axis] = extent_at(extent, plan->greatest);
+    info->dimension[axis] = extent_dimension(&plan->index, extent);
+    if (extent < 0)
+        info->varies |= 1u << axis;
+}
+
+static void describe(const Plan *plan, const plan_tensor *tensor, const int64_t *extents, size_t rank,
+                     smartmem_tensor_info *info) {
+    uint64_t bytes = element_bytes(tensor->element);
+    *info = (smartmem_tensor_info){.struct_size = info->struct_size,
+                                   .name = text_of(tensor->name),
+                                   .element = (smartmem_element)tensor->element,
+                                   .rank = (uint32_t)rank};
+    for (size_t axis = 0; axis < rank; ++axis) {
+        describe_axis(plan, info, axis, extents[axis]);
+        bytes *= (uint64_t)info->shape[axis];
+    }
+    info->bytes = bytes;
+}
+
+static smartmem_status get_tensor(smartmem_plan handle, uint32_t number, bool input, smartmem_tensor_info *info) {
+    if (info == NULL)
+        return null_argument("info");
+    TRY(check_struct(info->struct_size, sizeof *info));
+    const Plan *plan = handle_use(HANDLE_PLAN, handle.id);
+    if (plan == NULL)
+        return bad_handle("plan");
+    smartmem_status status = SMARTMEM_OK;
+    uint32_t count = input ? plan->index.inputs_count : plan->outputs_count;
+    if (number >= count) {
+        status = fail(SMARTMEM_BAD_ARGUMENT, "there is no %s %u; the plan has %u", input ? "input" : "output",
+                      (unsigned)number, (unsigned)count);
+    } else if (input) {
+        const plan_tensor *tensor = plan_input(plan, number);
+        describe(plan, tensor, tensor->shape, tensor->shape_count, info);
+    } else {
+        const plan_tensor *tensor = plan_output(plan, number);
+        const int64_t *extents;
+        size_t rank;
+        plan_shown(tensor, &extents, &rank);
+        describe(plan, tensor, extents, rank, info);
+        for (size_t i = 0; i < plan->index.counts_count; ++i)
+            if (plan->index.counts[i].output == plan->index.outputs[plan->outputs[number]])
+                info->varies |= 1u << plan->index.counts[i].axis;
+    }
+    handle_done(handle.id);
+    return status;
+}
+
+smartmem_status smartmem_plan_get_input(smartmem_plan plan, uint32_t number, smartmem_tensor_info *info) {
+    return get_tensor(plan, number, true, info);
+}
+
+smartmem_status smartmem_plan_get_output(smartmem_plan plan, uint32_t number, smartmem_tensor_info *info) {
+    return get_tensor(plan, number, false, info);
+}
+
+smartmem_status smartmem_plan_get_dimension(smartmem_plan handle, uint32_t number, smartmem_dimension_info *info) {
+    if (info == NULL)
+        return null_argument("info");
+    TRY(check_struct(info->struct_size, sizeof *info));
+    const Plan *plan = handle_use(HANDLE_PLAN, handle.id);
+    if (plan == NULL)
+        return bad_handle("plan");
+    smartmem_status status = SMARTMEM_OK;
+    if (number < plan->index.dimensions_count) {
+        const smartmem_format_Dimension *one = plan->index.dimensions + number;
+        *info = (smartmem_dimension_info){info->struct_size, text_of(one->name), one->low, one->high};
+    } else {
+        status = fail(SMARTMEM_BAD_ARGUMENT, "there is no dimension %u; the plan has %u", (unsigned)number,
+                      (unsigned)plan->index.dimensions_count);
+    }
+    handle_done(handle.id);
+    return status;
+}

@@ -1,0 +1,207 @@
+#define _GNU_SOURCE
+#include "device.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "processor.h"
+#include "workarounds.h"
+
+enum { MOST_PLATFORMS = 32, MOST_DEVICES = 64 };
+
+/* drivers read their variables when they open their devices */
+static pthread_mutex_t environment = PTHREAD_MUTEX_INITIALIZER;
+
+static void trim(char *text) {
+    size_t end = strlen(text);
+    while (end && isspace((unsigned char)text[end - 1]))
+        text[--end] = 0;
+    size_t start = strspn(text, " \t\n");
+    memmove(text, text + start, end - start + 1);
+}
+
+static void device_text(cl_device handle, cl_uint what, char *text, size_t room) {
+    char whole[1024] = "";
+    if (cl.clGetDeviceInfo(handle, what, sizeof whole - 1, whole, NULL) != CL_SUCCESS)
+        whole[0] = 0;
+    trim(whole);
+    snprintf(text, room, "%.*s", (int)room - 1, whole);
+}
+
+static uint64_t device_number(cl_device handle, cl_uint what, size_t bytes) {
+    uint64_t value = 0;
+    return cl.clGetDeviceInfo(handle, what, bytes, &value, NULL) == CL_SUCCESS ? value : 0;
+}
+
+/* Whether atomic operations can order what all work-groups read and write (OpenCL C 3.0). */
+static bool orders_atomics(cl_device handle) {
+    size_t bytes = 0;
+    if (cl.clGetDeviceInfo(handle, CL_DEVICE_OPENCL_C_FEATURES, 0, NULL, &bytes) != CL_SUCCESS || !bytes)
+        return false;
+    cl_name_version *features = zeros(bytes, 1);
+    bool order = false, scope = false;
+    if (features != NULL && cl.clGetDeviceInfo(handle, CL_DEVICE_OPENCL_C_FEATURES, bytes, features, NULL) == CL_SUCCESS)
+        for (size_t i = 0; i < bytes / sizeof *features; ++i) {
+            order = order || strncmp(features[i].name, "__opencl_c_atomic_order_acq_rel", 64) == 0;
+            scope = scope || strncmp(features[i].name, "__opencl_c_atomic_scope_device", 64) == 0;
+        }
+    free(features);
+    return order && scope;
+}
+
+static void describe(Device *one, const char *platform, unsigned p, unsigned d) {
+    cl_device handle = one->handle;
+    smartmem_device *names = &one->names;
+    snprintf(names->place, sizeof names->place, "%u:%u", p, d);
+    snprintf(names->platform, sizeof names->platform, "%s", platform);
+    device_text(handle, CL_DEVICE_NAME, names->name, sizeof names->name);
+    device_text(handle, CL_DRIVER_VERSION, names->driver, sizeof names->driver);
+    device_text(handle, CL_DEVICE_VERSION, names->version, sizeof names->version);
+    one->kind = device_number(handle, CL_DEVICE_TYPE, 8);
+    one->images = device_number(handle, CL_DEVICE_IMAGE_SUPPORT, 4) != 0;
+    one->image_width = one->images ? device_number(handle, CL_DEVICE_IMAGE2D_MAX_WIDTH, sizeof(size_t)) : 0;
+    one->image_height = one->images ? device_number(handle, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof(size_t)) : 0;
+    one->largest_allocation = device_number(handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8);
+    one->alignment = device_number(handle, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4) / 8;
+    one->alignment += one->alignment == 0;
+    one->host_memory = (one->kind & CL_DEVICE_TYPE_CPU) != 0 && !(one->kind & CL_DEVICE_TYPE_GPU);
+    one->runs_ordered = one->host_memory && orders_atomics(handle);
+}
+
+static bool on_all_cores(void) {
+    cpu_set_t set;
+    long cores = sysconf(_SC_NPROCESSORS_CONF);
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == cores;
+}
+
+/* Sets the variables that clauses about a platform ask for, unless the user has set them. */
+static void set_environment(device_clauses clauses, cl_platform platform, const char *name) {
+    char version[256] = "", variable[128];
+    unsigned major, minor;
+    int read = 0;
+    cl.clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL);
+    if (sscanf(version, "OpenCL %u.%u%n", &major, &minor, &read) != 2)
+        read = 0; /* behind `OpenCL X.Y` stands the driver's own version, if anything */
+    for (size_t i = 0; clauses != NULL && i < clauses->workarounds_count; ++i) {
+        const smartmem_format_Workaround *one = clauses->workarounds + i;
+        const char *effect = text_of(one->effect), *equals = strchr(text_of(one->value), '=');
+        bool always = strcmp(effect, "environment") == 0, cores = strcmp(effect, "environment_on_all_cores") == 0;
+        if (equals == NULL || !(always || (cores && on_all_cores())) ||
+            !workaround_concerns(one, name, version + read))
+            continue;
+        snprintf(variable, sizeof variable, "%.*s", (int)(equals - one->value), one->value);
+        setenv(variable, equals + 1, 0);
+    }
+}
+
+static smartmem_status add_platform(device_clauses clauses, cl_platform platform, unsigned number, Device *found,
+                                    size_t *count) {
+    cl_device handles[MOST_DEVICES];
+    cl_uint here = 0;
+    char name[128] = "";
+    cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    trim(name);
+    set_environment(clauses, platform, name);
+    if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, handles, &here) != CL_SUCCESS)
+        return SMARTMEM_OK; /* a platform without devices is no reason to fail */
+    for (cl_uint d = 0; d < here && d < MOST_DEVICES && *count < MOST_DEVICES; ++d) {
+        Device *one = found + *count;
+        *one = (Device){.platform = platform, .handle = handles[d]};
+        describe(one, name, number, d);
+        if (device_has_workaround(clauses, one, "names_processor"))
+            processor_name(one->handle);
+        ++*count;
+    }
+    return SMARTMEM_OK;
+}
+
+smartmem_status devices_find(device_clauses clauses, Device **found, size_t *count) {
+    cl_platform platforms[MOST_PLATFORMS];
+    cl_uint here = 0;
+    *count = 0;
+    *found = zeros(MOST_DEVICES, sizeof **found);
+    if (*found == NULL)
+        return fail(SMARTMEM_NO_MEMORY, "there is too little memory");
+    pthread_mutex_lock(&environment);
+    cl_int code = cl.clGetPlatformIDs(MOST_PLATFORMS, platforms, &here);
+    for (cl_uint p = 0; code == CL_SUCCESS && p < here && p < MOST_PLATFORMS; ++p)
+        add_platform(clauses, platforms[p], p, *found, count);
+    pthread_mutex_unlock(&environment);
+    if (*count)
+        return SMARTMEM_OK;
+    free(*found);
+    *found = NULL;
+    return fail(SMARTMEM_NO_DEVICE, "this computer has no OpenCL device (OpenCL error %d); install a driver", (int)code);
+}
+
+static bool contains(const char *text, const char *part) {
+    size_t length = strlen(part);
+    for (; *text; ++text)
+        if (strncasecmp(text, part, length) == 0)
+            return true;
+    return false;
+}
+
+/* GPUs before accelerators before CPUs before others. */
+static int rank_of(const Device *one) {
+    return one->kind & CL_DEVICE_TYPE_GPU ? 0 : one->kind & CL_DEVICE_TYPE_ACCELERATOR ? 1 : one->host_memory ? 2 : 3;
+}
+
+static const Device *by_itself(const Device *found, size_t count, const char *recorded) {
+    const Device *best = found;
+    for (size_t i = 0; i < count; ++i) {
+        if (*recorded && strcmp(found[i].names.name, recorded) == 0)
+            return found + i;
+        if (rank_of(found + i) < rank_of(best))
+            best = found + i;
+    }
+    return best;
+}
+
+static const Device *by_name(const Device *found, size_t count, const char *name) {
+    for (size_t i = 0; i < count; ++i) {
+        const smartmem_device *names = &found[i].names;
+        if (strcmp(names->place, name) == 0 || contains(names->name, name) || contains(names->platform, name))
+            return found + i;
+    }
+    return NULL;
+}
+
+smartmem_status device_choose(device_clauses clauses, const char *name, const char *recorded, Device *chosen) {
+    Device *found;
+    size_t count;
+    TRY(devices_find(clauses, &found, &count));
+    bool any = name == NULL || !*name || strcmp(name, "auto") == 0;
+    const Device *one = any ? by_itself(found, count, recorded) : by_name(found, count, name);
+    smartmem_status status = SMARTMEM_OK;
+    if (one != NULL)
+        *chosen = *one;
+    else
+        status = fail(SMARTMEM_NO_DEVICE, "there is no device '%s'; the first of %zu here is %s (%s)", name, count,
+                      found->names.name, found->names.platform);
+    free(found);
+    return status;
+}
+
+const char *device_workaround(device_clauses clauses, const Device *device, const char *effect, size_t *after) {
+    char name[sizeof device->names.platform + sizeof device->names.name + 1];
+    snprintf(name, sizeof name, "%s %s", device->names.platform, device->names.name);
+    for (; clauses != NULL && *after < clauses->workarounds_count; ++*after) {
+        const smartmem_format_Workaround *one = clauses->workarounds + *after;
+        if (strcmp(text_of(one->effect), effect) == 0 && workaround_concerns(one, name, device->names.driver)) {
+            ++*after;
+            return text_of(one->value);
+        }
+    }
+    return NULL;
+}
+
+bool device_has_workaround(device_clauses clauses, const Device *device, const char *effect) {
+    size_t after = 0;
+    return device_workaround(clauses, device, effect, &after) != NULL;
+}

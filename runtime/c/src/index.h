@@ -1,0 +1,24 @@
+/* The index of a plan's file: decoded, and every number in it checked against what it points to. */
+#ifndef SMARTMEM_INDEX_H
+#define SMARTMEM_INDEX_H
+
+#include "file.h"
+#include "plan.pb.h"
+#include "status.h"
+
+typedef smartmem_format_Plan plan_index;
+typedef smartmem_format_Tensor plan_tensor;
+typedef smartmem_format_Launch plan_launch;
+typedef smartmem_format_Slot plan_slot;
+
+/* Decodes and checks the index of a file that is whole; after an error there is nothing to close. */
+smartmem_status index_open(plan_index *index, const plan_file *file);
+void index_close(plan_index *index);
+
+/* Compares the checksums of the constants. */
+smartmem_status index_check_constants(const plan_index *index, const plan_file *file);
+
+/* Whether a kernel writes the tensor. */
+bool index_written(const plan_index *index, uint32_t tensor);
+
+#endif

@@ -1,0 +1,32 @@
+/* The pieces of device memory that intermediates share, and where each intermediate lies in them. */
+#ifndef SMARTMEM_PIECES_H
+#define SMARTMEM_PIECES_H
+
+#include "memory.h"
+
+typedef struct Piece {
+    bool image;
+    uint64_t bytes;
+    uint32_t width, height, storage; /* of an image */
+    bool parted;                     /* some tensor begins behind its beginning */
+    smartmem_format_Place place;     /* of what it holds, where each place has a piece */
+} Piece;
+
+typedef struct Pieces {
+    Piece *all;
+    size_t count;
+    uint32_t *of_tensor; /* by tensor */
+    uint64_t *offset;    /* of the tensor in its piece */
+} Pieces;
+
+/* The plan's pieces; where the driver fails in parts of buffers, a piece for each place. */
+smartmem_status pieces_open(Pieces *pieces, const memory_setting *setting);
+void pieces_close(Pieces *pieces);
+
+/* Bytes of one block that holds all buffers among the pieces. */
+uint64_t pieces_block_bytes(const Pieces *pieces);
+
+/* Bytes that a buffer among the pieces takes of such a block. */
+uint64_t piece_block_bytes(const Piece *piece);
+
+#endif

@@ -1,0 +1,165 @@
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "elements.h"
+#include "extents.h"
+
+memory_setting plan_memory_setting(const Plan *plan) {
+    return (memory_setting){&plan->file, &plan->index, &plan->device, plan->context};
+}
+
+const plan_tensor *plan_input(const Plan *plan, uint32_t number) {
+    return plan->index.tensors + plan->index.inputs[number];
+}
+
+const plan_tensor *plan_output(const Plan *plan, uint32_t number) {
+    return plan->index.tensors + plan->index.outputs[plan->outputs[number]];
+}
+
+int64_t plan_input_named(const Plan *plan, const char *name) {
+    for (uint32_t i = 0; i < plan->index.inputs_count; ++i)
+        if (strcmp(text_of(plan_input(plan, i)->name), name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t plan_output_named(const Plan *plan, const char *name) {
+    for (uint32_t i = 0; i < plan->outputs_count; ++i)
+        if (strcmp(text_of(plan_output(plan, i)->name), name) == 0)
+            return i;
+    return -1;
+}
+
+void plan_shown(const plan_tensor *tensor, const int64_t **extents, size_t *rank) {
+    *extents = tensor->has_shown ? tensor->shown.extents : tensor->shape;
+    *rank = tensor->has_shown ? tensor->shown.extents_count : tensor->shape_count;
+}
+
+/* Whether an output only says an extent of others. */
+static bool is_count(const plan_index *index, uint32_t tensor) {
+    for (size_t i = 0; i < index->counts_count; ++i)
+        if (index->counts[i].count == tensor)
+            return true;
+    return false;
+}
+
+static smartmem_status find_greatest(Plan *plan) {
+    int64_t *dimensions = zeros(plan->index.dimensions_count, sizeof *dimensions);
+    smartmem_status status = SMARTMEM_OK;
+    for (size_t i = 0; dimensions != NULL && i < plan->index.dimensions_count; ++i)
+        dimensions[i] = plan->index.dimensions[i].high;
+    plan->greatest = zeros(plan->index.formulas_count, sizeof *plan->greatest);
+    plan->outputs = zeros(plan->index.outputs_count, sizeof *plan->outputs);
+    if (dimensions == NULL || plan->greatest == NULL || plan->outputs == NULL)
+        status = fail(SMARTMEM_NO_MEMORY, "there is too little memory");
+    else
+        status = extents_evaluate(&plan->index, dimensions, plan->greatest);
+    for (uint32_t i = 0; status == SMARTMEM_OK && i < plan->index.outputs_count; ++i)
+        if (!is_count(&plan->index, plan->index.outputs[i]))
+            plan->outputs[plan->outputs_count++] = i;
+    free(dimensions);
+    return status;
+}
+
+/* At the greatest extents no input or output is larger than its memory. */
+static smartmem_status check_borders(const Plan *plan) {
+    const plan_index *index = &plan->index;
+    for (size_t i = 0; i < index->inputs_count + index->outputs_count; ++i) {
+        const plan_tensor *tensor =
+            index->tensors + (i < index->inputs_count ? index->inputs[i] : index->outputs[i - index->inputs_count]);
+        const int64_t *shown;
+        size_t rank;
+        uint64_t bytes, elements, own;
+        plan_shown(tensor, &shown, &rank);
+        if (!extents_product(tensor->shape, tensor->shape_count, plan->greatest, element_bytes(tensor->storage),
+                             &bytes) ||
+            !extents_product(tensor->shape, tensor->shape_count, plan->greatest, 1, &own) ||
+            !extents_product(shown, rank, plan->greatest, 1, &elements) || bytes > tensor->bytes || own != elements)
+            return fail(SMARTMEM_BAD_PLAN, "the plan is damaged: the tensor %s is larger than its memory",
+                        text_of(tensor->name));
+    }
+    return SMARTMEM_OK;
+}
+
+static smartmem_status check_device(const Plan *plan) {
+    memory_setting setting = plan_memory_setting(plan);
+    for (size_t i = 0; i < plan->index.launches_count; ++i)
+        if (plan->index.launches[i].ordered && !plan->device.runs_ordered)
+            return fail(SMARTMEM_UNSUITABLE,
+                        "the plan has launches whose work-groups wait for each other, which %s is not known to run; "
+                        "optimize the model for it",
+                        plan->device.names.name);
+    return memory_check(&setting);
+}
+
+static smartmem_status open_constants(Plan *plan) {
+    memory_setting setting = plan_memory_setting(plan);
+    cl_int code;
+    cl_queue queue = cl.clCreateCommandQueue(plan->context, plan->device.handle, 0, &code);
+    if (queue == NULL)
+        return opencl_failed(code, "the device gives no queue");
+    smartmem_status status = memory_open_constants(&plan->constants, &setting, queue);
+    cl.clReleaseCommandQueue(queue);
+    return status;
+}
+
+static smartmem_status open_on_device(Plan *plan, const smartmem_plan_options *options) {
+    cl_int code;
+    memory_setting setting = plan_memory_setting(plan);
+    TRY(opencl_open(options->opencl_library));
+    TRY(device_choose(&plan->index, options->device, text_of(plan->index.device), &plan->device));
+    TRY(check_device(plan));
+    TRY(memory_measure(&setting, &plan->sizes));
+    plan->context = cl.clCreateContext(NULL, 1, &plan->device.handle, NULL, NULL, &code);
+    if (plan->context == NULL)
+        return opencl_failed(code, "the device cannot be opened");
+    build_order build = {&plan->index, &plan->device, plan->context, options};
+    TRY(programs_open(&plan->programs, &build));
+    return open_constants(plan);
+}
+
+static smartmem_status open_parts(Plan *plan, const smartmem_plan_options *options) {
+    TRY(index_open(&plan->index, &plan->file));
+    TRY(find_greatest(plan));
+    TRY(check_borders(plan));
+    if (!options->trust_constants)
+        TRY(index_check_constants(&plan->index, &plan->file));
+    return open_on_device(plan, options);
+}
+
+smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_options *options) {
+    Plan *made = zeros(1, sizeof *made);
+    if (made == NULL) {
+        plan_file_close(file);
+        return fail(SMARTMEM_NO_MEMORY, "there is too little memory");
+    }
+    made->file = *file;
+    atomic_init(&made->users, 1);
+    smartmem_status status = open_parts(made, options);
+    if (status == SMARTMEM_OK)
+        *opened = made;
+    else
+        plan_release(made);
+    return status;
+}
+
+Plan *plan_shared(Plan *plan) {
+    atomic_fetch_add(&plan->users, 1);
+    return plan;
+}
+
+void plan_release(Plan *plan) {
+    if (atomic_fetch_sub(&plan->users, 1) > 1)
+        return;
+    memory_close(&plan->constants);
+    programs_close(&plan->programs);
+    if (plan->context != NULL)
+        cl.clReleaseContext(plan->context);
+    index_close(&plan->index);
+    plan_file_close(&plan->file);
+    free(plan->greatest);
+    free(plan->outputs);
+    free(plan);
+}

@@ -1,0 +1,334 @@
+#define _GNU_SOURCE
+#include "programs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache.h"
+
+enum { TEXTS_ON_CPU = 24, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
+
+/* A text may say how its own operations round, and the next one begins anew. */
+static const char PART[] = "#pragma OPENCL FP_CONTRACT DEFAULT\n#define %s %s_%u\n%s\n#undef %s\n";
+/* How launches of several kernels declare the local memory that these part (codegen/composed.cl). */
+static const char SHARED[] = "__local float smr_local[";
+
+/* What the threads that compile have in common. */
+typedef struct Work {
+    const build_order *order;
+    Programs *programs;
+    int cache;
+    pthread_mutex_t lock;
+    uint32_t next, done;
+    smartmem_status status;
+    char error[ERROR_TEXT];
+} Work;
+
+static smartmem_status no_memory(void) {
+    return fail(SMARTMEM_NO_MEMORY, "there is too little memory");
+}
+
+static bool append(char **all, size_t *bytes, const char *text, size_t length) {
+    char *more = realloc(*all, *bytes + length);
+    if (more == NULL)
+        return false;
+    memcpy(more + *bytes, text, length);
+    *all = more;
+    *bytes += length;
+    return true;
+}
+
+static bool append_options(built_text *text, const build_order *order, const char *effect) {
+    size_t after = 0;
+    const char *value;
+    while ((value = device_workaround(order->index, order->device, effect, &after)) != NULL)
+        if (!append(&text->options, &text->options_bytes, value, strlen(value) + 1))
+            return false;
+    return true;
+}
+
+/* What a launch's kernel is compiled from, with the options that the device's driver needs. */
+static smartmem_status text_of_launch(built_text *text, const build_order *order, const plan_launch *launch) {
+    const char *source = text_of(order->index->texts[launch->text]);
+    *text = (built_text){.text = launch->text, .entry = launch->entry, .launch = text_of(launch->name)};
+    bool good = true;
+    for (size_t i = 0; good && i < launch->options_count; ++i) {
+        const char *option = text_of(launch->options[i]);
+        good = append(&text->options, &text->options_bytes, option, strlen(option) + 1);
+    }
+    good = good && append_options(text, order, "option");
+    if (strstr(source, SHARED) != NULL)
+        good = good && append_options(text, order, "option_of_joined");
+    return good ? SMARTMEM_OK : no_memory();
+}
+
+static bool same_options(const built_text *a, const built_text *b) {
+    return a->options_bytes == b->options_bytes &&
+           (!a->options_bytes || memcmp(a->options, b->options, a->options_bytes) == 0);
+}
+
+static smartmem_status collect(Programs *all, const build_order *order) {
+    const plan_index *index = order->index;
+    for (uint32_t l = 0; l < index->launches_count; ++l) {
+        built_text *one = all->texts + all->count;
+        smartmem_status status = text_of_launch(one, order, index->launches + l);
+        uint32_t same = 0;
+        while (same < all->count && !(all->texts[same].text == one->text && same_options(all->texts + same, one) &&
+                                      strcmp(all->texts[same].entry, one->entry) == 0))
+            ++same;
+        all->of_launch[l] = same;
+        if (same < all->count)
+            free(one->options);
+        else
+            ++all->count;
+        TRY(status);
+    }
+    return SMARTMEM_OK;
+}
+
+/* Parts the texts into programs; all texts of one have the same options. */
+static void part_into_chunks(Programs *all, uint32_t most) {
+    for (uint32_t first = 0; first < all->count; ++first) {
+        uint32_t before = 0, members = 0;
+        while (before < first && !same_options(all->texts + before, all->texts + first))
+            ++before;
+        if (before < first)
+            continue;
+        for (uint32_t i = first; i < all->count; ++i) {
+            if (!same_options(all->texts + i, all->texts + first))
+                continue;
+            all->chunks += members % most == 0;
+            all->texts[i].chunk = all->chunks - 1;
+            all->texts[i].place = members++ % most;
+        }
+    }
+}
+
+/* The compiler's messages, the first lines of them. */
+static smartmem_status refused(cl_program program, const Device *device, const char *launch, cl_int code) {
+    size_t bytes = 0;
+    char *log = NULL;
+    if (cl.clGetProgramBuildInfo(program, device->handle, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) == CL_SUCCESS)
+        log = zeros(bytes + 1, 1);
+    if (log != NULL)
+        cl.clGetProgramBuildInfo(program, device->handle, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    char *end = log;
+    for (int line = 0; end != NULL && line < LOG_LINES; ++line)
+        end = strchr(end + (line > 0), '\n');
+    if (end != NULL)
+        *end = 0;
+    fail(SMARTMEM_BAD_PROGRAM, "the kernel %s does not compile (OpenCL error %d):\n%s", launch, (int)code, text_of(log));
+    free(log);
+    return SMARTMEM_BAD_PROGRAM;
+}
+
+static void keep(const Work *work, const char *key, cl_program program) {
+    size_t bytes = 0;
+    if (work->cache < 0 ||
+        cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes)
+        return;
+    unsigned char *binary = malloc(bytes);
+    if (binary != NULL && cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+        cache_write(work->cache, key, binary, bytes);
+    free(binary);
+}
+
+/* A program from the cache; NULL where there is none, or the driver refuses it, as it may after an update. */
+static cl_program kept(const Work *work, const char *key, const char *options) {
+    size_t bytes;
+    uint8_t *binary = cache_read(work->cache, key, &bytes);
+    cl_int code = CL_SUCCESS, status;
+    cl_device handle = work->order->device->handle;
+    if (binary == NULL)
+        return NULL;
+    const unsigned char *from = binary;
+    cl_program program =
+        cl.clCreateProgramWithBinary(work->order->context, 1, &handle, &bytes, &from, &status, &code);
+    free(binary);
+    if (code != CL_SUCCESS || program == NULL)
+        return NULL;
+    if (cl.clBuildProgram(program, 1, &handle, options, NULL, NULL) == CL_SUCCESS)
+        return program;
+    cl.clReleaseProgram(program);
+    return NULL;
+}
+
+static smartmem_status compile(const Work *work, const char *source, const built_text *first, cl_program *program) {
+    char key[CACHE_KEY_BYTES], *options = zeros(first->options_bytes + 1, 1);
+    cl_device handle = work->order->device->handle;
+    cl_int code;
+    if (options == NULL)
+        return no_memory();
+    for (size_t i = 0; i + 1 < first->options_bytes; ++i)
+        options[i] = first->options[i] ? first->options[i] : ' ';
+    if (work->cache >= 0)
+        cache_key(key, source, first->options, first->options_bytes, work->order->device);
+    *program = work->cache >= 0 ? kept(work, key, options) : NULL;
+    smartmem_status status = SMARTMEM_OK;
+    if (*program == NULL) {
+        *program = cl.clCreateProgramWithSource(work->order->context, 1, &source, NULL, &code);
+        if (*program == NULL) {
+            status = opencl_failed(code, "the driver makes no program");
+        } else if ((code = cl.clBuildProgram(*program, 1, &handle, options, NULL, NULL)) != CL_SUCCESS) {
+            status = refused(*program, work->order->device, first->launch, code);
+            cl.clReleaseProgram(*program);
+            *program = NULL;
+        } else {
+            keep(work, key, *program);
+        }
+    }
+    free(options);
+    return status;
+}
+
+/* The text of one program of a whole chunk, which the caller frees. */
+static char *joined_text(const Work *work, uint32_t chunk) {
+    char *source = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&source, &bytes);
+    bool first = true;
+    for (uint32_t i = 0; stream != NULL && i < work->programs->count; ++i) {
+        const built_text *one = work->programs->texts + i;
+        if (one->chunk != chunk)
+            continue;
+        if (!first)
+            fputc('\n', stream);
+        fprintf(stream, PART, one->entry, one->entry, one->place, text_of(work->order->index->texts[one->text]),
+                one->entry);
+        first = false;
+    }
+    if (stream == NULL || fclose(stream) != 0) {
+        free(source);
+        return NULL;
+    }
+    return source;
+}
+
+static smartmem_status build_together(const Work *work, uint32_t chunk, built_text *first) {
+    cl_program program;
+    char *source = joined_text(work, chunk);
+    if (source == NULL)
+        return no_memory();
+    smartmem_status status = compile(work, source, first, &program);
+    free(source);
+    TRY(status);
+    for (built_text *one = first; one < work->programs->texts + work->programs->count; ++one)
+        if (one->chunk == chunk) {
+            one->joined = true;
+            one->program = program;
+        }
+    return SMARTMEM_OK;
+}
+
+static smartmem_status build_chunk(Work *work, uint32_t chunk, uint32_t *members) {
+    built_text *end = work->programs->texts + work->programs->count, *first = work->programs->texts;
+    while (first->chunk != chunk)
+        ++first;
+    *members = 0;
+    for (const built_text *one = first; one < end; ++one)
+        *members += one->chunk == chunk;
+    /* one at a time finds the kernel at fault, or copes with texts that do not go together */
+    if (*members > 1 && build_together(work, chunk, first) == SMARTMEM_OK)
+        return SMARTMEM_OK;
+    for (built_text *one = first; one < end; ++one)
+        if (one->chunk == chunk)
+            TRY(compile(work, text_of(work->order->index->texts[one->text]), one, &one->program));
+    return SMARTMEM_OK;
+}
+
+static void *build_chunks(void *shared) {
+    Work *work = shared;
+    const smartmem_plan_options *options = work->order->options;
+    pthread_mutex_lock(&work->lock);
+    while (work->next < work->programs->chunks && work->status == SMARTMEM_OK) {
+        uint32_t chunk = work->next++, members;
+        pthread_mutex_unlock(&work->lock);
+        smartmem_status status = build_chunk(work, chunk, &members);
+        pthread_mutex_lock(&work->lock);
+        if (status != SMARTMEM_OK && work->status == SMARTMEM_OK) {
+            work->status = status;
+            snprintf(work->error, sizeof work->error, "%s", smartmem_last_error());
+        }
+        work->done += members;
+        if (status == SMARTMEM_OK && options->progress != NULL)
+            options->progress(work->done, work->programs->count, options->user);
+    }
+    pthread_mutex_unlock(&work->lock);
+    return NULL;
+}
+
+static uint32_t thread_count(const build_order *order, uint32_t chunks) {
+    uint32_t most = chunks < COMPILE_THREADS ? chunks : COMPILE_THREADS;
+    size_t after = 0;
+    const char *value;
+    while ((value = device_workaround(order->index, order->device, "compile_threads", &after)) != NULL) {
+        unsigned long said = strtoul(value, NULL, 10);
+        if (said && said < most)
+            most = (uint32_t)said;
+    }
+    return most;
+}
+
+static smartmem_status build_all(Programs *all, const build_order *order) {
+    Work work = {.order = order, .programs = all, .cache = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[COMPILE_THREADS];
+    uint32_t started = 0, wanted = thread_count(order, all->chunks);
+    if (!device_has_workaround(order->index, order->device, "driver_keeps_programs"))
+        work.cache = cache_open(order->options->cache_folder);
+    while (started + 1 < wanted && pthread_create(threads + started, NULL, build_chunks, &work) == 0)
+        ++started;
+    build_chunks(&work);
+    while (started)
+        pthread_join(threads[--started], NULL);
+    if (work.cache >= 0)
+        close(work.cache);
+    return work.status == SMARTMEM_OK ? SMARTMEM_OK : fail(work.status, "%s", work.error);
+}
+
+smartmem_status programs_open(Programs *programs, const build_order *order) {
+    size_t launches = order->index->launches_count;
+    *programs = (Programs){.texts = zeros(launches, sizeof *programs->texts),
+                                  .of_launch = zeros(launches, sizeof *programs->of_launch)};
+    smartmem_status status = SMARTMEM_OK;
+    if (programs->texts == NULL || programs->of_launch == NULL)
+        status = no_memory();
+    if (status == SMARTMEM_OK)
+        status = collect(programs, order);
+    if (status == SMARTMEM_OK) {
+        part_into_chunks(programs, order->device->host_memory ? TEXTS_ON_CPU : TEXTS_ELSEWHERE);
+        status = build_all(programs, order);
+    }
+    if (status != SMARTMEM_OK)
+        programs_close(programs);
+    return status;
+}
+
+void programs_close(Programs *programs) {
+    for (uint32_t i = 0; programs->texts != NULL && i < programs->count; ++i) {
+        const built_text *one = programs->texts + i;
+        if (one->program != NULL && (!one->joined || one->place == 0))
+            cl.clReleaseProgram(one->program);
+        free(one->options);
+    }
+    free(programs->texts);
+    free(programs->of_launch);
+    *programs = (Programs){0};
+}
+
+smartmem_status programs_kernel(const Programs *programs, const plan_index *index, uint32_t launch, cl_kernel *kernel) {
+    const built_text *text = programs->texts + programs->of_launch[launch];
+    char name[512];
+    cl_int code;
+    if (text->joined)
+        snprintf(name, sizeof name, "%s_%u", text->entry, text->place);
+    else
+        snprintf(name, sizeof name, "%s", text->entry);
+    *kernel = cl.clCreateKernel(text->program, name, &code);
+    if (*kernel != NULL)
+        return SMARTMEM_OK;
+    return fail(SMARTMEM_BAD_PROGRAM, "the program has no kernel %s for the launch %s (OpenCL error %d)", name,
+                text_of(index->launches[launch].name), (int)code);
+}

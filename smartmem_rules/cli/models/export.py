@@ -1,0 +1,52 @@
+"""`smartmem export`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from smartmem_rules.cli.common import (
+    console,
+    json_option,
+    names,
+    optimize_options,
+    print_json,
+    progress_display,
+    reports_errors,
+)
+
+
+@click.command("export")
+@click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write the bundle to this folder.")
+@click.option("--single-file", is_flag=True, help="Put the plan into the program, which needs no other file then.")
+@click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
+@optimize_options
+@json_option
+@reports_errors
+def command(model: Path, output: Path, single_file: bool, level: str, as_json: bool, **how: Any) -> None:
+    """Write a program in C that runs MODEL without Python: plan, library, main.c, CMakeLists.txt, README.md."""
+    from smartmem_rules.api import optimize  # start-up time
+    from smartmem_rules.bundle import write_bundle  # start-up time
+    from smartmem_rules.optimized import OptimizedPlan  # start-up time
+    from smartmem_rules.runtime.plan_file import is_plan_file, load_plan  # start-up time
+
+    how["disable"] = names(how["disable"])
+    with progress_display() as progress:
+        plan = (
+            OptimizedPlan(load_plan(model), None)
+            if is_plan_file(model)
+            else optimize(model, level=level, progress=progress, **how)
+        )
+        bundle = write_bundle(plan, output, single_file)
+    if as_json:
+        print_json({**asdict(bundle), "folder": str(bundle.folder), "model": plan.plan.model})
+        return
+    console().print(f"{plan.plan.model} is in {bundle.folder}: {', '.join(bundle.files)}", markup=False)
+    console().print(f"cmake -S {bundle.folder} -B {bundle.folder}/build", markup=False)
+    console().print(f"cmake --build {bundle.folder}/build", markup=False)
+    if bundle.compiler is None:
+        console().print("this computer has no C compiler: build the bundle on one that has", markup=False)

@@ -1,0 +1,275 @@
+/* Drives the library on the stub of OpenCL, under sanitizers.
+ *
+ *     drive files STUB FILE...     opens each file as a plan and, where that goes, runs it; prints status and message
+ *     drive misuse STUB PLAN       calls every public function with what it may not be given
+ *     drive faults STUB PLAN CACHE lets each call of OpenCL fail in turn; nothing may crash or stay behind
+ */
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smartmem.h"
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("%s:%d: %s; %s\n", __FILE__, __LINE__, #condition, smartmem_last_error());                          \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static const char *stub;
+static long (*stub_calls)(void);
+static long (*stub_live)(void);
+static void (*stub_fail_at)(long);
+
+static void open_stub(const char *path) {
+    void *library = dlopen(stub = path, RTLD_NOW);
+    CHECK(library != NULL);
+    *(void **)&stub_calls = dlsym(library, "stub_calls");
+    *(void **)&stub_live = dlsym(library, "stub_live");
+    *(void **)&stub_fail_at = dlsym(library, "stub_fail_at");
+}
+
+/* A file in memory of its exact size, so that a sanitizer sees every byte that is read outside of it. */
+static void *file_in_memory(const char *path, size_t *bytes) {
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL);
+    fseek(file, 0, SEEK_END);
+    *bytes = (size_t)ftell(file);
+    rewind(file);
+    void *data = malloc(*bytes ? *bytes : 1);
+    CHECK(fread(data, 1, *bytes, file) == *bytes);
+    fclose(file);
+    return data;
+}
+
+static smartmem_plan_options with_stub(void) {
+    smartmem_plan_options options = SMARTMEM_PLAN_OPTIONS;
+    options.opencl_library = stub;
+    return options;
+}
+
+/* Runs a plan with inputs of zeros, at the greatest extents. */
+static smartmem_status run_zeros(smartmem_plan plan, int twice) {
+    smartmem_session session;
+    smartmem_status status = smartmem_session_open(plan, NULL, &session);
+    if (status != SMARTMEM_OK)
+        return status;
+    smartmem_plan_info about = {.struct_size = sizeof about};
+    void *inputs[64] = {NULL};
+    CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_OK);
+    for (uint32_t i = 0; i < about.inputs && i < 64 && status == SMARTMEM_OK; ++i) {
+        smartmem_tensor_info tensor = {.struct_size = sizeof tensor};
+        CHECK(smartmem_plan_get_input(plan, i, &tensor) == SMARTMEM_OK);
+        inputs[i] = calloc(1, tensor.bytes < 1 << 26 ? tensor.bytes + 1 : 1);
+        status = tensor.bytes < 1 << 26
+                     ? smartmem_set_input(session, tensor.name, inputs[i], tensor.bytes, tensor.shape, tensor.rank)
+                     : SMARTMEM_NO_MEMORY;
+    }
+    if (status == SMARTMEM_OK)
+        status = smartmem_run(session);
+    if (status == SMARTMEM_OK && twice) {
+        size_t count;
+        smartmem_launch_time times[8];
+        smartmem_run_async(session, NULL, NULL);
+        status = smartmem_wait(session);
+        if (status == SMARTMEM_OK)
+            status = smartmem_profile(session, times, 8, &count);
+    }
+    for (uint32_t i = 0; i < about.outputs && status == SMARTMEM_OK; ++i) {
+        smartmem_tensor_info tensor = {.struct_size = sizeof tensor};
+        smartmem_output output;
+        CHECK(smartmem_plan_get_output(plan, i, &tensor) == SMARTMEM_OK);
+        CHECK(smartmem_get_output(session, tensor.name, &output) == SMARTMEM_OK);
+        CHECK(output.bytes <= tensor.bytes);
+    }
+    CHECK(smartmem_session_close(session) == SMARTMEM_OK);
+    for (uint32_t i = 0; i < 64; ++i)
+        free(inputs[i]);
+    return status;
+}
+
+static void drive_files(int count, char **paths) {
+    for (int i = 0; i < count; ++i) {
+        smartmem_plan_options options = with_stub();
+        smartmem_plan plan;
+        size_t bytes;
+        void *data = file_in_memory(paths[i], &bytes);
+        smartmem_status status = smartmem_plan_open_memory(data, bytes, &options, &plan);
+        if (status == SMARTMEM_OK) {
+            status = run_zeros(plan, 0);
+            CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
+        }
+        CHECK(stub_live() == 0);
+        printf("%d %s\n", (int)status, status == SMARTMEM_OK ? "" : smartmem_last_error());
+        free(data);
+    }
+}
+
+static void misuse_plans(const char *path) {
+    smartmem_plan_options options = with_stub(), wrong = with_stub();
+    smartmem_plan plan;
+    char junk[256] = "junk";
+    size_t count;
+    CHECK(smartmem_abi() == SMARTMEM_ABI && strcmp(smartmem_version(), SMARTMEM_VERSION) == 0);
+    CHECK(strlen(smartmem_status_text(SMARTMEM_BUSY)) && strlen(smartmem_status_text((smartmem_status)99)));
+    CHECK(smartmem_plan_open(NULL, &options, &plan) == SMARTMEM_BAD_ARGUMENT && !plan.id);
+    CHECK(smartmem_plan_open(path, &options, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open("/nowhere/at all", &options, &plan) == SMARTMEM_BAD_FILE);
+    CHECK(smartmem_plan_open("/", &options, &plan) != SMARTMEM_OK);
+    wrong.struct_size = 3;
+    CHECK(smartmem_plan_open(path, &wrong, &plan) == SMARTMEM_BAD_ARGUMENT);
+    wrong = with_stub();
+    wrong.device = "no such device";
+    CHECK(smartmem_plan_open(path, &wrong, &plan) == SMARTMEM_NO_DEVICE);
+    CHECK(smartmem_plan_open_memory(NULL, 10, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_memory(junk, 0, &options, &plan) == SMARTMEM_BAD_PLAN);
+    CHECK(smartmem_plan_open_memory(junk, sizeof junk, &options, &plan) == SMARTMEM_BAD_PLAN);
+    CHECK(smartmem_plan_open_descriptor(-1, 0, 0, &options, &plan) == SMARTMEM_BAD_FILE);
+    CHECK(smartmem_plan_open_descriptor(0, UINT64_MAX, 5, &options, &plan) != SMARTMEM_OK);
+    CHECK(smartmem_devices(NULL, 1, &count) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_devices(NULL, 0, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_devices(NULL, 0, &count) == SMARTMEM_OK && count == 1);
+}
+
+/* All calls with a handle that is none. */
+static void misuse_handle(uint64_t id) {
+    smartmem_plan plan = {id};
+    smartmem_session session = {id}, opened;
+    smartmem_plan_info about = {.struct_size = sizeof about};
+    smartmem_tensor_info tensor = {.struct_size = sizeof tensor};
+    smartmem_dimension_info dimension = {.struct_size = sizeof dimension};
+    smartmem_output output;
+    float value = 0;
+    size_t count;
+    CHECK(smartmem_plan_close(plan) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_plan_get_input(plan, 0, &tensor) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_plan_get_output(plan, 0, &tensor) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_plan_get_dimension(plan, 0, &dimension) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_session_open(plan, NULL, &opened) == SMARTMEM_BAD_HANDLE && !opened.id);
+    CHECK(smartmem_session_close(session) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_set_input(session, "x", &value, 4, NULL, 0) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_set_output(session, "y", &value, 4) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_run(session) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_run_async(session, NULL, NULL) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_wait(session) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_cancel(session) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_get_output(session, "y", &output) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_profile(session, NULL, 0, &count) == SMARTMEM_BAD_HANDLE);
+}
+
+static void misuse_info(smartmem_plan plan) {
+    smartmem_plan_info about = {.struct_size = 1};
+    smartmem_tensor_info tensor = {.struct_size = sizeof tensor};
+    smartmem_dimension_info dimension = {.struct_size = sizeof dimension};
+    CHECK(smartmem_plan_get_info(plan, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_input(plan, 0, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_input(plan, 99, &tensor) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_output(plan, UINT32_MAX, &tensor) == SMARTMEM_BAD_ARGUMENT);
+    tensor.struct_size = 0;
+    CHECK(smartmem_plan_get_output(plan, 0, &tensor) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_dimension(plan, 0, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_get_dimension(plan, 99, &dimension) == SMARTMEM_BAD_ARGUMENT);
+}
+
+/* Of a plan with the input x, [6, 10], and the output y of this shape, both of float32. */
+static void misuse_session(smartmem_plan plan) {
+    static float values[60], results[60];
+    static char block[1 << 16];
+    const int64_t good[] = {6, 10}, other[] = {10, 6}, negative[] = {-6, -10};
+    smartmem_session_options options = SMARTMEM_SESSION_OPTIONS;
+    smartmem_session session;
+    smartmem_output output;
+    size_t count;
+    CHECK(smartmem_session_open(plan, NULL, NULL) == SMARTMEM_BAD_ARGUMENT);
+    options.struct_size = 0;
+    CHECK(smartmem_session_open(plan, &options, &session) == SMARTMEM_BAD_ARGUMENT);
+    options = (smartmem_session_options){sizeof options, block, 8};
+    CHECK(smartmem_session_open(plan, &options, &session) != SMARTMEM_OK);
+    options.memory = block + 1;
+    CHECK(smartmem_session_open(plan, &options, &session) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_session_open(plan, NULL, &session) == SMARTMEM_OK);
+    CHECK(smartmem_plan_close((smartmem_plan){session.id}) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_run((smartmem_session){plan.id}) == SMARTMEM_BAD_HANDLE);
+    CHECK(smartmem_set_input(session, NULL, values, sizeof values, NULL, 0) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_set_input(session, "z", values, sizeof values, NULL, 0) == SMARTMEM_BAD_NAME);
+    CHECK(smartmem_set_input(session, "x", NULL, sizeof values, NULL, 0) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_set_input(session, "x", values, 5, NULL, 0) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_set_input(session, "x", values, SIZE_MAX, NULL, 0) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_set_input(session, "x", values, sizeof values, good, 1) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_set_input(session, "x", values, sizeof values, other, 2) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_set_input(session, "x", values, sizeof values, negative, 2) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_set_input(session, "x", values, sizeof values, good, 1u << 20) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_run(session) == SMARTMEM_NO_INPUT);
+    CHECK(smartmem_wait(session) == SMARTMEM_NO_RESULT);
+    CHECK(smartmem_set_input(session, "x", values, sizeof values, good, 2) == SMARTMEM_OK);
+    CHECK(smartmem_get_output(session, "y", &output) == SMARTMEM_NO_RESULT);
+    CHECK(smartmem_set_output(session, "y", results, 7) == SMARTMEM_BAD_SIZE);
+    CHECK(smartmem_set_output(session, "x", results, sizeof results) == SMARTMEM_BAD_NAME);
+    CHECK(smartmem_set_output(session, NULL, results, sizeof results) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_set_output(session, "y", results, sizeof results) == SMARTMEM_OK);
+    CHECK(smartmem_run(session) == SMARTMEM_OK);
+    CHECK(smartmem_get_output(session, "y", NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_get_output(session, NULL, &output) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_get_output(session, "nothing", &output) == SMARTMEM_BAD_NAME);
+    CHECK(smartmem_get_output(session, "y", &output) == SMARTMEM_OK && output.data == results);
+    CHECK(smartmem_profile(session, NULL, 3, &count) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_profile(session, NULL, 0, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_profile(session, NULL, 0, &count) == SMARTMEM_OK && count == 2);
+    CHECK(smartmem_cancel(session) == SMARTMEM_OK && smartmem_run(session) == SMARTMEM_OK);
+    CHECK(smartmem_session_close(session) == SMARTMEM_OK);
+    misuse_handle(session.id);
+}
+
+static void drive_misuse(const char *path) {
+    smartmem_plan_options options = with_stub();
+    smartmem_plan plan;
+    misuse_plans(path);
+    CHECK(smartmem_plan_open(path, &options, &plan) == SMARTMEM_OK);
+    misuse_info(plan);
+    misuse_session(plan);
+    CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
+    misuse_handle(plan.id);
+    const uint64_t foreign[] = {0, 1, 12345, UINT64_MAX, (uint64_t)(uintptr_t)path, plan.id + 1, plan.id ^ 1u << 24};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; ++i)
+        misuse_handle(foreign[i]);
+    CHECK(stub_live() == 0);
+}
+
+static void drive_faults(const char *path, const char *cache) {
+    long needed = 0, failed = 0;
+    for (long call = 0; call <= needed; ++call) {
+        smartmem_plan_options options = with_stub();
+        smartmem_plan plan;
+        options.cache_folder = cache;
+        stub_fail_at(call); /* 0: none */
+        smartmem_status status = smartmem_plan_open(path, &options, &plan);
+        if (status == SMARTMEM_OK) {
+            status = run_zeros(plan, 1);
+            CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
+        }
+        CHECK(call > 0 || status == SMARTMEM_OK);
+        CHECK(status == SMARTMEM_OK || strlen(smartmem_last_error()));
+        CHECK(stub_live() == 0);
+        needed = call ? needed : stub_calls();
+        failed += status != SMARTMEM_OK;
+    }
+    printf("%ld of %ld calls that fail are errors\n", failed, needed);
+}
+
+int main(int count, char **arguments) {
+    CHECK(count >= 3);
+    open_stub(arguments[2]);
+    if (strcmp(arguments[1], "files") == 0)
+        drive_files(count - 3, arguments + 3);
+    else if (strcmp(arguments[1], "misuse") == 0)
+        drive_misuse(arguments[3]);
+    else
+        drive_faults(arguments[3], arguments[4]);
+    return 0;
+}

@@ -1,0 +1,97 @@
+"""Damaged plans, wrong calls and drivers that fail, under AddressSanitizer and UBSan, on a stub of OpenCL."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from smartmem_rules.runtime.plan_file import save_plan
+from tests.damage.data import damaged_bytes
+from tests.runtime.c.library import run, sanitized
+from tests.runtime.format.files import index_of, numbers, resealed, with_index
+from tests.runtime.plans import make_plan
+
+GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 15
+WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
+
+
+@pytest.fixture(scope="module", params=["buffer", "image"])
+def plan_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plans") / "a.plan"
+    save_plan(make_plan(request.param), path)
+    return path
+
+
+def verdicts(folder: Path, files: list[bytes]) -> list[tuple[int, str]]:
+    """What the library says of each file: status and text."""
+    drive, stub = sanitized()
+    paths = [folder / f"{number}.plan" for number in range(len(files))]
+    for path, data in zip(paths, files, strict=True):
+        path.write_bytes(data)
+    lines = run(drive, "files", stub, *paths).splitlines()
+    assert len(lines) == len(files)
+    return [(int(status), text) for status, _, text in (line.partition(" ") for line in lines)]
+
+
+def test_a_whole_plan_runs(plan_file: Path, tmp_path: Path) -> None:
+    assert verdicts(tmp_path, [plan_file.read_bytes()]) == [(GOOD, "")]
+
+
+def test_damaged_bytes(plan_file: Path, tmp_path: Path, all_cases: bool) -> None:
+    whole = plan_file.read_bytes()
+    draws = [random.Random(seed) for seed in range(1000 if all_cases else 100)]
+    files = [damaged_bytes(whole, whole[::-1], draw) for draw in draws]
+    for seed, (status, text) in enumerate(verdicts(tmp_path, files)):
+        unnoticed = files[seed] == whole or _only_padding(whole, files[seed])
+        assert (status == BAD_PLAN and text) or unnoticed, f"seed {seed}: {status} {text}"
+
+
+def _only_padding(whole: bytes, damaged: bytes) -> bool:
+    """Whether only bytes between the parts of a file were changed, which nobody reads."""
+    index = index_of(whole)
+    sections = [one.packed.section for one in index.tensors if one.HasField("packed")]
+    used = [(0, 128), (index.report.offset, len(whole)), *((one.offset, one.offset + one.size) for one in sections)]
+    return len(whole) == len(damaged) and all(whole[a:b] == damaged[a:b] for a, b in used)
+
+
+def test_wrong_numbers_behind_right_digests(plan_file: Path, tmp_path: Path, all_cases: bool) -> None:
+    whole = plan_file.read_bytes()
+    files = []
+    for seed in range(1000 if all_cases else 150):
+        draw = random.Random(seed)
+        index = index_of(whole)
+        message, field, place = draw.choice(list(numbers(index)))
+        try:
+            if place is None:
+                setattr(message, field, draw.choice(WRONG))
+            else:
+                getattr(message, field)[place] = draw.choice(WRONG)
+        except (ValueError, TypeError, OverflowError):
+            continue  # the field does not take the number
+        files.append(resealed(whole, lambda made, found=index: made.CopyFrom(found)))
+    found = verdicts(tmp_path, files)
+    assert all(0 <= status <= MOST_STATUS for status, _ in found)
+    assert {GOOD, BAD_PLAN} <= {status for status, _ in found}
+
+
+def test_an_index_that_is_none(plan_file: Path, tmp_path: Path, all_cases: bool) -> None:
+    whole = plan_file.read_bytes()
+    index = index_of(whole).SerializeToString()
+    draws = [random.Random(seed) for seed in range(1000 if all_cases else 100)]
+    files = [with_index(whole, damaged_bytes(index, index[::-1], draw)) for draw in draws]
+    assert all(0 <= status <= MOST_STATUS for status, _ in verdicts(tmp_path, files))
+
+
+def test_wrong_calls(tmp_path: Path) -> None:
+    save_plan(make_plan(), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "misuse", stub, tmp_path / "a.plan")
+
+
+def test_every_call_of_the_driver_may_fail(plan_file: Path, tmp_path: Path) -> None:
+    drive, stub = sanitized()
+    said = run(drive, "faults", stub, plan_file, tmp_path / "cache")
+    failed, _, rest = said.partition(" of ")
+    assert int(failed) > int(rest.split()[0]) // 2, said
