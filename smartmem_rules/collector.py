@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 _lock = threading.Lock()
 _resting = 0
+_grown = False
 
 
 @contextmanager
@@ -35,3 +36,15 @@ def no_collections() -> Iterator[None]:
                 _resting -= 1
                 if not _resting:
                     gc.enable()
+
+
+def first_grows_old() -> None:
+    """At the first call in a process, call all that lives now old: the next collection does not look at it.
+
+    With its first plan a process loads modules and rules and fills caches, which stay.
+    """
+    global _grown
+    if not _grown and gc.get_freeze_count() == 0:  # else somebody keeps things out of the collector's sight
+        gc.freeze()
+        gc.unfreeze()
+    _grown = True

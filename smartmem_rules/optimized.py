@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from smartmem_rules.collector import no_collections
+from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, KeptPlan, PlanStore
@@ -241,7 +241,7 @@ class OptimizedPlan:
         """
         plan = self.plan
         if plan.provenance.version and not plan.provenance.rules:
-            plan.provenance = provenance_of(self.model, self.rules)
+            plan = replace(plan, provenance=provenance_of(self.model, self.rules))
         save_plan(plan, path)
 
 
@@ -266,7 +266,7 @@ def optimize_now(
         found = kept_or_planned(graph, clock, **options)
         plan, device = found.plan, found.device
     source = None if is_graph(graph) else graph
-    plan.provenance = Provenance(version=package_version())  # the rest, which takes longer, when it is saved
+    plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
     optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
     if debug:
         from smartmem_rules.invariants.verify import verify_plan  # start-up time
@@ -277,7 +277,7 @@ def optimize_now(
             optimized.prepare(lambda done, total: clock.step("build", done, total))
         device_name = device.name
         clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
-    plan.statistics = replace(plan.statistics, seconds=clock.table())
+    optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
     return optimized
 
 
@@ -364,7 +364,9 @@ def planned(
 
         certify = partial(write_certificate, path=certificate)
     with no_collections():
-        return make_plan(request, clock, refusals, certify)
+        made = make_plan(request, clock, refusals, certify)
+        first_grows_old()
+        return made
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:

@@ -91,9 +91,7 @@ def make_plan(
         if certify is not None:
             certify(_certificate(request, extracted, planning))
         plan = finish(planning, _tuned(target), clock=clock)
-    if isinstance(request.source, (str, Path)):
-        plan.model = Path(request.source).stem
-    plan.statistics = replace(
+    statistics = replace(
         plan.statistics,
         model=extracted.model,
         rewriting=extracted.rewriting,
@@ -101,7 +99,8 @@ def make_plan(
         device=target.name,
         stored_wide=tuple(sorted(wide)),
     )
-    return plan, target
+    name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
+    return replace(plan, model=name, statistics=statistics), target
 
 
 def _certificate(request: Request, extracted: _Extracted, planning: Planning) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from smartmem_rules.collector import no_collections
+from smartmem_rules import collector
+from smartmem_rules.collector import first_grows_old, no_collections
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +49,16 @@ def test_a_collector_that_the_caller_switched_off_stays_off() -> None:
     with no_collections():
         assert not gc.isenabled()
     assert not gc.isenabled()
+
+
+def test_what_lives_grows_old_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_grown", False)
+    gc.unfreeze()  # what others of this process keep out of sight
+    with no_collections():
+        first, second = [object()], [object()]
+        assert any(one is first for one in gc.get_objects(0))
+        first_grows_old()
+        assert not any(one is first for one in gc.get_objects(0))
+        second = [second]
+        first_grows_old()
+        assert any(one is second for one in gc.get_objects(0))

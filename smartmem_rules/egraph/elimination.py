@@ -42,7 +42,7 @@ class Elimination:
             try:
                 answer = self._judge(host, attributes, metas)
             except Refused as refusal:
-                answer = refusal
+                answer = refusal.alone()
             self._known[key] = answer
         statistics.milliseconds += (time.perf_counter() - began) * 1000
         if isinstance(answer, Refused):

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from egglog import bindings
-
+from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.host import Host
 from smartmem_rules.egraph.patterns import Left, MatchedOperator
 from smartmem_rules.language import syntax as ast

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
-from egglog import bindings
 
+from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.index_compile import DECLARATIONS, compile_index_rules
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.atoms import Atom, Div, Lookup, Mod, Var

@@ -36,6 +36,11 @@ class Refused(Exception):
         self.place = place
         self.passed = passed
 
+    def alone(self) -> Refused:
+        """Without where it was raised: the frames there would keep the host and all constants."""
+        self.__traceback__ = self.__cause__ = self.__context__ = None
+        return self
+
 
 @dataclass
 class Application:
@@ -65,7 +70,7 @@ class Application:
             try:
                 answer = " ".join(self._judge(host, texts, metas)) or "yes"
             except Refused as refusal:
-                answer = refusal
+                answer = refusal.alone()
             self._known[key] = answer
         if len(self.left.roots) > 1 and not isinstance(answer, Refused):
             answer = self._together(host, texts, metas, answer)
@@ -91,7 +96,14 @@ class Application:
         return answer
 
     def _judge(self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]) -> list[str]:
-        scope, bundles, bound = self._bind(host, texts, metas)
+        scope = Scope({}, {}, host.instances.base.functions)
+        try:
+            return self._judged(host, texts, metas, scope)
+        finally:
+            scope.queries, scope.term = {}, None  # they hold the scope
+
+    def _judged(self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta], scope: Scope) -> list[str]:
+        bundles, bound = self._bind(host, texts, metas, scope)
         for passed, guard in enumerate(self.guards):
             try:
                 holds = truth(guard, scope)
@@ -131,18 +143,18 @@ class Application:
             raise Refused("a `keep` rule leaves the left side to the run", {}, left.span, len(self.guards))
 
     def _bind(
-        self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta]
-    ) -> tuple[Scope, dict[str, Mapping[str, Value]], dict[str, Meta | list[Meta]]]:
+        self, host: Host, texts: Sequence[str], metas: Mapping[int, Meta], scope: Scope
+    ) -> tuple[dict[str, Mapping[str, Value]], dict[str, Meta | list[Meta]]]:
+        """The bundles of attributes and the tensors of the left side; the scope learns what guards may ask."""
         bound: dict[str, Meta | list[Meta]] = {name: metas[slot] for name, slot in self.left.tensors.items()}
         bound.update({name: [metas[slot] for slot in slots] for name, slots in self.left.variadics.items()})
-        tensors: dict[str, TensorName | TensorList | None] = {}
+        tensors = scope.tensors
         for name, subject in bound.items():
             if isinstance(subject, Meta):
                 tensors[name] = TensorName(name, subject.type)
             else:
                 tensors[name] = TensorList(tuple(TensorName(f"{name}{j}", m.type) for j, m in enumerate(subject)))
         dtype = metas[next(reversed(self.left.roots.values())).slot].type.dtype
-        scope = Scope({}, tensors, host.instances.base.functions)
         bundles: dict[str, Mapping[str, Value]] = {}
 
         def term(pattern: ast.Pattern) -> Meta | None:
@@ -175,7 +187,7 @@ class Application:
                 self._check_rest(str(bundle), matched.pattern, rest, rests.setdefault(str(bundle), rest))
             for attribute in matched.pattern.attributes:
                 self._bind_attribute(attribute, {**known, **given}.get(attribute.name), scope)
-        return scope, bundles, bound
+        return bundles, bound
 
     @staticmethod
     def _check_rest(

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from egglog import bindings
-
+from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.compiler import BETWEEN_RULES, Rules, compile_rules, step_of
 from smartmem_rules.egraph.encode import encode, write_tables
 from smartmem_rules.egraph.host import Host, ask

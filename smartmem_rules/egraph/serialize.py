@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from egglog import bindings
-
+from smartmem_rules.egraph.bindings import bindings
 from smartmem_rules.egraph.compiler import Program
 from smartmem_rules.egraph.encode import Encoding
 from smartmem_rules.egraph.firings import Firing, read_firings

@@ -27,6 +27,7 @@ from smartmem_rules.kept_plans.key import PlanKey
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.devices import Device, devices, shipped_workarounds
+from smartmem_rules.runtime.format.container import DamageError
 from smartmem_rules.runtime.program_cache import forget_oldest, free_bytes
 from smartmem_rules.whole_files import whole_file
 
@@ -34,7 +35,17 @@ VARIABLE = "SMARTMEM_PLANS"
 MOST_BYTES = 4 << 30
 LEAST_SECONDS = 0.3
 """Of planning; a plan that took less is made again as fast as it is found."""
-_DAMAGE = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, struct.error, StopIteration)
+_DAMAGE = (
+    DamageError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    OverflowError,
+    struct.error,
+    StopIteration,
+)
 _ENDING = ".plan"
 _TAIL = struct.Struct("<Q32s")
 """The end of a file: the length of the note before it, and the note's digest."""
@@ -93,8 +104,7 @@ class PlanStore:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
             return None
-        plan.statistics = replace(plan.statistics, from_cache=True)
-        return KeptPlan(plan, device)
+        return KeptPlan(replace(plan, statistics=replace(plan.statistics, from_cache=True)), device)
 
     def write(self, key: PlanKey, plan: Plan, device: Device | None) -> None:
         """Keep a plan; where that is impossible, or what it was made of has changed meanwhile, nothing happens."""

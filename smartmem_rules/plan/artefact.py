@@ -92,7 +92,7 @@ class Provenance:
     rules: bytes = b""
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything that an inference needs.
 

@@ -6,10 +6,10 @@ Every atom says between which values it lies, what it depends on, and how it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.printer import variable_text
 from smartmem_rules.tensor.ranges import largest, smallest
 
@@ -82,7 +82,7 @@ class _Division:
 class Div(_Division):
     """floor(value / divisor), divisor > 1."""
 
-    @cached_property
+    @lazy
     def interval(self) -> tuple[int, int]:
         low, high = self.value.interval
         return low // self.divisor, high // self.divisor
@@ -122,7 +122,7 @@ class Lookup:
     def size(self) -> int:
         return 1 + self.position.size
 
-    @cached_property
+    @lazy
     def interval(self) -> tuple[int, int]:
         return min(map(smallest, self.table)), max(map(largest, self.table))
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from smartmem_rules.tensor import printer
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import rename_tensors, substitute
 from smartmem_rules.tensor.types import (
@@ -150,7 +150,7 @@ class Equation:
     def __str__(self) -> str:
         return printer.equation_text(self)
 
-    @cached_property
+    @lazy
     def view(self) -> Read | None:
         """The single read, where the equation only moves elements."""
         return self.body if isinstance(self.body, Read) else None
@@ -174,7 +174,14 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(children(current)))
+        # asked for by type: planning walks through millions of nodes
+        kind = type(current)
+        if kind is Apply:
+            stack.extend(reversed(current.arguments))  # type: ignore[union-attr]
+        elif kind is Select:
+            stack += (current.otherwise, current.then)  # type: ignore[union-attr]
+        elif kind is Reduce:
+            stack.append(current.body)  # type: ignore[union-attr]
 
 
 def condition_indices(condition: Condition) -> Iterator[Index]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.division import gcd, split_multiple
 from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.printer import with_sign
 from smartmem_rules.tensor.ranges import bounds, largest, several, smallest, surely_at_most, surely_below
 
@@ -26,19 +27,19 @@ class Index:
     constant: int
     terms: tuple[tuple[Atom, int], ...] = ()
 
-    @cached_property
+    @lazy
     def _hash(self) -> int:
         return hash((self.constant, self.terms))
 
     def __hash__(self) -> int:
         return self._hash
 
-    @cached_property
+    @lazy
     def size(self) -> int:
         """How many atoms it has, those inside of atoms included."""
         return sum(atom.size for atom, _ in self.terms)
 
-    @cached_property
+    @lazy
     def interval(self) -> tuple[int, int]:
         """The least and greatest value over all variables' ranges (a bound where atoms depend on each other)."""
         low = high = self.constant
@@ -52,16 +53,16 @@ class Index:
     def is_constant(self) -> bool:
         return not self.terms
 
-    @cached_property
+    @lazy
     def is_open(self) -> bool:
         """Whether an open extent occurs in the index."""
         return is_symbolic(self.constant) or any(is_symbolic(c) or atom.is_open for atom, c in self.terms)
 
-    @cached_property
+    @lazy
     def variables(self) -> frozenset[Var]:
         return frozenset().union(*(atom.variables for atom, _ in self.terms))
 
-    @cached_property
+    @lazy
     def gathered(self) -> frozenset[str]:
         """The integer tensors that this index reads."""
         return frozenset().union(*(atom.gathered for atom, _ in self.terms))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.expr import Equation
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, constant, div, mod, scale, variable
+from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import ravel, substitute, unravel
 
@@ -54,7 +55,7 @@ class IndexMap:
         """How many atoms its indices have."""
         return sum(index.size for index in self.indices)
 
-    @cached_property
+    @lazy
     def inverse(self) -> IndexMap | None:
         """The map from the source back to the view, None where the map is not (provably) a bijection."""
         return invert(self)

@@ -201,8 +201,8 @@ def test_a_text_that_does_not_take_a_tensor(plan: Plan) -> None:
 
 
 def test_tensors_that_overlap(plan: Plan) -> None:
-    plan.placement = {name: Place(0, 0) for name in plan.placement}
-    plan.enqueues = [replace(one, launch=replace(one.launch, in_place={})) for one in plan.enqueues]
+    enqueues = [replace(one, launch=replace(one.launch, in_place={})) for one in plan.enqueues]
+    plan = replace(plan, placement={name: Place(0, 0) for name in plan.placement}, enqueues=enqueues)
     with pytest.raises(InvariantError, match=r"memory.*written over"):
         check(plan)
 

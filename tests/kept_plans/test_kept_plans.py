@@ -65,7 +65,7 @@ def is_new(source: Any, **options: Any) -> bool:
 
 
 def content(plan: OptimizedPlan, path: Path) -> bytes:
-    plan.plan.statistics = replace(plan.plan.statistics, seconds={})
+    plan._plan = replace(plan.plan, statistics=replace(plan.plan.statistics, seconds={}))
     plan.save(path)
     return path.read_bytes()
 

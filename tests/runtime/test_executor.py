@@ -72,7 +72,7 @@ def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> 
     plan = make_plan()
     text = """__kernel void add(__global const half *x, __global half *y) {
         size_t i = get_global_id(0); vstore_half(vload_half(i, x) + 1.0f, i, y); }"""
-    plan.tensors |= {name: replace(plan.tensors[name], storage="float16") for name in ("x", "y")}
+    plan.tensors.update({name: replace(plan.tensors[name], storage="float16") for name in ("x", "y")})
     launch = plan.launches[0].each(lambda one: replace(one, kernel=replace(one.kernel, reads=("x",), writes=("y",))))
     source = Source(
         entry="add",
@@ -81,8 +81,8 @@ def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> 
         global_size=(60,),
         local_size=None,
     )
-    plan.enqueues, plan.placement, plan.slots = [Enqueue(launch=launch, source=source)], {}, []
     del plan.tensors["t"]
+    plan = replace(plan, enqueues=[Enqueue(launch=launch, source=source)], placement={}, slots=[])
     feeds = feed()
     result = Executor(plan, device).run(feeds)["y"]
     assert result.dtype == np.float32
@@ -153,8 +153,7 @@ def test_a_transposed_input_is_taken_by_value(device: Device) -> None:
 
 
 def test_an_image_beyond_the_device_is_refused(device: Device) -> None:
-    plan = make_plan("image")
-    plan.slots = [Slot("image", 0, (device.image_width + 1, 6), "float32")]
+    plan = replace(make_plan("image"), slots=[Slot("image", 0, (device.image_width + 1, 6), "float32")])
     with pytest.raises(RunError, match="too large"):
         Executor(plan, device)
 
@@ -167,8 +166,7 @@ def test_a_constant_of_the_wrong_size_is_refused(device: Device) -> None:
 
 
 def test_a_buffer_beyond_the_device_is_refused(device: Device) -> None:
-    plan: Plan = make_plan()
-    plan.slots = [Slot("buffer", 1 << 60, (0, 0), "")]
+    plan = replace(make_plan(), slots=[Slot("buffer", 1 << 60, (0, 0), "")])
     with pytest.raises(RunError, match="allocates at most"):
         Executor(plan, device)
 

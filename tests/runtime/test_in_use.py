@@ -302,7 +302,7 @@ def test_optimizations_take_no_more_and_more_memory(saved: tuple[Path, Path, Pat
 def test_executors_give_their_memory_back(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
     plan = make_plan()
     size = 64 << 20
-    plan.slots = [replace(slot, bytes=size) for slot in plan.slots]
+    plan = replace(plan, slots=[replace(slot, bytes=size) for slot in plan.slots])
     feeds = {"x": normal(6, 10)}
     Executor(plan, choose()).run(feeds)
     before = resident_bytes()
@@ -318,7 +318,7 @@ def test_executors_give_their_memory_back(saved: tuple[Path, Path, Path], all_ca
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_plan_that_does_not_fit_into_memory_is_refused() -> None:
     plan = make_plan()
-    plan.slots = [replace(slot, bytes=1 << 30) for slot in plan.slots]
+    plan = replace(plan, slots=[replace(slot, bytes=1 << 30) for slot in plan.slots])
     device = choose()
     if not device.host_memory:
         pytest.skip("the device has memory of its own")

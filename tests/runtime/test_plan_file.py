@@ -47,7 +47,7 @@ def test_numbers_of_numpy_in_the_statistics(tmp_path: Path) -> None:
     plan = make_plan()
     seconds: dict[str, Any] = {"import": np.float32(1.5)}
     bytes_: Any = np.int64(3)
-    plan.statistics = Statistics(seconds=seconds, model=ModelStatistics(tensor_bytes=bytes_))
+    plan = replace(plan, statistics=Statistics(seconds=seconds, model=ModelStatistics(tensor_bytes=bytes_)))
     save_plan(plan, tmp_path / "a.plan")
     found = load_plan(tmp_path / "a.plan").statistics
     assert found == Statistics(seconds={"import": 1.5}, model=ModelStatistics(tensor_bytes=3))
@@ -116,8 +116,7 @@ def test_damaged_files_are_refused(tmp_path: Path, damage: object, message: str)
 def test_a_failed_save_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "a.plan"
     path.write_text("old")
-    plan = make_plan()
-    plan.statistics = Statistics(seconds={"not a number": float("nan")})
+    plan = replace(make_plan(), statistics=Statistics(seconds={"not a number": float("nan")}))
     with pytest.raises(ValueError, match="JSON"):
         save_plan(plan, path)
     assert os.listdir(tmp_path) == ["a.plan"]

@@ -14,6 +14,9 @@
 
 enum { MOST_PLATFORMS = 32, MOST_DEVICES = 64 };
 
+/* The name of PoCL's platform: the record of a device of another one is not looked into. */
+static const char POCL[] = "Portable Computing Language";
+
 /* drivers read their variables when they open their devices */
 static pthread_mutex_t environment = PTHREAD_MUTEX_INITIALIZER;
 
@@ -79,6 +82,15 @@ static bool on_all_cores(void) {
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == cores;
 }
 
+/* Whether a plan may set a variable: those of drivers only, whatever a hostile plan says. */
+static bool is_of_driver(const char *assignment) {
+    static const char *const PREFIXES[] = {"POCL_", "RUSTICL_", "CL_"};
+    for (size_t i = 0; i < sizeof PREFIXES / sizeof *PREFIXES; ++i)
+        if (strncmp(assignment, PREFIXES[i], strlen(PREFIXES[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Sets the variables that clauses about a platform ask for, unless the user has set them. */
 static void set_environment(device_clauses clauses, cl_platform platform, const char *name) {
     char version[256] = "", variable[128];
@@ -91,7 +103,7 @@ static void set_environment(device_clauses clauses, cl_platform platform, const 
         const smartmem_format_Workaround *one = clauses->workarounds + i;
         const char *effect = text_of(one->effect), *equals = strchr(text_of(one->value), '=');
         bool always = strcmp(effect, "environment") == 0, cores = strcmp(effect, "environment_on_all_cores") == 0;
-        if (equals == NULL || !(always || (cores && on_all_cores())) ||
+        if (equals == NULL || !(always || (cores && on_all_cores())) || !is_of_driver(one->value) ||
             !workaround_concerns(one, name, version + read))
             continue;
         snprintf(variable, sizeof variable, "%.*s", (int)(equals - one->value), one->value);
@@ -113,7 +125,7 @@ static smartmem_status add_platform(device_clauses clauses, cl_platform platform
         Device *one = found + *count;
         *one = (Device){.platform = platform, .handle = handles[d]};
         describe(one, name, number, d);
-        if (device_has_workaround(clauses, one, "names_processor"))
+        if (strcmp(name, POCL) == 0 && device_has_workaround(clauses, one, "names_processor"))
             processor_name(one->handle);
         ++*count;
     }

@@ -4,7 +4,7 @@
 
 #include "opencl.h"
 
-/* Replaces the name of an unknown processor in PoCL's record of a device, as
+/* Replaces the name of an unknown processor in PoCL's record of a device, which it has to be, as
  * smartmem_rules/runtime/unknown_processor.py does and explains; nothing where that is not needed or not possible. */
 void processor_name(cl_device handle);
 

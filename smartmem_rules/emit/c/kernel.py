@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -175,11 +176,13 @@ class Emission:
         return array
 
     def scratch_reader(self, name: str, extents: list[int], dtype: str, space: str = "") -> Any:
+        own = weakref.proxy(self)  # the expressions hold what is given back
+
         def read(node: Read, lane: Var | None) -> Value:
             position = Index(0)
             for index, extent in zip(node.indices, extents, strict=True):
                 position = add(scale(position, extent), index)
-            text = self.expressions.index
+            text = own.expressions.index
             if lane is None:
                 return Value(f"{name}[{text(position)}]", 1)
             start = add(position, scale(variable(lane), -1))

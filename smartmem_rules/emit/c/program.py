@@ -50,7 +50,12 @@ def _environment() -> jinja2.Environment:
 
 def render(template: str, **values: Any) -> str:
     """A template of `codegen/` filled in."""
-    return _environment().get_template(template).render(**values)
+    found = _environment().get_template(template)
+    context = found.new_context(values)
+    try:
+        return "".join(found.root_render_func(context))
+    finally:
+        context.parent.clear()  # the context and its macros hold each other, and would keep the plan's constants
 
 
 def program(text: str, target: Target, accesses: Iterable[Access]) -> str:

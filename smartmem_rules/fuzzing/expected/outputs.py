@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,6 +26,7 @@ from smartmem_rules.fuzzing.expected.roundings import (
     RECURRENT,
     STASHED,
     SUMMING,
+    WITHOUT_SIGN,
 )
 from smartmem_rules.fuzzing.expected.sums import exceeding, of_either_sign, rounded_on_the_way
 
@@ -35,6 +37,8 @@ _FACTOR = 8.0
 """How many times the spread an error may be: the spread of a few runs is below that of all."""
 _ILL_CONDITIONED = 64.0
 """The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
+_EXACTLY = 0.3
+"""How often a tensor is rounded to its element type itself: noise never makes an exponent an integer."""
 _OWN_ULPS = 64.0
 """Units in the last place by which any element may differ: elementary functions of several steps."""
 _GATES_ULPS = 128.0
@@ -50,16 +54,18 @@ class Precision:
         unit: half the distance of 1 from the next number.
         least: the least normal number; below it devices may hold zero.
         most: the greatest number.
+        held: the element type where whole numbers are near, so that a tensor may be rounded to one; None elsewhere.
     """
 
     unit: float
     least: float
     most: float
+    held: type[np.floating[Any]] | None = None
 
 
 PRECISIONS = {
     "bfloat16": Precision(2.0**-8, 1.2e-38, 3.38e38),
-    "float16": Precision(2.0**-11, 6.2e-5, 65504.0),
+    "float16": Precision(2.0**-11, 6.2e-5, 65504.0, np.float16),
     "float32": Precision(2.0**-24, 1.2e-38, 3.4028234e38),
     "float64": Precision(2.0**-53, 2.3e-308, float("inf")),
 }
@@ -215,7 +221,7 @@ class Reference:
             else:
                 narrow = [_narrowed(v, self.natives[n]) for v, n in zip(operands, node.input, strict=True)]
                 results = [_array(wide(r)) for r in runner.native(narrow)]
-        if node.op_type in LINEAR and noise is not None:
+        if node.op_type in WITHOUT_SIGN and noise is not None:
             results = [of_either_sign(self._summed(n, r, noise), noise) for n, r in zip(names, results, strict=True)]
         if node.op_type in CANCELLING and noise is not None:
             extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
@@ -288,7 +294,9 @@ class Reference:
             precision = PRECISIONS["float32"]
         if value is None or precision is None or value.dtype != np.float64:
             return value
-        if noise is not None:
+        if noise is not None and precision.held is not None and noise.random() < _EXACTLY:
+            value = value.astype(precision.held).astype(np.float64)
+        elif noise is not None:
             drawn = noise.uniform(-_ULPS, _ULPS, value.shape)
             small = noise.uniform(-1, 1, value.shape) * precision.least * (np.abs(value) < 2 * precision.least)
             value = np.where(value == 0, value, value * (1 + drawn * precision.unit) + small)

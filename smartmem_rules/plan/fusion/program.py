@@ -57,7 +57,7 @@ class Definition:
         return moves_only(self.equation.body)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """Definitions in topological order; every name that no definition gives is an input or a constant."""
 
@@ -128,9 +128,7 @@ def flatten(graph: Graph, through_views: bool) -> Program:
         packable=packable,
         inner=frozenset(inner),
     )
-    if through_views:
-        _compute_outputs_in_place(program)
-    return program
+    return _with_outputs_in_place(program) if through_views else program
 
 
 def _computed_inside(node: Node) -> set[str]:
@@ -143,23 +141,25 @@ def _computed_inside(node: Node) -> set[str]:
     return inside
 
 
-def _compute_outputs_in_place(program: Program) -> None:
-    """An output that only reshapes a tensor is that tensor, shown in another shape."""
-    made = {d.tensor: d for d in program.definitions}
-    used = {tensor for d in program.definitions for tensor in tensors_read(d.equation.body)}
+def _with_outputs_in_place(program: Program) -> Program:
+    """The program in which an output that only reshapes a tensor is that tensor, shown in another shape."""
+    definitions, types, shown = program.definitions, dict(program.types), dict(program.shown)
+    made = {d.tensor: d for d in definitions}
+    used = {tensor for d in definitions for tensor in tensors_read(d.equation.body)}
     for output in program.outputs:
         definition = made.get(output) if output not in used else None
         read = None if definition is None or definition.equation.scan else definition.equation.view
         if definition is None or read is None or read.tensor not in made or read.tensor in program.outputs:
             continue
-        view = map_of_equation(definition.equation, program.types[read.tensor].shape)
+        view = map_of_equation(definition.equation, types[read.tensor].shape)
         if view is None or not keeps_order(view):
             continue
-        program.shown[output] = definition.equation.type.shape
-        program.types[output] = program.types[read.tensor]
-        program.definitions.remove(definition)
-        program.definitions = [_renamed(d, read.tensor, output, definition.origin) for d in program.definitions]
-        made = {d.tensor: d for d in program.definitions}
+        shown[output] = definition.equation.type.shape
+        types[output] = types[read.tensor]
+        origin = definition.origin
+        definitions = [_renamed(d, read.tensor, output, origin) for d in definitions if d.tensor != output]
+        made = {d.tensor: d for d in definitions}
+    return replace(program, definitions=definitions, types=types, shown=shown)
 
 
 def _renamed(definition: Definition, old: str, new: str, origin: tuple[str, ...]) -> Definition:

@@ -169,34 +169,42 @@ def _fill(
 
 def _footprint(body: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, frozenset[Var]]:
     """The elements of the largest array that evaluation makes, and the variables that it depends on."""
-    peak, heavy = 1, frozenset[Var]()
+    largest = _Largest(ranges)
+    largest.visit(body)
+    return largest.peak, largest.heavy
 
-    def note(variables: frozenset[Var]) -> frozenset[Var]:
-        nonlocal peak, heavy
+
+class _Largest:
+    """Finds the largest array that the evaluation of an expression makes."""
+
+    def __init__(self, ranges: Mapping[Var, tuple[int, int]]) -> None:
+        self.ranges = ranges
+        self.peak = 1
+        self.heavy = frozenset[Var]()
+
+    def _note(self, variables: frozenset[Var]) -> frozenset[Var]:
         size = 1
         for v in variables:
-            start, stop = ranges.get(v, (0, v.extent))
+            start, stop = self.ranges.get(v, (0, v.extent))
             size *= stop - start
-        if size > peak:
-            peak, heavy = size, variables
+        if size > self.peak:
+            self.peak, self.heavy = size, variables
         return variables
 
-    def visit(expr: Expr) -> frozenset[Var]:
+    def visit(self, expr: Expr) -> frozenset[Var]:
+        """The variables that an expression's array has as axes."""
         match expr:
             case Reduce(variables=bound):
                 factors = _factors(expr)
-                first = note(frozenset[Var]().union(*map(visit, factors[:-1])))
-                return note((first | visit(factors[-1])) - set(bound))
+                first = self._note(frozenset[Var]().union(*map(self.visit, factors[:-1])))
+                return self._note((first | self.visit(factors[-1])) - set(bound))
             case Apply(arguments=arguments):
-                return note(frozenset[Var]().union(*map(visit, arguments)))
+                return self._note(frozenset[Var]().union(*map(self.visit, arguments)))
             case Select(then=then, otherwise=otherwise):
                 own = frozenset[Var]().union(*(i.variables for i in own_indices(expr)))
-                return note(own | visit(then) | visit(otherwise))
+                return self._note(own | self.visit(then) | self.visit(otherwise))
             case _:
-                return note(frozenset[Var]().union(*(i.variables for i in own_indices(expr))))
-
-    visit(body)
-    return peak, heavy
+                return self._note(frozenset[Var]().union(*(i.variables for i in own_indices(expr))))
 
 
 def _factors(reduction: Reduce) -> tuple[Expr, ...]:

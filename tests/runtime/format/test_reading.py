@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,7 @@ def test_wrong_numbers(path: Path, all_cases: bool) -> None:
 
 
 def test_what_the_plan_was_made_from_comes_back(tmp_path: Path) -> None:
-    plan = make_plan()
-    plan.provenance = Provenance(version="1.2", model=b"m" * 32, rules=b"r" * 32)
+    plan = replace(make_plan(), provenance=Provenance(version="1.2", model=b"m" * 32, rules=b"r" * 32))
     save_plan(plan, tmp_path / "a.plan")
     assert load_plan(tmp_path / "a.plan").provenance == plan.provenance
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Mapping
 
@@ -39,7 +40,10 @@ class Rows:
         self.staged: dict[str, Stage] = {}
         self.shared: dict[str, tuple[tuple[Index, ...], Var, Stage]] = {}
         self._order: list[Stage] = []
-        self.expander = Expander(program, self.inlined, {**handlers, **{m.tensor: self.read for m in self.members}})
+        # without a cycle of references the model's constants are free when the last user lets go
+        own = weakref.proxy(self)
+        read: Handler = lambda node: own.read(node)  # noqa: E731
+        self.expander = Expander(program, self.inlined, {**handlers, **{m.tensor: read for m in self.members}})
         self.uses = Counter(t for m in self.members for t in _occurrences(m.equation.body))
         self._share_producers()
         for member in self.members:
@@ -93,9 +97,9 @@ class Rows:
 
     def _share_producers(self) -> None:
         """A costly producer that several members read for the same elements is computed once for the row."""
-        for name, equation in self.inlined.items():
-            reads = [r for m in self.members for r in _reads(m.equation.body) if r.tensor == name]
-            if len(reads) < 2 or operations(equation.body) <= WORTH_STAGING:
+        for name in self._read_again():
+            equation = self.inlined[name]
+            if operations(equation.body) <= WORTH_STAGING:
                 continue
             member, first = next((m, r) for m in self.members for r in _reads(m.equation.body) if r.tensor == name)
             values = dict(zip(member.equation.variables, self.group.coordinates[member.tensor], strict=True))
@@ -114,15 +118,25 @@ class Rows:
             self._order.append(stage)
             self.expander.handlers[name] = self._shared_reader(stage, at, local, equation)
 
+    def _read_again(self) -> list[str]:
+        """The producers that members read several times, in the order of the producers."""
+        found = [name for name, count in self.uses.items() if count > 1 and name in self.inlined]
+        if len(found) < 2:
+            return found
+        wanted = set(found)
+        return [name for name in self.inlined if name in wanted]
+
     def _shared_reader(self, stage: Stage, at: tuple[Index, ...], local: Var, equation: Equation) -> Handler:
         position = at.index(variable(local))
+        own = weakref.proxy(self)
 
         def read(node: Read) -> Expr:
             here = node.indices[position]
             same = tuple(substitute(i, {local: here}) for i in at)
-            if same == self._row_indices(node.indices):
+            if same == own._row_indices(node.indices):
                 return Read(stage.name, (here,), stage.dtype)
-            return self.expander.expand(inline(equation, node.indices, self.program.names))
+            expanded: Expr = own.expander.expand(inline(equation, node.indices, own.program.names))
+            return expanded
 
         return read
 

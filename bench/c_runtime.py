@@ -1,0 +1,207 @@
+"""The C runtime beside Python's executor: equal to the byte, size, cold start, time of a run, peak memory.
+
+`python bench/c_runtime.py` exports the paper's models (`NAME ...` some; `dynamic/NAME` for ranges of dimensions), in
+buffers for PoCL and in images for `adreno_740`, builds each program, runs it and Python on the same inputs, and prints
+a table; `--write docs/c_runtime.md` puts it there. What `--json FILE` holds already is not measured again. Exit code 1
+if outputs differ. Every measurement runs in processes of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dynamic import CASES
+from markdown_tables import markdown, replace_table
+from networks import PAPER, named, path
+
+from smartmem_rules import OptimizedPlan, optimize
+from smartmem_rules.bundle import write_bundle
+from smartmem_rules.resources import models_path
+from tests.runtime.c.library import installed, opencl_environment
+
+RUNS = 10
+MOST_SECONDS = 5.0
+"""Of the timed runs together, of which there are three at least."""
+SECONDS = 3600
+KINDS = {"buffers": "pocl", "images": "adreno_740"}
+RANGES = tuple(f"dynamic/{name}" for name in CASES)
+TABLE = "c_runtime"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """What a program printed, and what it took.
+
+    Attributes:
+        seconds: from its start to its end.
+        peak: MiB of memory.
+    """
+
+    printed: str
+    seconds: float
+    peak: float
+
+
+def main() -> int:
+    """Measure, then print or write; 1 if outputs differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", help="by default the paper's, and three with ranges of dimensions")
+    parser.add_argument("--kind", choices=KINDS, help="one of them; both by default")
+    parser.add_argument("--json", type=Path, default=Path("build/c_runtime.json"))
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(arguments.models[0], arguments.kind)))
+        return 0
+    rows: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    for kind in [arguments.kind] if arguments.kind else KINDS:
+        for name in arguments.models or [*named(list(PAPER)), *RANGES]:
+            if f"{name} {kind}" not in rows and not (kind == "images" and name in RANGES):
+                rows[f"{name} {kind}"] = in_own_process(name, kind)
+                print(name, kind, rows[f"{name} {kind}"], file=sys.stderr, flush=True)
+                arguments.json.write_text(json.dumps(rows, indent=1))
+    text = table(rows)
+    if arguments.write:
+        replace_table(arguments.write, TABLE, text)
+    else:
+        print(text)
+    return int(any(row["error"] or not row["equal"] for row in rows.values()))
+
+
+def in_own_process(name: str, kind: str) -> dict[str, Any]:
+    """What `measure` gives, or the error."""
+    command = [sys.executable, __file__, "--one", name, "--kind", kind]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no result after {SECONDS} s"}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return {"error": lines[-1] if lines else f"exit code {done.returncode}"}
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def measure(name: str, kind: str) -> dict[str, Any]:
+    """Export, build, run and compare one model."""
+    case = CASES[name.partition("/")[2]] if name in RANGES else None
+    model = models_path() / f"{name}.onnx" if case else path(name)
+    plan = optimize(model, device=KINDS[kind], dims=case.dims if case else None)
+    feeds = [plan.random_feeds(0, {case.dimension: extent} if case else None) for extent in _extents(case)]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        program = _program(plan, folder / "bundle")
+        cache = folder / "cache"
+        equal, own, runs = True, [0.0], RUNS
+        for inputs in feeds:
+            _started(program, folder, cache, inputs, 1)  # compiles what is not in the cache
+            cold = _started(program, folder, cache, inputs, 1)
+            expected = plan.run(inputs)
+            runs = max(3, min(RUNS, int(MOST_SECONDS * 1e3 / plan.prepare().timed_run(inputs))))
+            warm = _started(program, folder, cache, inputs, runs + 1)
+            equal &= all(
+                np.load(folder / f"{number}.npy").tobytes() == array.tobytes()
+                for number, array in enumerate(expected.values())
+            )
+            own = [float(line.split()[0]) for line in warm.printed.splitlines() if line.endswith(" ms")][1:]
+        python = [plan.prepare().timed_run(feeds[-1]) for _ in range(runs)]
+    planned = plan.prepare().device_bytes / 2**20
+    return {
+        "error": None,
+        "equal": equal,
+        "extents": len(feeds),
+        "launches": len(plan.kernels),
+        "cold_seconds": cold.seconds,
+        "c_ms": statistics.median(own),
+        "python_ms": statistics.median(python),
+        "peak": warm.peak,
+        "planned": planned,
+    }
+
+
+def _extents(case: Any) -> tuple[int, ...]:
+    return case.extents if case else (0,)
+
+
+def _program(plan: OptimizedPlan, folder: Path) -> Path:
+    """The exported program, linked with the library as it is installed."""
+    write_bundle(plan, folder)
+    library = installed()
+    compiler = shutil.which("cc") or "gcc"
+    sources = [folder / "main.c", folder / "npy.c"]
+    link = ["-L", library / "lib", "-lsmartmem", f"-Wl,-rpath,{library / 'lib'}"]
+    command = [compiler, "-std=c11", "-O2", "-I", library / "include", *sources, *link, "-o", folder / "run"]
+    subprocess.run(list(map(str, command)), check=True)
+    return folder / "run"
+
+
+def _started(program: Path, folder: Path, cache: Path, feeds: dict[str, Any], repeat: int) -> Process:
+    arguments = []
+    for number, (name, array) in enumerate(feeds.items()):
+        file = folder / f"in{number}.npy"
+        np.save(file, array)
+        arguments.append(f"{name}={file}")
+    command = ["./run", "-o", str(folder), "--cache", str(cache), "--repeat", str(repeat), *arguments]
+    environment = {**os.environ, **opencl_environment()}
+    with open(folder / "printed", "w+") as printed:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, cwd=program.parent, env=environment, stdout=printed)
+        peak = 0.0
+        while process.poll() is None:
+            peak = max(peak, _peak(process.pid))
+            time.sleep(0.002)
+        seconds = time.perf_counter() - start
+        printed.seek(0)
+        text = printed.read()
+    if process.returncode:
+        raise RuntimeError(f"the program of {folder} ended with status {process.returncode}: {text}")
+    return Process(printed=text, seconds=seconds, peak=peak)
+
+
+def _peak(process: int) -> float:
+    """The MiB that a process has had at most so far: what the system tells at its end counts its parent's, too."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    """The rows as Markdown."""
+    size = (installed() / "lib" / "libsmartmem.so").stat().st_size
+    header = "model, memory | equal | cold start s | C ms | Python ms | C / Python | peak MiB | planned MiB"
+    text = markdown(header, [_row(key, row) for key, row in rows.items()])
+    equal = sum(not row["error"] and row["equal"] for row in rows.values())
+    return f"{text}\n\n{equal} of {len(rows)} equal to the byte. `libsmartmem.so`, stripped: {size / 1000:.0f} KB."
+
+
+def _row(key: str, row: dict[str, Any]) -> list[str]:
+    name, _, kind = key.rpartition(" ")
+    if row["error"]:
+        return [f"{name}, {kind}", row["error"][:60], *[""] * 6]
+    equal = ("yes" if row["equal"] else "no") + (f", {row['extents']} extents" if row["extents"] > 1 else "")
+    times = (f"{row['cold_seconds']:.2f}", f"{row['c_ms']:.1f}", f"{row['python_ms']:.1f}")
+    ratio = f"{row['c_ms'] / row['python_ms']:.2f}"
+    return [f"{name}, {kind}", equal, *times, ratio, f"{row['peak']:.0f}", f"{row['planned']:.0f}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
