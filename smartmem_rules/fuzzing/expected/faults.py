@@ -194,6 +194,11 @@ def _nan_in(dtype: str) -> Callable[[onnx.NodeProto, Operands], bool]:
     )
 
 
+def _large_integers(node: onnx.NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    return x is not None and x.dtype.kind in "iu" and bool(np.any(np.abs(x.astype(np.float64)) > 2**24))
+
+
 def _doubles(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].dtype == np.float64
 
@@ -236,6 +241,7 @@ FAULTS = (
     ),
     Fault("Sign", _nan_in("float16"), "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
     Fault("Shrink", _doubles, "ONNX Runtime shrinks doubles in single precision"),
+    Fault("Shrink", _large_integers, "ONNX Runtime shrinks integers in single precision"),
     *(Fault(o, _not_finite, "ONNX Runtime's gates are numbers where a sum is NaN") for o in ("GRU", "LSTM", "RNN")),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
     *(

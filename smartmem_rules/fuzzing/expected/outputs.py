@@ -37,8 +37,8 @@ _FACTOR = 8.0
 """How many times the spread an error may be: the spread of a few runs is below that of all."""
 _ILL_CONDITIONED = 64.0
 """The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
-_EXACTLY = 0.3
-"""How often a tensor is rounded to its element type itself: noise never makes an exponent an integer."""
+_STORED = 0.6
+"""How many tensors of narrow types are stored, and not kept in single precision where they are read."""
 _OWN_ULPS = 64.0
 """Units in the last place by which any element may differ: elementary functions of several steps."""
 _GATES_ULPS = 128.0
@@ -54,7 +54,7 @@ class Precision:
         unit: half the distance of 1 from the next number.
         least: the least normal number; below it devices may hold zero.
         most: the greatest number.
-        held: the element type where whole numbers are near, so that a tensor may be rounded to one; None elsewhere.
+        held: numpy's element type where its numbers are so far apart that whole ones are near, None elsewhere.
     """
 
     unit: float
@@ -104,6 +104,8 @@ class Reference:
         self.precise_ways: list[bool] = []
         self.overflowing: list[bool] = []
         """Nodes whose sums overflow on their way at the node's own element type, and not in double precision."""
+        self.storing: np.random.Generator | None = None
+        """Draws the tensors of narrow types that are rounded exactly, as they are where they are stored."""
         self.single: set[str] = set()
         """Tensors in double precision that the reference computes in single precision only."""
         self.gated: set[str] = set()
@@ -294,9 +296,9 @@ class Reference:
             precision = PRECISIONS["float32"]
         if value is None or precision is None or value.dtype != np.float64:
             return value
-        if noise is not None and precision.held is not None and noise.random() < _EXACTLY:
+        if self.storing is not None and precision.held is not None and self.storing.random() < _STORED:
             value = value.astype(precision.held).astype(np.float64)
-        elif noise is not None:
+        if noise is not None:
             drawn = noise.uniform(-_ULPS, _ULPS, value.shape)
             small = noise.uniform(-1, 1, value.shape) * precision.least * (np.abs(value) < 2 * precision.least)
             value = np.where(value == 0, value, value * (1 + drawn * precision.unit) + small)
@@ -310,8 +312,17 @@ class Reference:
             generator = np.random.default_rng(seed)
             base = self.compute(None, overflow=False)
             others = [self.compute(None, overflow=True)]
+            others += [self._stored(np.random.default_rng([seed, k])) for k in range(runs // RUNS)]
             others += [self.compute(generator, overflow=bool(k % 2)) for k in range(runs)]
             return {name: self._bounded(name, base[name], [o[name] for o in others]) for name in self.outputs}
+
+    def _stored(self, chosen: np.random.Generator) -> dict[str, Array]:
+        """The outputs with some tensors rounded to their element types: no noise makes an exponent an integer."""
+        self.storing = chosen
+        try:
+            return self.compute(None, overflow=True)
+        finally:
+            self.storing = None
 
     def _bounded(self, name: str, base: Array, others: Sequence[Array]) -> Expected:
         value = _array(self.natives[name])
