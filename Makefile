@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models certificates operators schema clean
+.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models certificates operators schema arm clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -68,6 +68,20 @@ schema: build/schema/.installed
 build/schema/.installed:
 	$(PYTHON) -m venv build/schema
 	build/schema/bin/python -m pip install --quiet nanopb==0.4.9.1 grpcio-tools==1.62.3 "setuptools<80"
+	@touch $@
+
+# libsmartmem for 64-bit ARM, cross-compiled and run under qemu on a stub of OpenCL
+arm: $(VENV)/.installed build/arm/.installed
+	$(BIN)/python -m pytest -rs tests/runtime/c/test_arm.py
+
+ARM64 := -oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists=$(CURDIR)/build/arm/lists
+build/arm/.installed:
+	$(PYTHON) -m venv build/arm/venv
+	build/arm/venv/bin/python -m pip install --quiet ziglang==0.17.1
+	mkdir -p build/arm/lists/partial build/arm/root build/arm/qemu
+	cd build/arm && apt-get $(ARM64) update && apt-get $(ARM64) download libc6 && apt-get download qemu-user-static
+	dpkg -x build/arm/libc6_*.deb build/arm/root
+	dpkg -x build/arm/qemu-user-static_*.deb build/arm/qemu
 	@touch $@
 
 # installed anew only when the dependencies change: the checkout itself is imported in place

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from smartmem_rules import api, pipeline
+from smartmem_rules.checking import own_references
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.exchange import certificates
+from smartmem_rules.simplification import checking
 
 ARGUMENTS = {"ValueError"}
 """What a wrong argument raises: a slip of the caller, not of what was given to it."""
@@ -33,6 +35,8 @@ def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:
 def test_documented_errors_have_the_common_base() -> None:
     assert pipeline  # imports all stages
     assert certificates  # imported when one is written or read
+    assert checking  # imported when a model is simplified
+    assert own_references  # imported when results are compared
     named = set(documented()) - ARGUMENTS
     assert {"GraphError", "PlanError", "DeviceError", "LimitError"} <= named
     assert named <= {one.__name__ for one in subclasses(SmartmemError)}

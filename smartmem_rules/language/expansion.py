@@ -10,7 +10,7 @@ from smartmem_rules.language.analyses import equation_of, guard_of
 from smartmem_rules.language.analyses import operators_of as operators_of_analysis
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
-from smartmem_rules.language.lets import with_lets
+from smartmem_rules.language.lets import with_attribute_operands, with_lets
 from smartmem_rules.language.patterns import application_of, as_operator, number_of, pattern_of
 from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.language.roots import equations
@@ -37,7 +37,7 @@ def expanded(items: Iterable[s.Item], families: Families | None = None) -> Itera
             elif isinstance(made, s.Rule):
                 plain = equation_of(made) if isinstance(made, s.Derive) else made
                 for one in chosen(with_lets(plain), families):
-                    yield from equations(one) if isinstance(one, s.Rewrite) else (one,)
+                    yield from map(with_attribute_operands, equations(one)) if isinstance(one, s.Rewrite) else (one,)
             else:
                 yield made
 
@@ -192,7 +192,8 @@ class Names:
             application = self.application(node)
             if application is not None:
                 return rebuilt(application, lambda inner: self._resolved(inner, hidden))
-            return pattern_of(rebuilt(node.value, lambda inner: self._resolved(inner, hidden)))
+            value = rebuilt(node.value, lambda inner: self._resolved(inner, hidden))
+            return replace(node, value=value) if isinstance(value, s.Name) else pattern_of(value)
         if isinstance(node, s.Call) and node.function in self.analyses:
             return guard_of(node, self.analyses[node.function])
         if isinstance(node, s.Call) and node.function in self.predicates:

@@ -1,4 +1,4 @@
-"""The names that a rule gives to terms and values by `let`, written out where they stand."""
+"""The names that a rule gives to terms and values, by `let` or by attributes, written out where they stand."""
 
 from __future__ import annotations
 
@@ -38,3 +38,30 @@ def _written_out(node: s.Syntax, meanings: Mapping[str, s.Expression | s.Pattern
         value = meanings[node.name]
         return value if isinstance(value, s.Pattern) else pattern_of(replace(value, span=node.span))
     return None
+
+
+def with_attribute_operands(rule: s.Rewrite) -> s.Rewrite:
+    """The rule with attributes of the left side that stand as operands of the right one read as computed constants."""
+    tensors: set[str] = set()
+    attributes: set[str] = set()
+    stack: list[s.Pattern] = [rule.left]
+    while stack:
+        pattern = stack.pop()
+        if isinstance(pattern, s.PatternVariable):
+            tensors.add(pattern.name)
+        elif isinstance(pattern, s.PatternOperator):
+            tensors.update([pattern.variadic] if pattern.variadic else [])
+            attributes.update(one.value.id for one in pattern.attributes if isinstance(one.value, s.Name))
+            stack.extend(pattern.arguments)
+    values = attributes - tensors
+    if not values:
+        return rule
+
+    def computed(node: s.Syntax) -> s.Syntax | None:
+        if isinstance(node, s.PatternVariable) and node.name in values:
+            return s.PatternComputed(node.span, s.Name(node.span, node.name))
+        return None
+
+    return replace(
+        rule, right=rebuilt(rule.right, computed), guards=tuple(rebuilt(one, computed) for one in rule.guards)
+    )

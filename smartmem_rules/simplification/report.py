@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import onnx
@@ -80,13 +80,13 @@ class Report:
     before: Counts
     after: Counts
     opset: int
-    rules: tuple[RuleUse, ...]
-    added: Mapping[str, int]
-    kept: Mapping[str, tuple[str, ...]]
-    refused: Mapping[str, str]
+    rules: tuple[RuleUse, ...] = ()
+    added: Mapping[str, int] = field(default_factory=dict)
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     exact: bool
-    selection: str
-    check: Check | None
+    selection: str = ""
+    check: Check | None = None
     seconds: float
 
     def data(self) -> dict[str, Any]:

@@ -120,12 +120,6 @@ def _unchanged(model: onnx.ModelProto, options: Options, reason: str, differed: 
         before=counts,
         after=counts,
         opset=opset_of(model),
-        rules=(),
-        added={},
-        kept={},
-        refused={},
         exact=options.exact,
-        selection="",
-        check=None,
         seconds=seconds,
     )

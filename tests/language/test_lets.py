@@ -89,3 +89,14 @@ def test_what_an_operand_may_be(written: str, read: s.Pattern) -> None:
     assert isinstance(rule, s.Rewrite)
     assert isinstance(rule.right, s.PatternOperator)
     assert rule.right.arguments[1] == read
+
+
+def test_an_attribute_is_an_operand_of_the_right_side(tmp_path: Path) -> None:
+    text = """rewrite r in algebra
+    Clip(x; min = a, max = b) => Min(Max(x, a), b)
+    where present(a), present(b)
+    explores
+"""
+    rule = next(one for one in base_of(tmp_path, text).rewrites if one.name == "r")
+    assert isinstance(rule.right, s.PatternOperator)
+    assert isinstance(rule.right.arguments[1], s.PatternComputed)

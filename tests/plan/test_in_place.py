@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from smartmem_rules.plan.artefact import Plan, Source
@@ -13,7 +13,7 @@ from smartmem_rules.simulate.launch import TracedLaunch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from tests.plan.models import Array, Model, Node, model, normal
 from tests.plan.random_graphs import models
-from tests.plan.running import LEVELS, Mode, plan_of, prepare
+from tests.plan.running import LEVELS, Mode, drawing, plan_of, prepare
 
 TOLERANCE = 2e-5
 PAD = {"pads": [1, 1, 1, 1]}
@@ -145,11 +145,15 @@ def _elements(access):  # type: ignore[no-untyped-def]
             yield first + lane, item, time
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(models(), st.sampled_from(["pocl", "nvidia"]))
-def test_no_work_item_reads_what_was_written_over(drawn: Model, device: str) -> None:
-    plan = plan_of(drawn.proto, Mode(device=device))
+def test_no_work_item_reads_what_was_written_over(fresh_seeds: bool, examples: int, all_cases: bool) -> None:
     simulated = MemoryModel.of(load_rules().devices["adreno_740"])
-    for launch, source in zip(plan.launches, plan.sources, strict=True):
-        if launch.in_place and not launch.steps:  # functions that a kernel calls are not traced
-            assert trouble(plan, source, simulated, launch.in_place) is None, source.text
+
+    @drawing(examples or (60 if all_cases else 15), fresh_seeds)
+    @given(models(), st.sampled_from(["pocl", "nvidia"]))
+    def test(drawn: Model, device: str) -> None:
+        plan = plan_of(drawn.proto, Mode(device=device))
+        for launch, source in zip(plan.launches, plan.sources, strict=True):
+            if launch.in_place and not launch.steps:  # functions that a kernel calls are not traced
+                assert trouble(plan, source, simulated, launch.in_place) is None, source.text
+
+    test()

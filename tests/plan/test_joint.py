@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
@@ -33,6 +33,7 @@ from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
+from tests.plan.running import drawing
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -233,35 +234,30 @@ def test_the_choice_is_the_best_of_all(program: Callable[[], Model], device: str
     assert looked >= 3
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=list(HealthCheck),
-)
-@given(made=models(), seed=st.integers(0, 999), device=st.sampled_from(DEVICES))
-def test_random_models_against_all_choices(made: Model, seed: int, device: str) -> None:
-    note(f"times of seed {seed} on {device}")
-    check(posed(made.proto, device, further=4, time=random_times(seed)))
+def test_random_models_against_all_choices(fresh_seeds: bool, examples: int, all_cases: bool) -> None:
+    @drawing(examples or (25 if all_cases else 10), fresh_seeds)
+    @given(made=models(), seed=st.integers(0, 999), device=st.sampled_from(DEVICES))
+    def test(made: Model, seed: int, device: str) -> None:
+        note(f"times of seed {seed} on {device}")
+        check(posed(made.proto, device, further=4, time=random_times(seed)))
+
+    test()
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=list(HealthCheck),
-)
-@given(
-    made=models(),
-    seed=st.integers(0, 999),
-    memory=st.sampled_from(["adreno_740 image", "nvidia buffer", "pocl buffer"]),
-)
-def test_what_is_chosen_computes_the_same(made: Model, seed: int, memory: str) -> None:
+def test_what_is_chosen_computes_the_same(fresh_seeds: bool, examples: int, all_cases: bool) -> None:
     """Random times choose random kernels, of several fusions; the outputs stay."""
-    note(f"times of seed {seed}, {memory}")
-    right(made, seed, *memory.split())
+
+    @drawing(examples or (25 if all_cases else 10), fresh_seeds)
+    @given(
+        made=models(),
+        seed=st.integers(0, 999),
+        memory=st.sampled_from(["adreno_740 image", "nvidia buffer", "pocl buffer"]),
+    )
+    def test(made: Model, seed: int, memory: str) -> None:
+        note(f"times of seed {seed}, {memory}")
+        right(made, seed, *memory.split())
+
+    test()
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -14,7 +14,8 @@
  *
  * Every function gives a status; `smartmem_last_error` says in words what was wrong in the calling thread. Handles are
  * numbers: one that was closed, or was never given out, is an error and never a crash. All functions may be called from
- * any thread. While a session runs, calls that would change it give SMARTMEM_BUSY.
+ * any thread. While a session runs, calls that would change it give SMARTMEM_BUSY. Drivers do not survive fork(): open
+ * plans in the process that runs them.
  *
  * The library needs the C library and, when a plan is opened, an OpenCL library, which it finds by itself: the one that
  * the options or the variable SMARTMEM_OPENCL name, else libOpenCL, else the places where phones keep theirs.
@@ -109,7 +110,7 @@ typedef struct smartmem_plan_options {
     const char *opencl_library;
     /** Not 0: the checksums of the constants are not compared. They are read as they are used then, which is faster. */
     int32_t trust_constants;
-    /** Called with how many of the distinct kernel texts are built; NULL: nothing is. */
+    /** Called with how many of the distinct kernel texts are built, by one thread at a time; NULL: nothing is. */
     void (*progress)(uint32_t built, uint32_t all, void *user);
     void *user;
 } smartmem_plan_options;

@@ -113,6 +113,11 @@ void plan_file_close(plan_file *file) {
     *file = (plan_file){0};
 }
 
+void plan_file_rest(const plan_file *file) {
+    if (file->mapping != NULL)
+        madvise(file->mapping, file->mapping_bytes, MADV_DONTNEED);
+}
+
 bool plan_file_holds(const plan_file *file, uint64_t offset, uint64_t bytes) {
     return offset <= file->bytes && bytes <= file->bytes - offset && file->bytes - offset - bytes >= PLAN_SLACK;
 }

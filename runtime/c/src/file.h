@@ -25,6 +25,8 @@ smartmem_status plan_file_open(plan_file *file, const char *path);
 smartmem_status plan_file_open_descriptor(plan_file *file, int descriptor, uint64_t offset, uint64_t bytes);
 smartmem_status plan_file_open_memory(plan_file *file, const void *data, size_t bytes);
 void plan_file_close(plan_file *file);
+/* Lets the system take back the memory of a mapped file, which is read again where it is needed. */
+void plan_file_rest(const plan_file *file);
 
 /* Whether bytes, and `PLAN_SLACK` more, lie in the file. */
 bool plan_file_holds(const plan_file *file, uint64_t offset, uint64_t bytes);

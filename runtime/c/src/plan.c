@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,13 +122,49 @@ static smartmem_status open_on_device(Plan *plan, const smartmem_plan_options *o
     return open_constants(plan);
 }
 
+/* The check of the constants, in a thread of its own: it is bound by memory, and the driver's work is not. */
+typedef struct ConstantsCheck {
+    const Plan *plan;
+    pthread_t thread;
+    bool in_thread;
+    smartmem_status status;
+    char error[ERROR_TEXT];
+} ConstantsCheck;
+
+static void *check_constants(void *given) {
+    ConstantsCheck *check = given;
+    check->status = index_check_constants(&check->plan->index, &check->plan->file);
+    if (check->status != SMARTMEM_OK)
+        snprintf(check->error, sizeof check->error, "%s", smartmem_last_error());
+    return NULL;
+}
+
+static void begin_check(ConstantsCheck *check, const Plan *plan) {
+    *check = (ConstantsCheck){.plan = plan};
+    check->in_thread = pthread_create(&check->thread, NULL, check_constants, check) == 0;
+    if (!check->in_thread)
+        check_constants(check);
+}
+
+/* What the check found, which counts before `other`: a damaged plan explains what else failed. */
+static smartmem_status end_check(ConstantsCheck *check, smartmem_status other) {
+    if (check->in_thread)
+        pthread_join(check->thread, NULL);
+    return check->status == SMARTMEM_OK ? other : fail(check->status, "%s", check->error);
+}
+
 static smartmem_status open_parts(Plan *plan, const smartmem_plan_options *options) {
+    ConstantsCheck check;
     TRY(index_open(&plan->index, &plan->file));
     TRY(find_greatest(plan));
     TRY(check_borders(plan));
-    if (!options->trust_constants)
-        TRY(index_check_constants(&plan->index, &plan->file));
-    return open_on_device(plan, options);
+    if (options->trust_constants)
+        return open_on_device(plan, options);
+    begin_check(&check, plan);
+    smartmem_status status = end_check(&check, open_on_device(plan, options));
+    if (status == SMARTMEM_OK && !plan->device.host_memory)
+        plan_file_rest(&plan->file); /* the constants are in the device's memory now */
+    return status;
 }
 
 smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_options *options) {

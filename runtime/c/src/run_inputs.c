@@ -126,9 +126,11 @@ smartmem_status session_take_inputs(Session *session) {
     return status;
 }
 
-static smartmem_status write(Session *session, uint32_t input, const void *data, uint64_t bytes) {
+/* @param lasting the data stay until the run's end, so that a device with memory of its own copies beside the host */
+static smartmem_status write(Session *session, uint32_t input, const void *data, uint64_t bytes, bool lasting) {
     cl_memory memory = session->memory.tensors[session->plan->index.inputs[input]];
-    cl_int code = cl.clEnqueueWriteBuffer(session->queue, memory, 1, 0, (size_t)bytes, data, 0, NULL, NULL);
+    cl_uint blocks = !lasting || session->plan->device.host_memory;
+    cl_int code = cl.clEnqueueWriteBuffer(session->queue, memory, blocks, 0, (size_t)bytes, data, 0, NULL, NULL);
     return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "an input cannot be copied to the device");
 }
 
@@ -139,7 +141,7 @@ static smartmem_status write_converted(Session *session, uint32_t input, const p
     if (converted == NULL)
         return fail(SMARTMEM_NO_MEMORY, "there is too little memory");
     elements_copy(converted, tensor->storage, data, tensor->element, (size_t)elements);
-    smartmem_status status = write(session, input, converted, bytes);
+    smartmem_status status = write(session, input, converted, bytes, false);
     free(converted);
     return status;
 }
@@ -155,7 +157,7 @@ smartmem_status session_upload(Session *session) {
         if (!elements)
             continue;
         if (elements_same(tensor->element, tensor->storage))
-            TRY(write(session, i, data, elements * element_bytes(tensor->element)));
+            TRY(write(session, i, data, elements * element_bytes(tensor->element), true));
         else
             TRY(write_converted(session, i, tensor, data, elements));
     }

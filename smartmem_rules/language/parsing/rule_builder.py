@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypedDict
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.fixes import advice, replacement
@@ -45,6 +46,19 @@ def text_of(children: Children, word: str) -> str | None:
     return unquote(clause[1]) if clause else None
 
 
+class _Common(TypedDict):
+    """The fields that rules of all kinds have."""
+
+    span: s.Span
+    name: str
+    guards: tuple[s.Expression, ...]
+    comment: str
+    tags: tuple[str, ...]
+    lets: tuple[s.RuleLet, ...]
+    cites: str | None
+    places: Mapping[str, s.Span]
+
+
 class RuleBuilder(ExpressionBuilder):
     """Builds the rules of one file after the other."""
 
@@ -70,29 +84,35 @@ class RuleBuilder(ExpressionBuilder):
                 self._problem(span, f"{owner} has one `{word}` clause at most", fix)
             seen.add(word)
 
-    def rewrite(self, children: Children) -> s.Rewrite:
+    def _common(self, children: Children, places: Mapping[str, s.Span]) -> _Common:
+        """What rules of all kinds have; `places` are those of their other words."""
         self._refuse_repeated_clauses(children, "a rule")
-        name, ruleset = tokens_of(children, "NAME")
-        left, right = self._sides(children)
-        relaxes = tokens_of(group_of(children, "relaxes"), "NAME")
         tags = tokens_of(group_of(children, "tags"), "NAME")
-        places = self._name(name) | {"ruleset": self._span([ruleset])}
-        return s.Rewrite(
+        return _Common(
             span=self._span(children),
-            name=str(name),
+            name=str(children[1]),
+            guards=nodes_of(group_of(children, "where"), s.Expression),
+            comment=self._comment(children),
+            tags=tuple(map(str, tags)),
+            lets=nodes_of(children, s.RuleLet),
+            cites=text_of(children, "cites"),
+            places={**places, **self._name(children[1]), **self._words("tags", tags)},
+        )
+
+    def rewrite(self, children: Children) -> s.Rewrite:
+        _, ruleset = tokens_of(children, "NAME")
+        relaxes = tokens_of(group_of(children, "relaxes"), "NAME")
+        common = self._common(children, {"ruleset": self._span([ruleset]), **self._words("relaxes", relaxes)})
+        left, right = self._sides(children)
+        return s.Rewrite(
+            **common,
             ruleset=str(ruleset),
             left=left,
             right=right,
             bidirectional=has(children, "<=>"),
-            guards=nodes_of(group_of(children, "where"), s.Expression),
             relaxes=tuple(map(str, relaxes)),
             unsound=text_of(children, "unsound"),
-            comment=self._comment(children),
             explores=bool(tokens_of(children, "EXPLORES")),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=text_of(children, "cites"),
-            places=places | self._words("relaxes", relaxes) | self._words("tags", tags),
         )
 
     def _sides(self, children: Children) -> tuple[s.Pattern, s.Pattern]:
@@ -105,82 +125,30 @@ class RuleBuilder(ExpressionBuilder):
         return joined(lefts), joined(rights)
 
     def eliminate(self, children: Children) -> s.Eliminate:
-        self._refuse_repeated_clauses(children, "a rule")
-        name, ruleset, *operators = tokens_of(children, "NAME")
-        tags = tokens_of(group_of(children, "tags"), "NAME")
-        places = {"ruleset": self._span([ruleset]), "operator": self._span(operators)}
-        return s.Eliminate(
-            span=self._span(children),
-            name=str(name),
-            ruleset=str(ruleset),
-            operator=OR.join(operators),
-            guards=nodes_of(group_of(children, "where"), s.Expression),
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=text_of(children, "cites"),
-            places=places | self._name(name) | self._words("tags", tags),
-        )
+        _, ruleset, *operators = tokens_of(children, "NAME")
+        common = self._common(children, {"ruleset": self._span([ruleset]), "operator": self._span(operators)})
+        return s.Eliminate(**common, ruleset=str(ruleset), operator=OR.join(operators))
 
     def index_rule(self, children: Children) -> s.IndexRule:
-        self._refuse_repeated_clauses(children, "a rule")
+        common = self._common(children, {})
         left, right = nodes_of(children, s.Expression)
-        guards = nodes_of(group_of(children, "where"), s.Expression)
-        tags = tokens_of(group_of(children, "tags"), "NAME")
-        places = self._name(children[1]) | self._words("tags", tags)
-        return s.IndexRule(
-            span=self._span(children),
-            name=str(children[1]),
-            left=left,
-            right=right,
-            guards=guards,
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=text_of(children, "cites"),
-            places=places,
-        )
+        return s.IndexRule(**common, left=left, right=right)
 
     def derive(self, children: Children) -> s.Derive:
-        self._refuse_repeated_clauses(children, "a rule")
-        name = children[1]
         (known,) = nodes_of(children, s.Pattern)
         call = known.value if isinstance(known, s.PatternComputed) else None
         if not isinstance(call, s.Call) or len(call.arguments) != 1:
             advised = advice("write `derive NAME fact(term)`, with the name of an analysis")
             self._problem(known.span, "this is no fact of one term", advised)
             call = s.Call(known.span, "", (s.Number(known.span, 0),))
-        tags = tokens_of(group_of(children, "tags"), "NAME")
         head = call.span._replace(end_line=call.span.line, end_column=call.span.column + len(call.function))
-        return s.Derive(
-            span=self._span(children),
-            name=str(name),
-            analysis=call.function,
-            term=pattern_of(call.arguments[0], self._problem),
-            guards=nodes_of(group_of(children, "where"), s.Expression),
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=text_of(children, "cites"),
-            places={"analysis": head} | self._name(name) | self._words("tags", tags),
-        )
+        common = self._common(children, {"analysis": head})
+        return s.Derive(**common, analysis=call.function, term=pattern_of(call.arguments[0], self._problem))
 
     def keep(self, children: Children) -> s.Keep:
-        self._refuse_repeated_clauses(children, "a rule")
-        name, *operators = tokens_of(children, "NAME")
-        tags = tokens_of(group_of(children, "tags"), "NAME")
-        places = {"operator": self._span(operators)} | self._name(name) | self._words("tags", tags)
-        return s.Keep(
-            span=self._span(children),
-            name=str(name),
-            operator=OR.join(operators),
-            guards=nodes_of(group_of(children, "where"), s.Expression),
-            comment=self._comment(children),
-            tags=tuple(map(str, tags)),
-            lets=nodes_of(children, s.RuleLet),
-            cites=text_of(children, "cites"),
-            places=places,
-        )
+        _, *operators = tokens_of(children, "NAME")
+        common = self._common(children, {"operator": self._span(operators)})
+        return s.Keep(**common, operator=OR.join(operators))
 
     def rule_let(self, children: Children) -> s.RuleLet:
         value = children[-1]

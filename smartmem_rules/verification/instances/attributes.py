@@ -87,7 +87,9 @@ class AttributeDraws:
         return (expected,) if listed else expected
 
     def _present(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Which of the attributes that a pattern does not mention are there."""
+        """Which of the attributes that a pattern does not mention are there; most of them where a word is looked at."""
+        if self.draws.word is not None and self.draws.random.random() < 0.7:
+            return tuple(names)
         return tuple(n for n in names if _is_required(self.formals[n]) or self.draws.random.random() < 0.45)
 
     def _open(self, names: Sequence[str], present: Sequence[str]) -> dict[str, Value]:
@@ -127,7 +129,7 @@ class AttributeDraws:
         near = [value for value in listed if value in hints.near]
         if near:
             return random.choice(near)
-        if listed and chance < 0.65:
+        if listed and chance < (0.4 if name in hints.bounded else 0.65):
             return random.choice(listed)
         listed = self._compared(name, kind)
         if listed and chance < 0.8:

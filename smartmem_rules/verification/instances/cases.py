@@ -11,6 +11,12 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.assembly import Assembly
 from smartmem_rules.verification.instances.case import DTYPES, OTHER_DTYPES, Case, Choices, NoInstance
+from smartmem_rules.verification.instances.corners import (
+    counted_otherwise,
+    overloads_together,
+    with_one_axis_more,
+    words_of,
+)
 from smartmem_rules.verification.instances.draws import Draws, extents_of
 from smartmem_rules.verification.instances.roles import hints_of
 
@@ -18,6 +24,11 @@ _DTYPE_WEIGHTS = (60, 5, 5, 12, 4, 4, 10, 3, 2)
 _NAMED_WEIGHT = 60
 """Of an element type that a guard names."""
 _PROBES = 4
+_CORNERS = 4
+_WORDS = 120
+"""Instances in all that are drawn for the sake of words."""
+SIBLINGS = 0.3
+"""The share of instances beside which those are tried that count an axis otherwise, or that have one more."""
 MOST_ELEMENTS = 1500
 _INDIFFERENT = ("uses:", "one:", "overload:")
 """Choices that hardly change what is compared."""
@@ -71,6 +82,8 @@ class Search:
         self.probes = repairs == _REPAIRS
         """Whether every element type is tried; not where a search is for one or two instances only."""
         self.most_elements = max(MOST_ELEMENTS, 8 * max(self.draws.named, default=0))
+        self.in_corners = False
+        """Whether the instance was made for the sake of its overloads or words; such come beside all others."""
         self.strict = True
         """Whether instances in which an operator reads outside of an operand count as none."""
         self.one_sided = False
@@ -80,10 +93,16 @@ class Search:
         """Satisfied instances whose sides have one type; None for every attempt that gave none."""
         if self.probes:
             yield from self._every_dtype()
+            self.in_corners = True
+            yield from self._corners()
+            self.in_corners = False
         previous: Case | None = None
+        found: Case | None = None
         while self.statistics.generated < most_attempts:
             start: Choices = {}
             hard = self.steps > HARD * max(1, self.statistics.satisfied)
+            if found is not None:
+                yield from self._siblings(found)
             if previous is not None and self.random.random() < (0.93 if hard else 0.7):
                 # where new instances are hard to find, most are changed ones
                 start = dict(previous.choices)
@@ -105,6 +124,20 @@ class Search:
                 for _ in range(2):
                     yield self._satisfy({"dtype": dtype})
                 break
+
+    def _corners(self) -> Iterator[Case | None]:
+        """Some instances of each combination of overloads, and of each word."""
+        base = self.instances.base
+        for choices in overloads_together(self.left, base.operators, self.random):
+            if any(self._assemble(dict(choices)) is not None for _ in range(_PROBES)):
+                for _ in range(_CORNERS):
+                    yield self._satisfy(dict(choices))
+        words = words_of(self.left, base.operators, base.functions)
+        for word in words:
+            self.draws.word = word
+            for _ in range(max(_CORNERS, min(3 * _CORNERS, _WORDS // len(words)))):
+                yield self._satisfy({})
+        self.draws.word = None
 
     def _satisfy(self, start: Choices) -> Case | None:
         self.statistics.generated += 1
@@ -130,6 +163,24 @@ class Search:
     @property
     def _is_hopeless(self) -> bool:
         return self.patience is not None and not self.built and self.assembled > self.patience
+
+    def _siblings(self, case: Case) -> Iterator[Case]:
+        """Instances that differ from one by the end from which an axis is counted, or by a further axis."""
+        for change in (counted_otherwise, with_one_axis_more):
+            choices = change(case, self.random) if self.random.random() < SIBLINGS else None
+            other = None if choices is None else self._assemble(self._with_many_numbers(choices))
+            if other is not None and other.satisfied and other.right is not None:
+                yield other
+                # what a further axis shows may hang on the end from which others are counted
+                again = counted_otherwise(other, self.random)
+                third = None if again is None else self._assemble(again)
+                if third is not None and third.satisfied and third.right is not None:
+                    yield third
+
+    def _with_many_numbers(self, choices: Choices) -> Choices:
+        """The choices with different elements in every constant of which no guard wants one number."""
+        ones = {slot: False for slot in choices if slot.startswith("one:") and slot[4:] not in self.hints.uniform}
+        return {**choices, **ones}
 
     def _without(self, case: Case) -> Choices:
         """The choices of a case without one or two that a failing guard depends on."""

@@ -62,9 +62,10 @@ def _as_asked(
         array = np.full(type_.shape, number, storage_dtype(type_.dtype))
         for loop in loops:
             holds = at_each_place(loop, asked.scope, {asked.name: array})
-            if holds is None or holds.size != type_.elements:
+            if holds is None:
                 return None
-            fits[row] &= holds
+            if holds.size == type_.elements:
+                fits[row] &= holds
     if not fits.any(0).all():
         return None
     return tuple(candidates[source.choice(np.flatnonzero(column).tolist())] for column in fits.T)
@@ -124,7 +125,8 @@ def _triangle(shape: tuple[int, ...], numbers: Sequence[float], source: random.R
     below = source.choice((columns <= rows, columns < rows, columns >= rows, columns == rows))
     inside = _any(shape, numbers, source) if source.random() < 0.5 else _one_number(shape, numbers, source)
     outside = source.choice((0.0, 0.0, *numbers))
-    return np.where(below, inside, outside)
+    made = np.where(below, inside, outside)
+    return np.where(columns == rows, 1.0, made) if source.random() < 0.3 else made
 
 
 _KINDS = (

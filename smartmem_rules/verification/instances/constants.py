@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.definitions.values import Scope
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 from smartmem_rules.verification.instances.case import NoInstance, representable
@@ -18,6 +19,9 @@ from smartmem_rules.verification.instances.draws import DYADIC
 from smartmem_rules.verification.instances.roles import Hints
 from smartmem_rules.verification.semantics.terms import Leaf
 
+LARGE = (100.0, -100.0, 127.0, -128.0, 255.0, -32768.0, 2.0**31 - 1, -(2.0**31), 2.0**62)
+_LARGE_SHARE = 0.15
+"""Of the integers that are drawn for a constant without a hint: those near to which arithmetic wraps."""
 Choose = Callable[[str, Callable[[], Any]], Any]
 """The chosen value of a slot, drawn where there is none."""
 
@@ -87,6 +91,8 @@ def _uniform(name: str, leaf: Leaf, hints: Hints, source: random.Random) -> floa
     near = [n for n in numbers if n in hints.near]
     if near:
         return source.choice(near)
-    if numbers and source.random() < 0.8:
+    if numbers and source.random() < (0.4 if name in hints.bounded else 0.8):
         return source.choice(numbers)
+    if leaf.type.dtype not in FLOATS and source.random() < _LARGE_SHARE:
+        return source.choice([v for v in LARGE if representable(v, leaf.type.dtype)] or [1.0])
     return source.choice([v for v in DYADIC if representable(v, leaf.type.dtype)])

@@ -102,6 +102,9 @@ class Draws:
     alike: int = 0
     """The one extent of all axes, while an instance is drawn that hides no axis mistaken for another; else 0."""
 
+    word: tuple[str, str | int] | None = None
+    """An attribute and the word or number that it is wherever it is drawn."""
+
     def extent(self, near: Sequence[int] = ()) -> int:
         """An extent; some equal one that is there."""
         if self.alike:
@@ -164,6 +167,8 @@ class Draws:
             shape = self.partner(self.random.choice(partners))
         else:
             rank = self.random.choices(RANKS, _RANK_WEIGHTS)[0]
+            if self.alike and others:
+                rank = others + self.random.randint(0, 2)
             shape = self.extents(max(0, rank - others))
         known[pattern.id] = shape
         return shape
@@ -172,7 +177,7 @@ class Draws:
         """A list that is related to another: equal, broadcast to it, one of its axes."""
         rank = len(shape)
         kind = self.random.choices(
-            ("same", "ones", "axis", "suffix", "some", "more", "fresh"), (36, 14, 16, 8, 14, 5, 7)
+            ("same", "ones", "axis", "suffix", "some", "more", "fresh"), (34, 12, 17, 8, 18, 5, 6)
         )[0]
         match kind:
             case "same":
@@ -186,7 +191,8 @@ class Draws:
             case "suffix":
                 return shape[self.random.randint(0, rank) :]
             case "some":
-                return tuple(n if self.random.random() < 0.6 else 1 for n in shape)
+                kept = tuple(n if self.random.random() < 0.6 else 1 for n in shape)
+                return kept[self.random.choice((0, 0, self.random.randint(0, rank))) :]
             case "more" if rank < 5:
                 return (self.extent(), *shape)
             case _:
@@ -208,6 +214,8 @@ class Draws:
         default = self._default(formal, known, scope)
         rank = max((len(s) for s in shapes), default=0)
         match kind:
+            case "string" | "int" if self.word is not None and self.word[0] == formal.name:
+                return self.word[1]
             case "string":
                 words = sorted(w for w in role.literals if isinstance(w, str))
                 return self.random.choice(words) if words else default
@@ -216,15 +224,21 @@ class Draws:
             case "int":
                 return self._integer(role, rank, default)
             case "float":
-                return self._float(default)
+                return self._float(default) if self.word is None else self.random.choice((*DYADIC, -0.5, -1.5, -2.0))
             case "ints":
                 return self._integers(role, shapes, rank, default, count)
             case "floats":
                 shape = max(shapes, key=len, default=())
+                if self.random.random() < (0.15 if self.word is None else 0.5):
+                    return (*self._some(shape, (-0.25, 0.0, 0.25)), *self._some(shape, (0.5, 1.0, 1.5)))
                 return tuple(self.random.choice((1.0, 2.0, 3.0, *((0.5,) if n % 2 == 0 else ()))) for n in shape)
             case "tensor":
                 return self._table(shapes)
         return None
+
+    def _some(self, shape: Shape, numbers: Sequence[float]) -> tuple[float, ...]:
+        """One of the numbers for each axis."""
+        return tuple(self.random.choice(numbers) for _ in shape)
 
     def _default(self, formal: ast.Attribute | ast.Input, known: Extents, scope: Scope) -> Value:
         if formal.default is None:

@@ -33,6 +33,8 @@ REAL = (0.0, 0.0, 1.0, -1.0, 2.0, -2.0, 2.5, -3.0, 0.5, 3.0)
 """What a rule that is meant over the real numbers is tried with: where one side is undefined, the other is too."""
 _EXTREME_SHARE = 0.45
 _LARGEST_NAMED = 1e9
+_FEW_SHARE = 0.4
+"""Of the draws of special values in which all operands have the same two."""
 _FAST = 20.0
 _NAMED_SHARE = 0.35
 """Of the draws in which some elements are numbers of the rule, or what lies beside them."""
@@ -49,11 +51,15 @@ class Range:
         wide: whether magnitudes from 1e-4 to 1e6 are drawn too: nothing in the rule grows fast.
         converted: whether integers pass through floats and become integers again, so that they need more bits than a
             float has, and must not be larger than the integers that they become.
+        wraps: whether all is computed in integers, which wrap.
+        extreme_share: of the draws of such integers in which some are the least, the greatest, powers of two.
     """
 
     literals: Sequence[float] = ()
     wide: bool = False
     converted: bool = False
+    wraps: bool = False
+    extreme_share: float = _EXTREME_SHARE
 
 
 def draw_values(case: Case, domain: Domain, source: random.Random, drawn: Range | None = None) -> dict[str, Value]:
@@ -129,9 +135,9 @@ def _integers(generator: np.random.Generator, shape: tuple[int, ...], dtype: str
         signs = generator.choice((1, -1) if limits.min < 0 else (1, 1), shape)
         return np.asarray(np.where(generator.random(shape) < 0.8, (wide * signs).astype(dtype), values))
     chance = generator.random()
-    if extreme and chance < _EXTREME_SHARE:
+    if extreme and chance < drawn.extreme_share:
         chosen = generator.choice(np.array(_remarkable(limits), dtype), shape)
-        if chance < _EXTREME_SHARE / 3:
+        if chance < drawn.extreme_share / 3:
             chosen = generator.integers(limits.min, limits.max, shape, dtype=np.dtype(dtype), endpoint=True)
         values = np.where(generator.random(shape) < 0.5, chosen, values)
     whole = [int(n) for n in drawn.literals if n == int(n)]
@@ -215,6 +221,8 @@ def special_values(
 ) -> dict[str, Value]:
     """Elements in single precision among which are some special ones; `facts` hold of all of them."""
     generator = np.random.default_rng(source.getrandbits(32))
+    if source.random() < _FEW_SHARE:
+        allowed = source.sample(list(allowed), min(len(allowed), 2))
     found: dict[str, Value] = {}
     for name, leaf in leaves(case.left).items():
         dtype = leaf.type.dtype

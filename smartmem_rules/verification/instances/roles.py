@@ -151,6 +151,8 @@ class Hints:
     constant: set[str] = field(default_factory=set)
     variable: set[str] = field(default_factory=set)
     uniform: set[str] = field(default_factory=set)
+    bounded: set[str] = field(default_factory=set)
+    """The names that guards compare with a number which is no more than a bound of them."""
     elements: set[str] = field(default_factory=set)
     """The tensors over whose elements guards loop."""
     near: list[float] = field(default_factory=list)
@@ -254,18 +256,20 @@ def _read_guard(guard: ast.Expression, holds: bool, hints: Hints) -> None:
             hints.near.append(float(number))
         case ast.Binary(left=left, right=ast.Text(value=word)) | ast.Binary(left=ast.Text(value=word), right=left):
             _note(left, word, hints)
-        case ast.Binary(left=left, right=right) if (number := number_of(right)) is not None:
-            _note(left, number, hints)
-        case ast.Binary(left=left, right=right) if (number := number_of(left)) is not None:
-            _note(right, number, hints)
+        case ast.Binary(operator=operator, left=left, right=right) if (number := number_of(right)) is not None:
+            _note(left, number, hints, bound=(operator == "==") != holds)
+        case ast.Binary(operator=operator, left=left, right=right) if (number := number_of(left)) is not None:
+            _note(right, number, hints, bound=(operator == "==") != holds)
         case _:
             pass
 
 
-def _note(subject: ast.Expression, value: int | float | str, hints: Hints) -> None:
+def _note(subject: ast.Expression, value: int | float | str, hints: Hints, bound: bool = False) -> None:
     name = _subject(subject)
     if name is not None:
         hints.values.setdefault(name, []).append(value)
+        if bound:
+            hints.bounded.add(name)
 
 
 def _subject(expression: ast.Expression) -> str | None:

@@ -13,12 +13,14 @@ from typing import Any
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import Fact, operator_name
+from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, run_time_arguments
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, TensorType, reads, walk
 from smartmem_rules.tensor.index import variable
+from smartmem_rules.verification.instances.roles import nodes
 from smartmem_rules.verification.semantics.bounded import PRECISION
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term
 
@@ -29,6 +31,17 @@ _LARGEST_POWER = 8
 _PLAIN_SHAPE = (5, 7)
 _UNKNOWN = frozenset(["erf", "tanh", "floor", "ceil", "round", "sin", "cos", "tan", "atan"])
 """Functions of which nothing is used but that equal arguments give equal values."""
+
+
+def kinds_of(operator: ast.Operator) -> dict[str, str]:
+    """The kind of each attribute and compile-time operand."""
+    kinds = {attribute.name: attribute.kind for attribute in operator.attributes}
+    return kinds | {one.name: str(one.constant) for one in operator.inputs if one.constant is not None}
+
+
+def _literal(expression: ast.Expression) -> bool:
+    """Whether an attribute has the same value at all instances."""
+    return not any(isinstance(node, ast.Name) for node in nodes(expression))
 
 
 class Unprovable(Exception):
@@ -49,17 +62,21 @@ class Formulas:
         axioms: facts about the functions that occur.
         conditions: where the terms translated so far divide by no zero.
         real: where their roots and logarithms are real numbers.
+        optional: the names of attributes that are present or absent, whatever the guards say.
     """
 
-    def __init__(self, z3: Any, instances: Instances, near: Sequence[float] = ()) -> None:
+    def __init__(
+        self, z3: Any, instances: Instances, near: Sequence[float] = (), optional: frozenset[str] = frozenset()
+    ) -> None:
         self.z3 = z3
+        self.optional = optional
         self.instances = instances
         self.near = near
         self.axioms: list[Any] = []
         self.conditions: list[Any] = []
         self.real: list[Any] = []
         self._names: dict[str, Any] = {}
-        self._opaque: list[tuple[Application, Any]] = []
+        self._opaque: dict[ast.PatternOperator, Any] = {}
 
     # --- terms ---
 
@@ -71,7 +88,7 @@ class Formulas:
             return self.number(term.number) if term.number is not None else self.leaf(term)
         assert isinstance(pattern, ast.PatternOperator)
         if not self._elementwise(term):
-            return self._same(term)
+            return self._same(pattern, term)
         operands = {}
         arguments = [a for a in run_time_arguments(pattern) if not is_absent(a)]
         present = [(place, o) for place, o in enumerate(term.operands) if o is not None]
@@ -112,14 +129,25 @@ class Formulas:
         simple = all(isinstance(node, Apply | Const | Read) for node in walk(equation.body))
         return simple and all(read.indices == own for read in reads(equation.body))
 
-    def _same(self, term: Application) -> Any:
-        for known, value in self._opaque:
-            same = known.operands == term.operands and known.place == term.place
-            if same and known.instance.equations == term.instance.equations:
+    def _same(self, pattern: ast.PatternOperator, term: Application) -> Any:
+        """The unknown number that an operator gives: the same one wherever a rule writes the same application.
+
+        That two applications agree at one instance says nothing of others, so what is written must say it.
+        """
+        for part in subpatterns(pattern):
+            if isinstance(part, ast.PatternOperator):
+                self._mentions_all(part)
+        for known, value in self._opaque.items():
+            if known == pattern:
                 return value
         value = self.z3.Real(f"{term.operator}_{len(self._opaque)}")
-        self._opaque.append((term, value))
-        return value
+        return self._opaque.setdefault(pattern, value)
+
+    def _mentions_all(self, pattern: ast.PatternOperator) -> None:
+        overloads = self.instances.base.operators.get(pattern.operator, ())
+        names = {name for overload in overloads for name in kinds_of(overload)}
+        if pattern.bundle is None and names - {attribute.name for attribute in pattern.attributes}:
+            raise Unprovable(f"an attribute of {pattern.operator} may change what it gives")
 
     def numbers(self, model: Any) -> dict[str, Fraction]:
         """The elements of the leaves in a model of the solver."""
@@ -138,7 +166,7 @@ class Formulas:
     @property
     def unknown(self) -> list[str]:
         """The operators whose results are unknown numbers."""
-        return sorted({term.operator for term, _ in self._opaque})
+        return sorted({pattern.operator for pattern in self._opaque})
 
     # --- attributes ---
 
@@ -146,20 +174,28 @@ class Formulas:
         """What the numbers of an operator's formula stand for, where they are its attributes."""
         if pattern.bundle is not None:
             raise Unprovable(f"{term.operator} takes all attributes")
-        kinds = {a.name: a.kind for a in term.instance.operator.attributes}
-        kinds |= {i.name: str(i.constant) for i in term.instance.operator.inputs if i.constant is not None}
+        kinds = kinds_of(term.instance.operator)
         mentioned = {a.name: a.value for a in pattern.attributes}
         if matched and kinds.keys() - mentioned.keys() - {"training_mode"}:
             raise Unprovable(f"an attribute of {term.operator} may change the formula")
         constants: dict[float, Any] = {}
         for name, expression in mentioned.items():
             value = term.attributes.get(name)
+            if kinds[name] != "float" and not _literal(expression):
+                raise Unprovable(f"the attribute {name} of {term.operator} may change the formula")
+            if kinds[name] == "float" and matched and isinstance(expression, ast.Name):
+                self._is_decided(expression.id)
             if value is None or kinds[name] != "float":
                 continue
             if value in constants:
                 raise Unprovable("two attributes have one value")
             constants[float(value)] = self.scalar(expression)  # type: ignore[arg-type]
         return constants
+
+    def _is_decided(self, name: str) -> None:
+        """Whether an attribute is there must be the same at all instances, not at the one that is looked at."""
+        if name in self.optional:
+            raise Unprovable(f"{name} may be absent, which changes the formula")
 
     def scalar(self, expression: ast.Expression) -> Any:
         """A number that is computed when the model is optimized."""

@@ -19,7 +19,6 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.inside import OutsideError
-from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import Apply, Const
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.views import IndexMap, map_of_equation, stays_inside
@@ -30,7 +29,7 @@ from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.open_cases import NoInstance, OpenCase
 from smartmem_rules.verification.proof.open_instances import OpenInstances, open_question
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
-from smartmem_rules.verification.semantics.terms import Application, term_text
+from smartmem_rules.verification.semantics.terms import Application, guards_hold, term_text
 
 BOUND = 3
 """The rank of operands and the length of lists up to which a proof looks, and the number of outputs."""
@@ -149,11 +148,8 @@ def _reads_outside(failure: BaseException | None) -> bool:
 
 
 def _admitted(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:
-    formals = [i.name for i in term.instance.operator.inputs if i.constant is None]
-    tensors = {n: TensorName(n, o.type) for n, o in zip(formals, term.operands, strict=False) if o is not None}
-    scope = Scope(dict(term.instance.values), dict(tensors), instances.base.functions)
     try:
-        return all(truth(guard, scope) for guard in rule.guards)
+        return guards_hold(rule, term, instances)
     except (DefinitionError, Unsupported) as refusal:
         open_question(refusal)
         return False

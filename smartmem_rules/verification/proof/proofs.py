@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verification.instances.case import Case
@@ -125,7 +126,7 @@ def _prove_case(
     rule: ast.Rewrite, left: ast.Pattern, right: ast.Pattern, case: Case, instances: Instances, z3: Any
 ) -> None:
     assert case.right is not None
-    formulas = Formulas(z3, instances, _near(rule))
+    formulas = Formulas(z3, instances, _near(rule), _optional(rule, left, instances))
     one = formulas.side(left, case.left, matched=True)
     finite, formulas.conditions = formulas.conditions, []
     real, formulas.real = formulas.real, []
@@ -145,6 +146,32 @@ def _prove_case(
     if formulas.unknown:
         differs += f" if {', '.join(formulas.unknown)} may give anything"
     _refute(formulas, [*known, *others], one != other, differs)
+
+
+def _optional(rule: ast.Rewrite, left: ast.Pattern, instances: Instances) -> frozenset[str]:
+    """The names of attributes of which no guard says whether they are there; one that compares a number says so."""
+    found: set[str] = set()
+    for pattern in subpatterns(left):
+        if not isinstance(pattern, ast.PatternOperator):
+            continue
+        for overload in instances.base.operators.get(pattern.operator, ()):
+            absent = {a.name for a in overload.attributes if not a.required and a.default is None}
+            absent |= {i.name for i in overload.inputs if i.constant is not None and i.optional}
+            found.update(a.value.id for a in pattern.attributes if a.name in absent and isinstance(a.value, ast.Name))
+    return frozenset(found - set().union(*map(_settled, rule.guards)))
+
+
+def _settled(guard: ast.Expression) -> set[str]:
+    match guard:
+        case ast.Binary(operator="and", left=left, right=right):
+            return _settled(left) | _settled(right)
+        case ast.Binary(operator="<" | "<=" | ">" | ">=" | "==", left=left, right=right):
+            return {side.id for side in (left, right) if isinstance(side, ast.Name)}
+        case ast.Call(function="present" | "near", arguments=(ast.Name(id=name), *_)):
+            return {name}
+        case ast.Unary(operator="not", operand=ast.Call(function="present", arguments=(ast.Name(id=name),))):
+            return {name}
+    return set()
 
 
 def _near(rule: ast.Rewrite) -> list[float]:

@@ -61,7 +61,7 @@ class Bounded(Domain):
             condition, then, otherwise = arguments[0][0], arguments[1], arguments[2]
             doubt = arguments[0][1] if len(arguments[0]) == 2 else False
             value = np.where(condition, then[0], otherwise[0])
-            error = np.where(condition, then[1], otherwise[1])
+            error = np.where(condition, *(a[1] if len(a) == 2 else 0.0 for a in (then, otherwise)))
             return value, np.where(doubt, np.inf, error) if np.any(doubt) else error
         operation = primitives.PRIMITIVES[function]
         values = [a[0] for a in arguments]

@@ -26,6 +26,10 @@ ORDERED = FIELD | frozenset({
 })  # fmt: skip
 
 
+_EXTREMES = frozenset(["max", "min"])
+"""Where zeros of both signs are compared, 0.0 is the greater one: numpy and devices give either."""
+
+
 class Undefined(Exception):
     """The values lie outside of what an operation is defined for: others are drawn."""
 
@@ -53,11 +57,22 @@ class Domain:
 
     def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
         """An elementwise primitive."""
-        return (primitives.apply(function, tuple(a[0] for a in arguments), dtype),)
+        result = primitives.apply(function, tuple(a[0] for a in arguments), dtype)
+        if function in _EXTREMES and result.dtype.kind == "f":
+            one, other = (np.asarray(a[0]) for a in arguments)
+            zeros = one + other if function == "max" else -(-one + -other)
+            result = np.where((one == 0) & (other == 0), zeros, result).astype(result.dtype)
+        return (result,)
 
     def reduce(self, kind: str, value: Value, kept: int, dtype: str) -> Value:
         """All axes from `kept` on."""
-        return (primitives.reduce(kind, value[0], kept, dtype),)
+        result = primitives.reduce(kind, value[0], kept, dtype)
+        if kind in _EXTREMES and result.dtype.kind == "f":
+            first = (value[0] == 0) & (np.signbit(value[0]) == (kind == "min"))
+            some = np.any(first, axis=tuple(range(kept, value[0].ndim)))
+            zero = np.where(some == (kind == "max"), 0.0, -0.0)
+            result = np.where(result == 0, zero, result).astype(result.dtype)
+        return (result,)
 
 
 def is_float(dtype: str) -> bool:

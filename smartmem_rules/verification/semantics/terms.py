@@ -11,7 +11,7 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.rulebase.patterns import is_absent, right_outputs, run_time_arguments
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import Unsupported, Value
-from smartmem_rules.tensor.definitions.values import Scope, evaluate
+from smartmem_rules.tensor.definitions.values import Scope, TensorName, evaluate, truth
 from smartmem_rules.tensor.expr import (
     Apply,
     Const,
@@ -55,6 +55,18 @@ class Application:
     def type(self) -> TensorType:
         """The type of the output."""
         return self.instance.outputs[self.place]
+
+
+def guards_hold(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:
+    """Whether the guards of an elimination admit an operator with its operands.
+
+    Raises:
+        DefinitionError, Unsupported: a guard cannot be computed there.
+    """
+    formals = [i.name for i in term.instance.operator.inputs if i.constant is None]
+    tensors = {n: TensorName(n, o.type) for n, o in zip(formals, term.operands, strict=False) if o is not None}
+    scope = Scope(dict(term.instance.values), dict(tensors), instances.base.functions)
+    return all(truth(guard, scope) for guard in rule.guards)
 
 
 Term = Leaf | Application

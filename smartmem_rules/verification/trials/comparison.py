@@ -70,6 +70,8 @@ class Comparison:
             return Difference(
                 (0,) * len(shape), first.flat[0], f"undefined ({error})", domain.name, shown, first, nothing
             )
+        if isinstance(domain, Bounded) and case.left.type.dtype not in FLOATS and _undecided(left, right):
+            raise Undefined("rounding decides every element")
         wrong = self.wrong(left, right, domain, case.left.type.dtype)
         wrong = np.broadcast_to(wrong, shape)
         if not np.any(wrong):
@@ -92,6 +94,8 @@ class Comparison:
             same = (a == b) | (np.isnan(a) & np.isnan(b))
             wrong = ~same & (far | np.isnan(a) != np.isnan(b))
         wrong = np.where(np.isnan(a) & ~np.isnan(b), "nan" not in self.relaxes, wrong)
+        if "reassociation" in self.relaxes:
+            wrong = wrong & (np.isfinite(a) | np.isfinite(b))  # over the real numbers neither side has a value
         infinite = np.isinf(a) | np.isinf(b)
         if "infinities" in self.relaxes:
             wrong = wrong & ~infinite
@@ -106,6 +110,12 @@ def with_numbers(case: Case, tensors: Mapping[str, Value], domain: Domain) -> di
         if name not in found and leaf.number is not None:
             found[name] = domain.constant(leaf.number, leaf.type.dtype)
     return found
+
+
+def _undecided(left: Value, right: Value) -> bool:
+    """Whether the error bounds say nothing about any element."""
+    errors = [v[1] for v in (left, right) if len(v) == 2]
+    return bool(errors) and bool(np.all(~np.isfinite(sum(errors))))
 
 
 def _inexact(case: Case) -> bool:

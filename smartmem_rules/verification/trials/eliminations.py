@@ -11,14 +11,13 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import operand_name, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.expr import Equation, Read, TensorType, own_indices, walk
 from smartmem_rules.tensor.index import Index
 from smartmem_rules.tensor.views import IndexMap, map_of_equation
 from smartmem_rules.verification.operators import NoReference, reference_outputs, single
 from smartmem_rules.verification.semantics.domains import Array, Domain
 from smartmem_rules.verification.semantics.evaluate import evaluate
-from smartmem_rules.verification.semantics.terms import Application, equation_functions
+from smartmem_rules.verification.semantics.terms import Application, equation_functions, guards_hold
 from smartmem_rules.verification.trials.outcome import Budget
 from smartmem_rules.verification.trials.rewrites import ATTEMPTS_PER_TRIAL
 
@@ -142,11 +141,8 @@ def positions(type_: TensorType) -> Array:
 
 
 def _admitted(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:
-    formals = [i.name for i in term.instance.operator.inputs if i.constant is None]
-    tensors = {n: TensorName(n, o.type) for n, o in zip(formals, term.operands, strict=False) if o is not None}
-    scope = Scope(dict(term.instance.values), dict(tensors), instances.base.functions)
     try:
-        return all(truth(guard, scope) for guard in rule.guards)
+        return guards_hold(rule, term, instances)
     except (DefinitionError, Unsupported):
         return False
 

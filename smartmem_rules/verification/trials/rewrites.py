@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,8 +25,9 @@ from smartmem_rules.verification.instances.operands import (
     special_values,
 )
 from smartmem_rules.verification.semantics.bounded import Bounded
-from smartmem_rules.verification.semantics.domains import ORDERED, Domain, Rationals, Undefined, Value
+from smartmem_rules.verification.semantics.domains import ORDERED, Domain, PrimeField, Rationals, Undefined, Value
 from smartmem_rules.verification.semantics.evaluate import TooLarge
+from smartmem_rules.verification.semantics.generic import Generic
 from smartmem_rules.verification.semantics.terms import compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.comparison import Comparison, with_numbers
 from smartmem_rules.verification.trials.outcome import Budget, Difference, Outcome
@@ -36,6 +38,10 @@ VALUES_PER_CASE = (2, 4)
 ATTEMPTS_PER_TRIAL = 4
 SLOW = (ORDERED | {"sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "atan"}) - {"pow", "prod"}
 """Functions whose results have no more than a few times the exponent of their arguments."""
+_NUMBERS = (2.0, 3.0, 5.0, 10.0, 100.0, -1.0, -2.0, -100.0)
+_WRAPPING = 3
+"""Further draws of integers for one instance."""
+_WRAPPING_SHARE = 0.9
 _INSTANCES = 24
 """Instances at which numbers that a solver found are tried."""
 
@@ -88,9 +94,9 @@ def _test_direction(
     for case in search.cases(trials * ATTEMPTS_PER_TRIAL):
         if case is not None:
             outcome.cases += 1
-            difference = trial.run(case, outcome)
-            if difference is not None:
-                outcome.failure = case, difference
+            before = outcome.trials
+            outcome.failure = trial.run(case, outcome)
+            wanted += outcome.trials - before if search.in_corners else 0
         if outcome.failure is not None or outcome.trials >= wanted:
             break
         if budget.spent:
@@ -114,44 +120,86 @@ class Trial:
         self.random = random.Random(search.random.random())
         self.ranges: dict[tuple[str, ...], Range] = {}
 
-    def run(self, case: Case, outcome: Outcome) -> Difference | None:
-        """Some draws of values for one instance."""
+    def run(self, case: Case, outcome: Outcome) -> tuple[Case, Difference] | None:
+        """Some draws of values for one instance, or for one with another number; where the sides differ."""
         assert case.right is not None
         domains = self.comparison.domains(case)
-        drawn = self.drawn(case)
+        drawn, before = self.drawn(case), outcome.trials
         if drawn.converted:
             domains = [*domains, Domain()]
         hard = self.search.steps > HARD * max(1, self.search.statistics.satisfied)
-        for number in range(VALUES_PER_CASE[hard]):
+        for number in range(1 if self.search.in_corners else VALUES_PER_CASE[hard]):
             domain = domains[(outcome.cases + number) % len(domains)]
             try:
-                tensors = draw_values(case, domain, self.random, drawn)
-                difference = self.comparison.compare(case, domain, tensors)
-            except (Undefined, ZeroDivisionError):
-                outcome.undefined += 1
-                if isinstance(domain, Bounded):
-                    continue
-                # a root or a power has no exact value: double precision has one
-                domain = Bounded(self.comparison.near)
-                try:
-                    tensors = draw_values(case, domain, self.random, drawn)
-                    difference = self.comparison.compare(case, domain, tensors)
-                except (Undefined, ZeroDivisionError):
-                    continue
+                difference = self._compared(case, domain, drawn, outcome)
             except TooLarge:
                 outcome.too_large += 1
                 return None
-            outcome.domains.add(domain.name)
-            outcome.trials += 1
             if difference is not None:
-                return difference
+                return case, difference
+        if drawn.wraps:
+            found = self._wrapping(case, drawn)
+            if found is not None:
+                return found
         if any(leaf.type.dtype in FLOATS for leaf in leaves(case.left).values()):
+            decided, seen = outcome.trials > before, outcome.special
             difference = self.special(case, outcome)
             if difference is not None:
-                return difference
+                return case, difference
+            if not decided and outcome.special > seen:
+                outcome.trials += 1  # bits of floats are known in single precision only
         if outcome.cases % 8 == 1:
             self._measure_rounding(case, outcome)
         return None
+
+    def _compared(self, case: Case, domain: Domain, drawn: Range, outcome: Outcome) -> Difference | None:
+        """One draw of values; where the domain cannot decide it, the next one that can."""
+        choices: list[Domain] = [domain]
+        if isinstance(domain, Rationals | PrimeField):
+            choices.append(Bounded(self.comparison.near))  # a root or a power has no exact value
+        if not self.comparison.near and type(domain) is not Domain and case.left.type.dtype not in FLOATS:
+            choices.append(Generic())
+        for one in choices:
+            try:
+                difference = self._difference(case, one, drawn)
+            except (Undefined, ZeroDivisionError):
+                outcome.undefined += 1
+                continue
+            outcome.domains.add(one.name)
+            outcome.trials += 1
+            return difference
+        return None
+
+    def _difference(self, case: Case, domain: Domain, drawn: Range) -> Difference | None:
+        difference = self.comparison.compare(case, domain, draw_values(case, domain, self.random, drawn))
+        if difference is None or not isinstance(domain, Generic):
+            return difference
+        # elements that lie close together by chance do not do so again
+        again = self.comparison.compare(case, domain, draw_values(case, domain, self.random, drawn))
+        return None if again is None else difference
+
+    def _wrapping(self, case: Case, drawn: Range) -> tuple[Case, Difference] | None:
+        """Some more draws of integers, at which arithmetic wraps in most of them, also beside other constants."""
+        drawn = replace(drawn, extreme_share=_WRAPPING_SHARE)
+        for one in (case, *self._with_other_numbers(case)):
+            for _ in range(_WRAPPING):
+                try:
+                    tensors = draw_values(one, Domain(), self.random, drawn)
+                    difference = self.comparison.compare(one, Domain(), tensors)
+                except (Undefined, ZeroDivisionError, TooLarge):
+                    break
+                if difference is not None:
+                    return one, difference
+        return None
+
+    def _with_other_numbers(self, case: Case) -> Iterator[Case]:
+        """The instance with another number in a constant, if the guards admit it."""
+        slots = sorted(slot for slot in case.choices if slot.startswith("uniform:"))
+        if slots:
+            slot = self.random.choice(slots)
+            other = self.search.build({**case.choices, slot: self.random.choice(_NUMBERS)})
+            if other is not None and other.satisfied and other.right is not None:
+                yield other
 
     def at(self, case: Case, numbers: Mapping[str, Fraction]) -> Difference | None:
         """What both sides are where all elements of each operand are one number."""
@@ -186,10 +234,11 @@ class Trial:
         types = {t.type.dtype for side in (case.left, case.right) for t in subterms(side)}
         whole = not {leaf.type.dtype for leaf in leaves(case.left).values()} & set(FLOATS)
         converted = whole and bool(types & set(FLOATS)) and case.left.type.dtype not in FLOATS
-        key = (*sorted(used), case.left.type.dtype, str(converted))
+        integers = whole and types - {"bool"} != set() and not types & set(FLOATS)
+        key = (*sorted(used), case.left.type.dtype, str(converted), str(integers))
         if key not in self.ranges:
             exact = converted and "reassociation" not in self.comparison.relaxes
-            self.ranges[key] = Range(tuple(self.search.hints.literals), used <= SLOW, exact)
+            self.ranges[key] = Range(tuple(self.search.hints.literals), used <= SLOW, exact, wraps=integers)
         return self.ranges[key]
 
     def special(self, case: Case, outcome: Outcome) -> Difference | None:

@@ -3,9 +3,11 @@
  *     drive files STUB FILE...     opens each file as a plan and, where that goes, runs it; prints status and message
  *     drive misuse STUB PLAN       calls every public function with what it may not be given
  *     drive faults STUB PLAN CACHE lets each call of OpenCL fail in turn; nothing may crash or stay behind
+ *     drive threads STUB PLAN      several threads run, start, cancel and close sessions of one plan
  */
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +35,17 @@ static void open_stub(const char *path) {
     *(void **)&stub_fail_at = dlsym(library, "stub_fail_at");
 }
 
-/* A file in memory of its exact size, so that a sanitizer sees every byte that is read outside of it. */
-static void *file_in_memory(const char *path, size_t *bytes) {
+/* A file in memory that ends with its last byte, so that a sanitizer sees every byte that is read behind it. It begins
+ * with a page, or `before` bytes behind the beginning of one. */
+static char *file_in_memory(const char *path, size_t before, size_t *bytes) {
     FILE *file = fopen(path, "rb");
+    void *data = NULL;
     CHECK(file != NULL);
     fseek(file, 0, SEEK_END);
     *bytes = (size_t)ftell(file);
     rewind(file);
-    void *data = malloc(*bytes ? *bytes : 1);
-    CHECK(fread(data, 1, *bytes, file) == *bytes);
+    CHECK(posix_memalign(&data, 4096, before + *bytes + !*bytes) == 0);
+    CHECK(fread((char *)data + before, 1, *bytes, file) == *bytes);
     fclose(file);
     return data;
 }
@@ -96,9 +100,9 @@ static void drive_files(int count, char **paths) {
     for (int i = 0; i < count; ++i) {
         smartmem_plan_options options = with_stub();
         smartmem_plan plan;
-        size_t bytes;
-        void *data = file_in_memory(paths[i], &bytes);
-        smartmem_status status = smartmem_plan_open_memory(data, bytes, &options, &plan);
+        size_t bytes, before = i % 2 ? 8 : 0; /* constants are used in place, or copied */
+        char *data = file_in_memory(paths[i], before, &bytes);
+        smartmem_status status = smartmem_plan_open_memory(data + before, bytes, &options, &plan);
         if (status == SMARTMEM_OK) {
             status = run_zeros(plan, 0);
             CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
@@ -262,13 +266,66 @@ static void drive_faults(const char *path, const char *cache) {
     printf("%ld of %ld calls that fail are errors\n", failed, needed);
 }
 
+/* What threads share: a plan with the input x and the output y, and the session that two of them use at once. */
+typedef struct shared {
+    smartmem_plan plan;
+    smartmem_session session;
+} shared;
+
+static float values[60];
+
+static void *disturb(void *given) {
+    smartmem_session session = ((shared *)given)->session;
+    for (int i = 0; i < 200; ++i) {
+        smartmem_output output;
+        smartmem_cancel(session);
+        smartmem_get_output(session, "y", &output);
+        smartmem_set_input(session, "x", values, sizeof values, NULL, 0);
+    }
+    return NULL;
+}
+
+static void *use(void *given) {
+    for (int k = 0; k < 10; ++k) {
+        shared own = {.plan = ((shared *)given)->plan};
+        pthread_t other;
+        CHECK(smartmem_session_open(own.plan, NULL, &own.session) == SMARTMEM_OK);
+        CHECK(smartmem_set_input(own.session, "x", values, sizeof values, NULL, 0) == SMARTMEM_OK);
+        CHECK(pthread_create(&other, NULL, disturb, &own) == 0);
+        for (int i = 0; i < 30; ++i) {
+            smartmem_run(own.session);
+            smartmem_run_async(own.session, NULL, NULL);
+            if (i % 3 == 0)
+                smartmem_wait(own.session);
+        }
+        CHECK(smartmem_session_close(own.session) == SMARTMEM_OK);
+        pthread_join(other, NULL);
+    }
+    return NULL;
+}
+
+static void drive_threads(const char *path) {
+    smartmem_plan_options options = with_stub();
+    shared shared;
+    pthread_t threads[4];
+    CHECK(smartmem_plan_open(path, &options, &shared.plan) == SMARTMEM_OK);
+    for (int i = 0; i < 4; ++i)
+        CHECK(pthread_create(threads + i, NULL, use, &shared) == 0);
+    for (int i = 0; i < 4; ++i)
+        pthread_join(threads[i], NULL);
+    CHECK(smartmem_plan_close(shared.plan) == SMARTMEM_OK);
+    CHECK(stub_live() == 0);
+}
+
 int main(int count, char **arguments) {
-    CHECK(count >= 3);
+    CHECK(count > 3);
     open_stub(arguments[2]);
     if (strcmp(arguments[1], "files") == 0)
         drive_files(count - 3, arguments + 3);
     else if (strcmp(arguments[1], "misuse") == 0)
         drive_misuse(arguments[3]);
+    else if (strcmp(arguments[1], "threads") == 0)
+        drive_threads(arguments[3]);
     else
         drive_faults(arguments[3], arguments[4]);
     return 0;

@@ -85,20 +85,29 @@ def installed() -> Path:
     return made_once("library", _files(SOURCES), make) / "prefix"
 
 
-@cache
-def sanitized() -> tuple[Path, Path]:
-    """The program `drive` and the stub of OpenCL, with AddressSanitizer and UBSan."""
-    cc = compiler()
+def driven(name: str, *command: str | Path) -> tuple[Path, Path]:
+    """The program `drive`, with the library inside, and the stub of OpenCL.
+
+    Args:
+        name: of what the compiler makes.
+        command: the compiler with its options.
+    """
     includes = [f"-I{SOURCES / folder}" for folder in ("include", "src", "nanopb")]
+    common = (*command, *DEFINITIONS, "-Wall", "-Wextra", "-Werror", *includes)
 
     def make(folder: Path) -> None:
-        common = (cc, *DEFINITIONS, *SANITIZERS, "-Wall", "-Wextra", "-Werror", *includes)
         run(*common, "-fPIC", "-shared", "-o", folder / "libstub.so", HERE / "stub_opencl.c")
         parts = [*(SOURCES / "src").glob("*.c"), *(SOURCES / "nanopb").glob("*.c")]
         run(*common, "-o", folder / "drive", HERE / "drive.c", *parts, "-lm", "-ldl", "-lpthread")
 
-    folder = made_once("sanitized", [*_files(SOURCES), HERE / "drive.c", HERE / "stub_opencl.c"], make)
+    folder = made_once(name, [*_files(SOURCES), HERE / "drive.c", HERE / "stub_opencl.c"], make)
     return folder / "drive", folder / "libstub.so"
+
+
+@cache
+def sanitized() -> tuple[Path, Path]:
+    """`driven` with AddressSanitizer and UBSan."""
+    return driven("sanitized", compiler(), *SANITIZERS)
 
 
 def opencl_library() -> str | None:

@@ -1,6 +1,7 @@
 /* An OpenCL library without a device: it keeps memory, counts its objects and calls, computes nothing, and fails where a
  * test wants it to. $STUB_LOG names a file for the calls. */
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,14 @@
 #define EXPORT __attribute__((visibility("default")))
 
 typedef struct object {
-    int users;
+    atomic_int users;
     char *data;
     size_t bytes;
     int owns;
     struct object *parent;
 } object;
 
-static long calls, fail_at, live;
+static atomic_long calls, fail_at, live;
 static FILE *stream;
 
 /* For tests: how many calls there were, how many objects are not released, and which call from now on fails. */
@@ -36,7 +37,7 @@ static int fails(const char *name) {
         fprintf(stream, "%s\n", name);
         fflush(stream);
     }
-    return ++calls == fail_at;
+    return atomic_fetch_add(&calls, 1) + 1 == fail_at;
 }
 #define FAILS fails(__func__)
 
@@ -52,7 +53,7 @@ static void *made(size_t bytes, void *host) {
 
 static cl_int released(void *given) {
     object *one = given;
-    if (--one->users)
+    if (atomic_fetch_sub(&one->users, 1) > 1)
         return CL_SUCCESS;
     if (one->owns)
         free(one->data);

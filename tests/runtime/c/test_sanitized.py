@@ -9,7 +9,7 @@ import pytest
 
 from smartmem_rules.runtime.plan_file import save_plan
 from tests.damage.data import damaged_bytes
-from tests.runtime.c.library import run, sanitized
+from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
 from tests.runtime.plans import make_plan
 
@@ -88,6 +88,19 @@ def test_wrong_calls(tmp_path: Path) -> None:
     save_plan(make_plan(), tmp_path / "a.plan")
     drive, stub = sanitized()
     run(drive, "misuse", stub, tmp_path / "a.plan")
+
+
+def test_threads_that_close_what_others_use(tmp_path: Path) -> None:
+    save_plan(make_plan(), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "threads", stub, tmp_path / "a.plan")
+
+
+@pytest.mark.exhaustive
+def test_threads_under_thread_sanitizer(tmp_path: Path) -> None:
+    save_plan(make_plan(), tmp_path / "a.plan")
+    drive, stub = driven("threads", compiler(), "-fsanitize=thread", "-g", "-O1")
+    run(drive, "threads", stub, tmp_path / "a.plan")
 
 
 def test_every_call_of_the_driver_may_fail(plan_file: Path, tmp_path: Path) -> None:

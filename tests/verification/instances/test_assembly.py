@@ -24,3 +24,14 @@ def test_no_list_of_axes_names_an_axis_twice() -> None:
             rank = len(operand.type.shape)
             assert len({axis % rank for axis in axes if isinstance(axis, int)}) == len(axes), (axes, operand.type)
     assert seen > CASES // 10
+
+
+def test_every_word_and_every_overload_is_tried() -> None:
+    base = load_rules()
+    instances = Instances(base)
+    words = {
+        case.left.attributes.get("coordinate_transformation_mode")
+        for case in single(base.operators["Resize"][0], instances, seed=1).cases(300)
+        if case is not None and isinstance(case.left, Application)
+    }
+    assert {"asymmetric", "align_corners", "tf_crop_and_resize"} <= words

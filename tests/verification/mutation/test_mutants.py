@@ -16,7 +16,7 @@ from smartmem_rules.verification.mutation.mutate import _says_where_it_pays, mut
     [
         ("factor_addend", 6),
         ("clip_of_relu", 4),
-        ("scale_after_gemm", 8),
+        pytest.param("scale_after_gemm", 8, marks=pytest.mark.exhaustive),
         ("depth_to_space", 10),
         ("squeeze", 0),
         ("mod_of_mod", 4),

@@ -28,6 +28,12 @@ WRONG_OVER_THE_REALS = (
     "power_distributes",
     "unit_extent_softmax",
     "matmul_scale_rows",
+    "wp_pad_edge",
+    "wp_transpose_twice",
+    "wp_cumsum_commute",
+    "wp_layer_axis",
+    "wp_depth_modes",
+    "wp_resize_tile",
 )
 PROVED = ("gelu", "gelu_tanh", "swish", "hard_swish", "sigmoid", "clip_of_clip", "relu_of_clip", "squared_sum", "cube",
           "double_not", "roots_of_one_tensor", "exp_of_log", "factor_addend")  # fmt: skip
@@ -55,10 +61,12 @@ def test_what_is_wrong_is_not_proved(name: str) -> None:
     assert prove_rewrite(rule, Instances(base), WAYS).answer != "proved"
 
 
-def test_views_of_fixed_rank() -> None:
+def test_views_of_fixed_rank(all_cases: bool) -> None:
     base = load_rules()
-    proofs = {r.name: prove_eliminate(r, Instances(base)).answer for r in base.eliminates}
-    assert proofs["transpose"] == proofs["identity"] == "proved"
+    proved = ("transpose", "identity")
+    wanted = [r for r in base.eliminates if all_cases or r.name in proved]
+    proofs = {r.name: prove_eliminate(r, Instances(base)).answer for r in wanted}
+    assert [proofs[name] for name in proved] == ["proved", "proved"]
 
 
 @pytest.mark.parametrize("name", ["unshifted_softmax", "rms_normalization", "batch_normalization_as_scale_and_bias"])

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smartmem_rules.verification.semantics.bounded import Bounded
-from smartmem_rules.verification.semantics.domains import PrimeField, Rationals, Undefined
+from smartmem_rules.verification.semantics.domains import Domain, PrimeField, Rationals, Undefined
+from smartmem_rules.verification.semantics.generic import SAME, Generic
 
 SMALL = st.fractions(-50, 50, max_denominator=12)
 
@@ -49,3 +50,25 @@ def test_error_bounds_hold(a: float, b: float) -> None:
     around = domain.apply("exp", (domain.apply("add", (logs[0], logs[1]), "float32"),), "float32")
     assert abs(product[0] - around[0]) <= 4 * (product[1] + around[1])
     assert around[1] <= 1e-10 * math.fabs(around[0])
+
+
+def test_of_two_zeros_the_positive_one_is_the_greater() -> None:
+    both = np.array([[-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0]], np.float32)
+    for kind, negative in (("max", [False, False, True]), ("min", [True, True, True])):
+        assert np.signbit(Domain().reduce(kind, (both,), 1, "float32")[0]).tolist() == negative
+        assert np.signbit(Domain().apply(kind, ((both[:, 0],), (both[:, 1],)), "float32")[0]).tolist() == negative
+
+
+def test_at_generic_points_numbers_that_differ_by_rounding_are_equal() -> None:
+    a, b = np.array([1.0, 1.0, 2.0]), np.array([1.0 + SAME / 2, 1.001, 2.0])
+    expected = {"eq": [True, False, True], "lt": [False, True, False], "ge": [True, False, True]}
+    for function, holds in expected.items():
+        assert Generic().apply(function, ((a,), (b,)), "bool")[0].tolist() == holds
+    assert Generic().apply("floor", ((np.array([3.0 - SAME]),),), "float32")[0] == 3.0
+
+
+def test_a_choice_between_exact_integers_is_as_doubtful_as_its_condition() -> None:
+    condition = np.array([True, True]), np.array([0.0, np.inf])
+    value, error = Bounded().apply("select", (condition, (np.array([1, 2]),), (np.array([3, 3]),)), "int64")
+    assert value.tolist() == [1, 2]
+    assert error.tolist() == [0.0, np.inf]

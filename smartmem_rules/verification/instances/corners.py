@@ -1,0 +1,97 @@
+"""Choices that chance seldom makes: every overload, every word, an axis counted from the other end or put in front."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.rulebase.patterns import run_time_arguments
+from smartmem_rules.tensor.builtins import Value
+from smartmem_rules.verification.instances.case import Case, Choices
+from smartmem_rules.verification.instances.draws import formals_of
+from smartmem_rules.verification.instances.roles import Role, operator_roles
+
+MOST_COMBINATIONS = 16
+MOST_RANK = 5
+
+Operators = Mapping[str, Sequence[ast.Operator]]
+
+
+def overloads_together(left: ast.Pattern, operators: Operators, source: random.Random) -> list[Choices]:
+    """Which overload each operator of a left side is, in all combinations, or in some where there are many.
+
+    All extents are equal in them: an operand may then be taken for one of another rank, and nothing else tells.
+    """
+    counts = dict(_overloads(left, "0", operators))
+    combinations = list(itertools.product(*(range(n) for n in counts.values())))
+    if len(combinations) == 1:
+        return []
+    chosen = source.sample(combinations, min(len(combinations), MOST_COMBINATIONS))
+    return [{**{f"overload:{p}": n for p, n in zip(counts, numbers, strict=True)}, "alike": 2} for numbers in chosen]
+
+
+def _overloads(pattern: ast.Pattern, path: str, operators: Operators) -> Iterator[tuple[str, int]]:
+    if isinstance(pattern, ast.PatternOperator):
+        arguments = run_time_arguments(pattern)
+        taking = [o for o in operators.get(pattern.operator, ()) if formals_of(o, len(arguments)) is not None]
+        yield path, max(1, len(taking))
+        for place, argument in enumerate(arguments):
+            yield from _overloads(argument, f"{path}.{place}", operators)
+
+
+def words_of(
+    left: ast.Pattern, operators: Operators, functions: Mapping[str, ast.Function]
+) -> list[tuple[str, str | int]]:
+    """Each word that an attribute of the left side may be, and 0 and 1 of a switch; not those that the rule names."""
+    found: dict[tuple[str, str | int], None] = {}
+    stack = [left]
+    while stack:
+        pattern = stack.pop()
+        if not isinstance(pattern, ast.PatternOperator):
+            continue
+        stack.extend(run_time_arguments(pattern))
+        named = {a.name for a in pattern.attributes if not isinstance(a.value, ast.Name)}
+        for overload in operators.get(pattern.operator, ()):
+            roles = operator_roles(overload, functions)
+            for attribute in overload.attributes:
+                if attribute.name not in named:
+                    found.update(dict.fromkeys((attribute.name, word) for word in _words(attribute, roles)))
+    return list(found)
+
+
+def _words(attribute: ast.Attribute, roles: Mapping[str, Role]) -> Sequence[str | int]:
+    literals = roles[attribute.name].literals
+    if attribute.kind == "string":
+        words = sorted(word for word in literals if isinstance(word, str))
+        return words if len(words) > 1 else ()
+    return (0, 1) if attribute.kind == "int" and literals and set(literals) <= {0, 1} else ()
+
+
+def counted_otherwise(case: Case, source: random.Random) -> Choices | None:
+    """The choices of a case with one axis counted from the other end, by the rank of one of its tensors."""
+    axes = [slot for slot, value in case.choices.items() if slot.startswith("name:") and _axis(value) is not None]
+    ranks = sorted({len(value) for slot, value in case.choices.items() if slot.startswith("shape:")} - {0})
+    if not axes or not ranks:
+        return None
+    slot, rank = source.choice(sorted(axes)), source.choice(ranks)
+    axis = _axis(case.choices[slot])
+    assert axis is not None
+    turned = axis + rank if axis < 0 else axis - rank
+    return {**case.choices, slot: (turned,) if isinstance(case.choices[slot], tuple) else turned}
+
+
+def with_one_axis_more(case: Case, source: random.Random) -> Choices | None:
+    """The choices of a case with a further first axis of one tensor: the others broadcast along it, or do not fit."""
+    slots = sorted(slot for slot, value in case.choices.items() if slot.startswith("shape:") and len(value) < MOST_RANK)
+    if not slots:
+        return None
+    slot = source.choice(slots)
+    return {**case.choices, slot: (source.choice((2, 2, 3, 1)), *case.choices[slot])}
+
+
+def _axis(value: Value) -> int | None:
+    if isinstance(value, tuple) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
