@@ -23,9 +23,10 @@ test-all: $(VENV)/.installed
 test-opencl: $(VENV)/.installed
 	$(BIN)/python -m tests.opencl --json build/opencl.json
 
-# damaged models, plans, rule files and databases: tracebacks, hangs, signals
+# damaged models, plans, rule files and databases: tracebacks, hangs, signals; 6,000 plans in C, under sanitizers
 damaged: $(VENV)/.installed
 	$(BIN)/python bench/damaged.py 5000 --seed $(SEED)
+	$(BIN)/python -m pytest tests/runtime/c/test_sanitized.py --all
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -82,8 +82,8 @@ def _compared(plan: OptimizedPlan, reference: Reference, extents: dict[str, int]
     tolerance = TOLERANCES[plan.plan.dtype]
     check = check_outputs(plan.run(feeds), reference.run(feeds), reference.name, tolerance, 0)
     contenders = [
-        Contender("plan", lambda: plan.run(feeds), len(plan.kernels), ""),
-        Contender(reference.name, lambda: reference.run(feeds), None, ""),
+        Contender(name="plan", run=lambda: plan.run(feeds), kernels=len(plan.kernels), device=""),
+        Contender(name=reference.name, run=lambda: reference.run(feeds), kernels=None, device=""),
     ]
     own, other = interleaved(contenders, runs, warmup=1)
     return {

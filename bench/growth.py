@@ -12,6 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,7 @@ def main() -> int:
     parser.add_argument("--shape", choices=[STACK, *SHAPES], default=STACK)
     parser.add_argument("--device", default="pocl")
     parser.add_argument("--runs", type=int, default=3, help="of each size, in turns; the fastest counts")
+    parser.add_argument("--plot", type=Path, help="draw seconds over sizes into this file (.svg, .png)")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     make, least = (stack, 1) if arguments.shape == STACK else (SHAPES[arguments.shape], 10)
@@ -157,7 +159,25 @@ def main() -> int:
     unit = "block" if arguments.shape == STACK else "node"
     header = f"{unit}s | operators | kernels | {' | '.join(STAGES)} | all, s of CPU | a {unit}, over the first"
     print(markdown(header, rows))
+    if arguments.plot is not None:
+        draw({blocks: total(one) for blocks, one in best.items()}, f"{unit}s", arguments.plot)
     return 0
+
+
+def draw(seconds: dict[int, float], unit: str, path: Path) -> None:
+    """Seconds over sizes, beside the line of linear growth from the smallest size on."""
+    from matplotlib.figure import Figure
+
+    sizes = sorted(seconds)
+    figure = Figure(figsize=(6.0, 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(sizes, [seconds[size] for size in sizes], "o-", label="optimize")
+    axes.plot(sizes, [seconds[sizes[0]] * size / sizes[0] for size in sizes], "--", color="gray", label="linear")
+    axes.set_xlabel(unit)
+    axes.set_ylabel("s of CPU")
+    axes.set_xticks(sizes)
+    axes.legend()
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def total(one: dict[str, Any]) -> float:

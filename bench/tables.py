@@ -65,7 +65,7 @@ def measure(model: Path, arguments: argparse.Namespace) -> list[str]:
     feeds = plans["none"].random_feeds()
     try:
         reference = open_reference(model, ("onnxruntime",))
-        contenders.append(Contender("onnxruntime", lambda: reference.run(feeds), None, "CPU"))
+        contenders.append(Contender(name="onnxruntime", run=lambda: reference.run(feeds), kernels=None, device="CPU"))
     except NoReferenceError as error:
         print(error, file=sys.stderr)
     times = [row["median_ms"] for row in interleaved(contenders, arguments.runs)]
@@ -105,7 +105,9 @@ def measure_levels(model: Path, arguments: argparse.Namespace) -> list[list[str]
 def of_plan(level: str, plan: OptimizedPlan) -> Contender:
     """A plan to measure."""
     feeds = plan.random_feeds()
-    return Contender(level, lambda: plan.run(feeds), len(plan.kernels), plan.prepare().device.name)
+    return Contender(
+        name=level, run=lambda: plan.run(feeds), kernels=len(plan.kernels), device=plan.prepare().device.name
+    )
 
 
 if __name__ == "__main__":

@@ -63,7 +63,12 @@ def latency(screen: Console, plans: dict[str, OptimizedPlan]) -> None:
     """The levels' runs take turns."""
     feeds = plans[LEVELS[0]].random_feeds()
     contenders = [
-        Contender(level, lambda plan=plan: plan.run(feeds), len(plan.kernels), plan.prepare().device.name)  # type: ignore[misc]
+        Contender(
+            name=level,
+            run=lambda plan=plan: plan.run(feeds),
+            kernels=len(plan.kernels),
+            device=plan.prepare().device.name,
+        )  # type: ignore[misc]
         for level, plan in plans.items()
     ]
     measured = interleaved(contenders, RUNS, warmup=1)

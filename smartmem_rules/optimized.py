@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from smartmem_rules.collector import first_grows_old, no_collections
+from smartmem_rules.collector import return_free_memory
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
-from smartmem_rules.kept_plans.store import LEAST_SECONDS, KeptPlan, PlanStore
+from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
+from smartmem_rules.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.launch import Launch
-    from smartmem_rules.report import FileNode
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -259,12 +260,13 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
+    keep: Callable[[], None] = _nothing
     if debug or show is not None or certificate is not None:
         plan, target = planned(graph, clock, certificate=certificate, **options)  # they need each stage's results
         device = target.device
     else:
         found = kept_or_planned(graph, clock, **options)
-        plan, device = found.plan, found.device
+        plan, device, keep = found.plan, found.device, found.keep
     source = None if is_graph(graph) else graph
     plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
     optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]
@@ -273,12 +275,32 @@ def optimize_now(
 
         verify_plan(plan, thorough=True)
     if device is not None:
-        with clock.stage("build"):
+        # the compiler leaves a thread room to write the plan
+        with clock.stage("build"), ThreadPoolExecutor(1) as beside:
+            kept = beside.submit(keep)
             optimized.prepare(lambda done, total: clock.step("build", done, total))
+            kept.result()
         device_name = device.name
         clock.show("build", lambda: f"{len({source.text for source in plan.sources})} programs for {device_name}\n")
+    else:
+        keep()
+    if not plan.statistics.from_cache:
+        return_free_memory()
     optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
     return optimized
+
+
+def _nothing() -> None:
+    """The plan is not to be kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A plan with its device, and what keeps a new one in the store."""
+
+    plan: Plan
+    device: Device | None
+    keep: Callable[[], None] = _nothing
 
 
 def kept_or_planned(
@@ -287,8 +309,8 @@ def kept_or_planned(
     rules: Sequence[str | Path] = (),
     disable: Collection[str] = (),
     **options: Any,
-) -> KeptPlan:
-    """The plan of a model from the user's store of plans, else a new one, which is kept there.
+) -> _Found:
+    """The plan of a model from the user's store of plans, else a new one, to be kept there.
 
     The arguments are those of `api.optimize`.
     """
@@ -300,12 +322,12 @@ def kept_or_planned(
             key = key_of(graph, rules, asked)
         found = None if key is None else store.read(key, partial(_devices_with, rules, disable))
     if found is not None:
-        return found
+        return _Found(plan=found.plan, device=found.device)
     before = time.perf_counter()
     plan, target = planned(graph, clock, rules=rules, disable=disable, **options)
     if key is not None and time.perf_counter() - before >= LEAST_SECONDS:
-        store.write(key, plan, target.device)
-    return KeptPlan(plan, target.device)
+        return _Found(plan=plan, device=target.device, keep=partial(store.write, key, plan, target.device))
+    return _Found(plan=plan, device=target.device)
 
 
 def _devices_with(rules: Sequence[str | Path], disable: Collection[str]) -> Sequence[Device]:
@@ -363,42 +385,4 @@ def planned(
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    with no_collections():
-        made = make_plan(request, clock, refusals, certify)
-        first_grows_old()
-        return made
-
-
-def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
-    """All nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
-    if model is None or is_graph(model):
-        return {}
-    from smartmem_rules.graph.loading import load_model, needed_tensors  # start-up time
-    from smartmem_rules.report import FileNode  # start-up time
-
-    proto, _ = load_model(model)  # type: ignore[arg-type]
-    needed = needed_tensors(proto.graph)
-    return {
-        node.name or f"{node.op_type}_{place}": FileNode(node.op_type, not needed.isdisjoint(node.output))
-        for place, node in enumerate(proto.graph.node)
-    }
-
-
-def node_of(model: ModelSource | Graph, asked: str) -> str:
-    """The node that is meant: the one of this name, or the one that computes the tensor of this name."""
-    if is_graph(model):
-        return asked
-    from smartmem_rules.graph.loading import load_model  # start-up time
-
-    proto, _ = load_model(model)  # type: ignore[arg-type]
-    named = [(node.name or f"{node.op_type}_{place}", node) for place, node in enumerate(proto.graph.node)]
-    if any(name == asked for name, _ in named):
-        return asked
-    return next((name for name, node in named if asked in node.output), asked)
-
-
-def is_graph(source: Any) -> bool:
-    """Whether a model was imported already."""
-    from smartmem_rules.graph.model import Graph  # start-up time
-
-    return isinstance(source, Graph)
+    return make_plan(request, clock, refusals, certify)

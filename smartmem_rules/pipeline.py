@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smartmem_rules.collector import first_grows_old, no_collections
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import Dims
 from smartmem_rules.graph.model import Graph, Node
@@ -66,6 +67,7 @@ class Request:
     limits: Limits = DEFAULT_LIMITS
 
 
+@no_collections()
 def make_plan(
     request: Request, clock: Stages, refusals: Refusals | None = None, certify: Certify | None = None
 ) -> tuple[Plan, Target]:
@@ -100,6 +102,7 @@ def make_plan(
         stored_wide=tuple(sorted(wide)),
     )
     name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
+    first_grows_old()
     return replace(plan, model=name, statistics=statistics), target
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from smartmem_rules import collector
-from smartmem_rules.collector import first_grows_old, no_collections
+from smartmem_rules.collector import first_grows_old, no_collections, return_free_memory
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +63,13 @@ def test_what_lives_grows_old_once(monkeypatch: pytest.MonkeyPatch) -> None:
         second = [second]
         first_grows_old()
         assert any(one is second for one in gc.get_objects(0))
+
+
+def test_free_memory_goes_back_where_the_library_can_do_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(collector.ctypes, "CDLL", lambda name: SimpleNamespace(malloc_trim=asked.append))
+    return_free_memory()
+    assert asked == [0]
+    monkeypatch.setattr(collector.ctypes, "CDLL", lambda name: SimpleNamespace())
+    return_free_memory()
+    assert asked == [0]

@@ -24,7 +24,7 @@ _MAPPINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Derived:
     """What a definition says of itself."""
 
@@ -53,7 +53,14 @@ def derive(base: Definitions, operator: s.Operator) -> Derived | None:
         layout_reason, mapping_reason = reduced, reduced
     else:
         layout_reason, mapping_reason = _layout_reason(layout, probe), _mapping_reason(mapping, probe)
-    return Derived(layout, mapping, loops, layout_reason, mapping_reason, shown(probe))
+    return Derived(
+        layout=layout,
+        mapping=mapping,
+        reduces=loops,
+        layout_reason=layout_reason,
+        mapping_reason=mapping_reason,
+        example=shown(probe),
+    )
 
 
 def reduction_loops(operator: s.Operator) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ ATTEMPTS = 90
 _ROUNDS = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Violation:
     """Operands and attributes, and what is read outside at them."""
 
@@ -73,7 +73,13 @@ def _at(base: Definitions, operator: s.Operator, number: int, extents: Mapping[s
         operands = _unlike(operator, operands, number)
         instantiate_overload(base, operator, operands, attributes, drawing.outputs)
     except OutsideError as outside:
-        return Violation(tuple(operands), attributes, str(outside), number, dict(drawing.extents))
+        return Violation(
+            operands=tuple(operands),
+            attributes=attributes,
+            message=str(outside),
+            number=number,
+            extents=dict(drawing.extents),
+        )
     except (Unsupported, DefinitionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
         return None
     return None

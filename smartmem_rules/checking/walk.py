@@ -63,7 +63,7 @@ class Sampled:
         return self.reference.nbytes + sum(draw.nbytes for draw in {id(d): d for d in self.draws}.values())
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Walk:
     """The outputs of a model, and how they were computed.
 

@@ -168,7 +168,7 @@ def compile_rules(
     for direction in directions:
         program.rules += _rewrites(host, direction, program, base, record)
     for eliminate in eliminates:
-        host.statistics.setdefault(eliminate.name, RuleStatistics(eliminate.name))
+        host.statistics.setdefault(eliminate.name, RuleStatistics(rule=eliminate.name))
         program.rules += _eliminations(host, eliminate, program, record)
     return program
 
@@ -249,7 +249,7 @@ def _rewrites(host: Host, direction: Direction, program: Program, base: Rules, r
     """One egglog rule for each choice of operand counts: it unites each pattern of the left side with a right side."""
     sides, rules = direction.sides, direction.rules
     for rule in rules:
-        host.statistics.setdefault(rule.name, RuleStatistics(rule.name))
+        host.statistics.setdefault(rule.name, RuleStatistics(rule=rule.name))
     for counts in choices(direction.left, program.shapes):
         left = compile_left(direction.left, counts, program.commutative)
         yield from _of_constants(host, rules[0], left)
@@ -314,7 +314,7 @@ def _eliminations(host: Host, rule: ast.Eliminate, program: Program, record: boo
         for read in range(counts[0]):
             for output in range(counts[1]):
                 subject = f"{rule.name}#{len(host.answers)}"
-                host.answers[subject] = Elimination(rule, read, output, counts[1])
+                host.answers[subject] = Elimination(rule=rule, operand=read, output=output, outputs=counts[1])
                 operands = [f"?x{i}" for i in range(counts[0])]
                 application = f"({constructor(rule.operator, counts)} {' '.join(operands)} ?t)"
                 result = f"(Out {application} {output})" if counts[1] > 1 else application

@@ -16,7 +16,7 @@ from smartmem_rules.tensor.definitions.values import Scope, TensorName, truth
 from smartmem_rules.tensor.views import map_of_equation
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Elimination:
     """One output of an operator as a view of one operand; called by the host for each match.
 

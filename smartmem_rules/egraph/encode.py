@@ -23,7 +23,7 @@ ABSENT_NUMBER = 0
 """The number of the absent operand; tensors count from 1."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Encoding:
     """The rows by table, and the number of every tensor."""
 

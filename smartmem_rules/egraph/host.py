@@ -56,7 +56,7 @@ class Refusal(Protocol):
     passed: int
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Host:
     """The live state of one saturation."""
 

@@ -119,7 +119,12 @@ class Application:
             if right is None:
                 self._check_known(host, root)
                 continue
-            self._build(_Builder(host, scope, bundles, bound, root.type.dtype, pieces), pattern, right, root)
+            self._build(
+                _Builder(host=host, scope=scope, bundles=bundles, bound=bound, dtype=root.type.dtype, pieces=pieces),
+                pattern,
+                right,
+                root,
+            )
         return pieces
 
     def _check_known(self, host: Host, root: Meta) -> None:
@@ -161,7 +166,7 @@ class Application:
             slot = self.left.terms.get(pattern)
             if slot is not None:
                 return metas[slot]
-            return _Builder(host, scope, bundles, bound, dtype, []).build(pattern)
+            return _Builder(host=host, scope=scope, bundles=bundles, bound=bound, dtype=dtype, pieces=[]).build(pattern)
 
         scope.queries = queries(host, bound, term)
         scope.elements = elements(host, bound)
@@ -218,7 +223,7 @@ def pick(_: Host, texts: Sequence[str]) -> str:
     return texts[0].split(" ")[int(texts[1])]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Builder:
     """Computes attributes, constants and metas of a right side, in the order in which its actions ask for them."""
 

@@ -68,7 +68,7 @@ class EClass:
     tensors: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RuleStatistics:
     """One rule's share of a saturation: matches looked at, rewrites done, time, e-nodes that only it made first."""
 
@@ -112,7 +112,7 @@ class PhaseRun:
     stopped: str | None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Saturation:
     """A saturated e-graph and the report of how it came about.
 

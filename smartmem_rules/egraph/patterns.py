@@ -54,7 +54,7 @@ class Root:
     numbers: range
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Left:
     """A left side: the facts that find it and the texts that the host needs to judge it."""
 

@@ -74,7 +74,7 @@ def saturate(
     """
     started = time.perf_counter()
     phases = one_by_one(rulesets)
-    host = Host(base, Instances(base))
+    host = Host(base=base, instances=Instances(base))
     with (
         host,
         TemporaryDirectory(prefix="smartmem-") as folder,
@@ -98,17 +98,17 @@ def saturate(
         ran = [engine.run_phase(phase, bounds) for phase in phases]
         classes, tensor_class, firings = serialize(engine.egraph, host, encoding, program)
     return Saturation(
-        classes,
-        tensor_class,
-        host.statistics,
-        host.near_misses,
-        host.constants,
-        host.instances,
-        "; ".join(f"{one.phase}: {one.stopped}" for one in ran if one.stopped) or None,
-        time.perf_counter() - started,
-        engine.iterations,
-        firings,
-        ran,
+        classes=classes,
+        tensor_class=tensor_class,
+        statistics=host.statistics,
+        near_misses=host.near_misses,
+        constants=host.constants,
+        instances=host.instances,
+        stopped="; ".join(f"{one.phase}: {one.stopped}" for one in ran if one.stopped) or None,
+        seconds=time.perf_counter() - started,
+        iterations=engine.iterations,
+        firings=firings,
+        phases=ran,
     )
 
 

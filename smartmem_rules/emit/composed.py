@@ -47,7 +47,7 @@ class Call:
     local: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Turn:
     """A step of an ordered launch.
 
@@ -91,7 +91,7 @@ class _KeptRows:
         return _KeptRows(m, block, -(-m // block), sizes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Parts:
     """The steps of a launch as functions.
 
@@ -139,7 +139,17 @@ class _Parts:
         used = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
         parameters = declarations(launch, accesses, written) + extent_parameters(used)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
-        return _Parts(sources, list(functions), called, handed, accesses, parameters, arguments, used, group)
+        return _Parts(
+            sources=sources,
+            functions=list(functions),
+            names=called,
+            handed=handed,
+            accesses=accesses,
+            parameters=parameters,
+            arguments=arguments,
+            dimensions=used,
+            group=group,
+        )
 
     def calls(self, launch: Joined) -> list[Call]:
         """The calls, the work-items of one behind those of the others."""
@@ -226,7 +236,7 @@ def _ordered(launch: Ordered, target: Target, tensors: Mapping[str, Stored], emi
             other = turns[wait.step]
             waits.append((other.done, str(other.items) if wait.lag is None else f"item + {wait.lag}"))
         call = Call(parts.names[number], parts.handed[number], 0, items)
-        turns.append(_Turn(call, items, in_turn, FIRST_STEP + 2 * number, waits))
+        turns.append(_Turn(call=call, items=items, in_turn=in_turn, taken=FIRST_STEP + 2 * number, waits=waits))
     text = render(
         "ordered.cl",
         state=parts.accesses[order.state].parameter,

@@ -188,7 +188,16 @@ class _Import:
         kept = frozenset(name for name in self.kept if name in types)
         known = {name: self.values[name] for name in self.values.few(_FEW)}
         return Graph(
-            self.model.graph.name, nodes, types, constants, inputs, outputs, counts, layout, kept=kept, known=known
+            name=self.model.graph.name,
+            nodes=nodes,
+            types=types,
+            constants=constants,
+            inputs=inputs,
+            outputs=outputs,
+            operator_counts=counts,
+            layout_operators=layout,
+            kept=kept,
+            known=known,
         )
 
     def _extents(self, name: str) -> Node:

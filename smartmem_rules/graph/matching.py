@@ -45,7 +45,7 @@ class Scope(Protocol):
     def values(self) -> Values: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Match:
     """An overload that accepts a node.
 
@@ -157,7 +157,13 @@ class Matcher:
             prepared = self._cache[key] = self._prepare(operator, types, given, wanted)
         if isinstance(prepared, str):
             raise Unsupported(prepared)
-        return Match(prepared.instance, operands, prepared.attributes, prepared.moves_only, prepared.reads)
+        return Match(
+            instance=prepared.instance,
+            operands=operands,
+            attributes=prepared.attributes,
+            moves_only=prepared.moves_only,
+            reads=prepared.reads,
+        )
 
     def _prepare(
         self, operator: ast.Operator, types: Sequence[TensorType | None], given: Mapping[str, Value], wanted: int

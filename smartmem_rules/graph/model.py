@@ -42,7 +42,7 @@ class Node:
         return node_text(self)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Graph:
     """Nodes in topological order, with the type of every tensor and the values of the constant ones."""
 

@@ -14,7 +14,7 @@ from smartmem_rules.plan.kernel.storage import stored_bytes
 STAGE = "memory"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Life:
     """When a tensor's contents count, in steps of launches, and where they lie."""
 
@@ -58,7 +58,9 @@ def _lives(
                 continue
             if name not in found:
                 begin = placement[name].offset
-                found[name] = _Life(name, number, number, begin, begin + max(1, stored_bytes(tensors[name])))
+                found[name] = _Life(
+                    tensor=name, first=number, last=number, begin=begin, end=begin + max(1, stored_bytes(tensors[name]))
+                )
             found[name].last = number
     return found
 

@@ -32,7 +32,7 @@ from smartmem_rules.runtime.program_cache import forget_oldest, free_bytes
 from smartmem_rules.whole_files import whole_file
 
 VARIABLE = "SMARTMEM_PLANS"
-MOST_BYTES = 4 << 30
+MOST_BYTES = 8 << 30
 LEAST_SECONDS = 0.3
 """Of planning; a plan that took less is made again as fast as it is found."""
 _DAMAGE = (

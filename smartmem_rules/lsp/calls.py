@@ -13,7 +13,7 @@ _DEFINING = frozenset({"operator", "function", "predicate"})
 _OPENS = {"(": ")", "[": "]", "{": "}"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OpenCall:
     """A call whose parentheses are open at a place.
 
@@ -58,7 +58,13 @@ def open_call(text: str) -> OpenCall | None:
     frames = _frames(text[starts[-1] :] if starts else text)
     for frame in reversed(frames):
         if frame.close == ")" and frame.name:
-            return OpenCall(frame.name, frame.commas, frame.in_attributes, frame.given, frame.attribute)
+            return OpenCall(
+                name=frame.name,
+                operands=frame.commas,
+                in_attributes=frame.in_attributes,
+                given=frame.given,
+                attribute=frame.attribute,
+            )
         if frame.close == "}":
             return None
     return None

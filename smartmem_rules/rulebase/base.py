@@ -35,7 +35,7 @@ TAG = "tag:"
 """Begins the name that stands for all rules with a tag."""
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True, slots=True)
 class RuleBase:
     """All items of all files, by kind; `operators` lists the overloads of a name in the order they are tried."""
 

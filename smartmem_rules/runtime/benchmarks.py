@@ -14,7 +14,7 @@ REST = 0.1
 run, on the cores of whoever comes next."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contender:
     """Something to measure.
 

@@ -45,7 +45,7 @@ class Assembled:
     domains: frozenset[str]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Assembly:
     region: Region
     selected: Selected
@@ -122,7 +122,7 @@ def assembled(region: Region, selected: Selected, opset: int) -> Assembled:
         NotExpressible: ONNX has no form for a node.
     """
     model, graph = region.model, selected.graph
-    assembly = _Assembly(region, selected, opset, Writer(_prefix(model, graph)))
+    assembly = _Assembly(region=region, selected=selected, opset=opset, writer=Writer(_prefix(model, graph)))
     for node in region.graph.nodes:
         assembly.originals.setdefault(assembly.key(node), []).append(node)
     for node in graph.nodes:

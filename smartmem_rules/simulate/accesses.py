@@ -32,7 +32,7 @@ class Parameter:
     values: Array | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Items:
     """The work-items of a trace, by dimension of the launch: their numbers, their groups, their places in them."""
 

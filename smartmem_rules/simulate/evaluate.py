@@ -90,7 +90,7 @@ class Evaluator(ABC):
         for index, extent in ((x, width), (y, height)):
             if np.min(index) < 0 or np.max(index) >= extent:
                 inside = binary("&&", inside, binary("&&", binary(">=", index, 0), binary("<", index, extent)))
-        self.record(Space("image", name, parameter.item_bytes), write, (x, y), 4, inside)
+        self.record(Space(kind="image", name=name, item_bytes=parameter.item_bytes), write, (x, y), 4, inside)
         return UNKNOWN
 
     # --- expressions ---

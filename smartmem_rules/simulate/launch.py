@@ -82,7 +82,14 @@ class TracedLaunch:
         active = ~np.tile(idle, len(groups))
         for number, extent in zip(ids, self.global_size, strict=True):
             active &= number < extent
-        return Items(ids, tuple(group_at), tuple(local_at), self.global_size, self.local_size, active)
+        return Items(
+            ids=ids,
+            groups=tuple(group_at),
+            locals=tuple(local_at),
+            global_size=self.global_size,
+            local_size=self.local_size,
+            active=active,
+        )
 
 
 def _parameter(tensor: Stored, constant: bool) -> Parameter:

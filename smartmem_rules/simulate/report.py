@@ -19,7 +19,7 @@ from smartmem_rules.simulate.source import SimulationError
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelReport:
     """One kernel.
 
@@ -235,8 +235,19 @@ def _launch(
     begins = model.device.compute.launch_us / 1e3
     milliseconds = begins + times[bound] / 1e6
     return KernelReport(
-        launch.name, launch.origin, found.element_accesses, found.requests, found.l1_requests, found.l1_misses,
-        found.l2_requests, l2_misses, found.texel_bytes, found.local_bytes, moved, milliseconds,
-        "launch" if begins > times[bound] / 1e6 else bound, found.sampled,
-        {"accesses": found.error["element_accesses"], "misses": found.error["misses"]},
-    )  # fmt: skip
+        name=launch.name,
+        origin=launch.origin,
+        accesses=found.element_accesses,
+        requests=found.requests,
+        l1_requests=found.l1_requests,
+        l1_misses=found.l1_misses,
+        l2_requests=found.l2_requests,
+        l2_misses=l2_misses,
+        texel_bytes=found.texel_bytes,
+        local_bytes=found.local_bytes,
+        bytes=moved,
+        milliseconds=milliseconds,
+        bound="launch" if begins > times[bound] / 1e6 else bound,
+        sampled=found.sampled,
+        error={"accesses": found.error["element_accesses"], "misses": found.error["misses"]},
+    )

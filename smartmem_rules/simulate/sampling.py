@@ -57,7 +57,7 @@ class Footprint:
     written: bool
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Estimate:
     """What a launch does.
 

@@ -48,7 +48,7 @@ class Part:
     groups: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelText:
     """A kernel's parameters, in order, and its body.
 
@@ -166,7 +166,9 @@ def parse(text: str, entry: str) -> KernelText:
     if entry in functions:
         node = functions[entry]
         tables = tuple(n for n in tree.ext if isinstance(n, c_ast.Decl) and isinstance(n.type, c_ast.ArrayDecl))
-        return KernelText(_parameters(node), node.body, _parts(node.body, functions, tables), tables)
+        return KernelText(
+            parameters=_parameters(node), body=node.body, parts=_parts(node.body, functions, tables), tables=tables
+        )
     raise SimulationError(f"a kernel's text holds no function {entry}")
 
 
@@ -197,6 +199,12 @@ def _parts(
         handed = tuple(a.name for a in call.args.exprs[: len(names) - len(GIVEN) - 1])
         last = int(condition.right.value)
         shared = (names[-1], _bytes(local[0]) // 4)
-        found.append(Part(KernelText(names[: len(handed)], function.body, (), tables, shared), handed, last - first))
+        found.append(
+            Part(
+                KernelText(parameters=names[: len(handed)], body=function.body, parts=(), tables=tables, shared=shared),
+                handed,
+                last - first,
+            )
+        )
         first, choice = last, choice.iffalse
     return tuple(found)

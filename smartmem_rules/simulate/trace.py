@@ -72,13 +72,18 @@ class Tracer(Evaluator):
         for name in self.text.parameters:
             parameter = self.parameters[name]
             if parameter.size is None:
-                self._frames[0].names[name] = Pointer(Space("global", name, parameter.item_bytes), 0)
+                self._frames[0].names[name] = Pointer(
+                    Space(kind="global", name=name, item_bytes=parameter.item_bytes), 0
+                )
         self._block(self.text.tables)
         if self.text.shared is not None:
             name, floats = self.text.shared
             item, group = GIVEN
             given = {item: self.items.ids[0], group: self.items.groups[0]}
-            self._frames[0].names |= {**given, name: Pointer(Space("local", name, 4, floats), 0)}
+            self._frames[0].names |= {
+                **given,
+                name: Pointer(Space(kind="local", name=name, item_bytes=4, elements=floats), 0),
+            }
         self._block(self.text.body.block_items or ())
         return self.accesses
 
@@ -196,9 +201,18 @@ class Tracer(Evaluator):
         if isinstance(node.init, c_ast.InitList) and kind == "int":
             table = [self.value(e) for e in node.init.exprs]
             if all(isinstance(v, int) for v in table):
-                return Pointer(Space("table", node.name, 4, elements, tuple(table)), 0)  # type: ignore[arg-type]
+                values: tuple[Any, ...] = tuple(table)
+                return Pointer(Space(kind="table", name=node.name, item_bytes=4, elements=elements, values=values), 0)
         local = "volatile" in qualifiers(node)
-        return Pointer(Space("local" if local else "private", node.name, item_size(kind), elements * width), 0)
+        return Pointer(
+            Space(
+                kind="local" if local else "private",
+                name=node.name,
+                item_bytes=item_size(kind),
+                elements=elements * width,
+            ),
+            0,
+        )
 
     # --- loops ---
 

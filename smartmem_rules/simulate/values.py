@@ -36,7 +36,7 @@ class Loaded(Unknown):
     known: Number | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Space:
     """What a pointer points into.
 

@@ -44,7 +44,7 @@ class Size:
     count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Instance:
     """An operator at concrete types.
 
@@ -158,7 +158,13 @@ class Instantiation:
         outputs = self._output_types()
         sizes = self._counts(outputs)
         equations = () if types_only else self._equations(outputs)
-        return Instance(self.operator, tuple(outputs.values()), equations, dict(self.scope.values), sizes)
+        return Instance(
+            operator=self.operator,
+            outputs=tuple(outputs.values()),
+            equations=equations,
+            values=dict(self.scope.values),
+            sizes=sizes,
+        )
 
     def _needs_let(self, requirement: ast.Expression) -> bool:
         lets = {let.name for let in self.operator.lets}

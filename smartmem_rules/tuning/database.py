@@ -48,7 +48,7 @@ class Place:
     profile: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tuned:
     """The best sizes of a kernel.
 
@@ -188,7 +188,9 @@ def read(path: Path) -> list[Tuned]:
 def _tuned(kernel: Any, label: Any, choice: Any, default_ms: Any, best_ms: Any) -> Tuned:
     if not isinstance(kernel, str) or not isinstance(label, str):
         raise ValueError(f"{kernel!r} is no kernel")
-    return Tuned(kernel, label, _checked(choice), _number(default_ms), _number(best_ms))
+    return Tuned(
+        kernel=kernel, label=label, choice=_checked(choice), default_ms=_number(default_ms), best_ms=_number(best_ms)
+    )
 
 
 def _checked(choice: Any) -> Choice:

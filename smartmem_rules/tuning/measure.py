@@ -30,7 +30,7 @@ _GAIN = 0.98
 _TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measured:
     """What a candidate took beside the incumbent.
 
@@ -75,7 +75,15 @@ def measure(job: Job) -> Measured:
     except (BuildError, RunError) as error:
         reason = str(error)
     if reason:
-        return Measured(0.0, math.inf, math.inf, False, device.name, device.driver, reason)
+        return Measured(
+            incumbent_ms=0.0,
+            candidate_ms=math.inf,
+            ratio=math.inf,
+            better=False,
+            device=device.name,
+            driver=device.driver,
+            reason=reason,
+        )
     return compare(incumbent, candidate, device)
 
 
@@ -93,7 +101,14 @@ def compare(incumbent: Executor, candidate: Executor, device: Device) -> Measure
     ratio = statistics.median(ratios)
     wins = sum(one < 1.0 for one in ratios)
     better = len(ratios) == ROUNDS and wins >= _WINS and ratio < _GAIN
-    return Measured(min(theirs), min(mine), ratio, better, device.name, device.driver)
+    return Measured(
+        incumbent_ms=min(theirs),
+        candidate_ms=min(mine),
+        ratio=ratio,
+        better=better,
+        device=device.name,
+        driver=device.driver,
+    )
 
 
 _recent: dict[tuple[str, int, str], tuple[Variant, Executor]] = {}

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from smartmem_rules.emit.plan import finish, variant
@@ -235,7 +236,9 @@ class Tuner:
             self._keep(target, target.default, measured.incumbent_ms, measured.incumbent_ms)
 
     def _keep(self, target: Target, choice: Choice, default_ms: float, best_ms: float) -> None:
-        target.tuned = Tuned(target.key, target.label, choice, default_ms, best_ms)
+        target.tuned = Tuned(
+            kernel=target.key, label=target.label, choice=choice, default_ms=default_ms, best_ms=best_ms
+        )
         self.database.record(self.place, target.tuned)
 
     def _check_place(self, measured: Measured) -> None:
@@ -262,7 +265,7 @@ class Tuner:
         executors = [Executor(plan, self.device) for plan in plans]
         feeds = random_feeds(input_types(plans[0]), self.seed, plans[0].statistics.model.input_bounds)
         contenders = [
-            Contender(name, lambda executor=executor: executor.run(feeds), None, self.device.name)  # type: ignore[misc]
+            Contender(name=name, run=partial(executor.run, feeds), kernels=None, device=self.device.name)
             for name, executor in zip(("before", "after"), executors, strict=True)
         ]
         before, after = interleaved(contenders, _RUNS)

@@ -74,9 +74,18 @@ def _rewrite(
         method += ", special values"
     assumptions = _rewrite_assumptions(rule)
     report = RuleReport(
-        rule.name, "rewrite", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.cases, outcome.share,
-        outcome.refused, outcome.rounding,
-    )  # fmt: skip
+        name=rule.name,
+        kind="rewrite",
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=assumptions,
+        trials=outcome.trials,
+        cases=outcome.cases,
+        satisfied=outcome.share,
+        refused=outcome.refused,
+        rounding=outcome.rounding,
+    )
     if outcome.failure is not None:
         return replace(report, verdict=r.FAILED, counterexample=_counterexample(rule, outcome, instances, seed, files))
     if outcome.trials < FLOOR or outcome.share < SMALLEST_SHARE:
@@ -142,16 +151,16 @@ def _eliminate(
     share = outcome.satisfied / outcome.generated if outcome.generated else 0.0
     assumptions = (_SMALL, "instances that are no views are left alone by the engine")
     report = RuleReport(
-        rule.name,
-        "eliminate",
-        rule.span,
-        r.TESTED,
-        method,
-        assumptions,
-        outcome.trials,
-        outcome.trials,
-        share,
-        outcome.no_view,
+        name=rule.name,
+        kind="eliminate",
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=assumptions,
+        trials=outcome.trials,
+        cases=outcome.trials,
+        satisfied=share,
+        refused=outcome.no_view,
     )
     if outcome.failure is not None:
         term, reason = outcome.failure
@@ -201,7 +210,15 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool, files: Sequence[str]) ->
     share = outcome.trials / outcome.generated if outcome.generated else 0.0
     assumptions = ("integers without overflow", "what the left side divides by is positive")
     report = RuleReport(
-        rule.name, "index", rule.span, r.TESTED, method, assumptions, outcome.trials, outcome.trials, share
+        name=rule.name,
+        kind="index",
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=assumptions,
+        trials=outcome.trials,
+        cases=outcome.trials,
+        satisfied=share,
     )
     if outcome.failure is not None:
         return replace(
@@ -250,9 +267,16 @@ def _keep(rule: ast.Keep, instances: Instances, seed: int, budget: Budget) -> Ru
     outcome = test_keep(rule, instances, seed, budget)
     share = outcome.trials / outcome.generated if outcome.generated else 0.0
     report = RuleReport(
-        rule.name, "keep", rule.span, r.PROVED, "what it keeps stays the operator of the model", (_SMALL,),
-        outcome.trials, outcome.trials, share,
-    )  # fmt: skip
+        name=rule.name,
+        kind="keep",
+        span=rule.span,
+        verdict=r.PROVED,
+        method="what it keeps stays the operator of the model",
+        assumptions=(_SMALL,),
+        trials=outcome.trials,
+        cases=outcome.trials,
+        satisfied=share,
+    )
     if not outcome.trials:
         reason = f"none of {outcome.generated} instances of {rule.operator} satisfied the guards"
         return replace(report, verdict=r.VACUOUS, reason=reason)
@@ -264,7 +288,15 @@ def _operator(rule: ast.Operator, instances: Instances, seed: int, budget: Budge
     outcome = test_reference(rule, instances, seed, budget)
     method = "the definition and the numpy function that it names, in double precision"
     report = RuleReport(
-        rule.name, "operator", rule.span, r.TESTED, method, (_SMALL,), outcome.trials, outcome.trials, 1.0
+        name=rule.name,
+        kind="operator",
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=(_SMALL,),
+        trials=outcome.trials,
+        cases=outcome.trials,
+        satisfied=1.0,
     )
     if outcome.failure is not None:
         lines = (f"{rule.place('reference')}: {rule.name} is not its reference (seed {seed})", *outcome.failure)
@@ -281,7 +313,15 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, fil
     assumptions = (_SMALL, "a class stands for the operators of the rule base that have it")
     share = outcome.trials / outcome.generated if outcome.generated else None
     report = RuleReport(
-        rule.name, "table", rule.span, r.TESTED, method, assumptions, outcome.trials, len(outcome.pairs), share
+        name=rule.name,
+        kind="table",
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=assumptions,
+        trials=outcome.trials,
+        cases=len(outcome.pairs),
+        satisfied=share,
     )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
@@ -296,7 +336,15 @@ def _layout(rule: ast.Block, seed: int, budget: Budget, files: Sequence[str]) ->
     outcome = test_layouts(rule, seed, budget.trials)
     method = "every element of packed tensors found again where kernels look for it"
     report = RuleReport(
-        rule.name, "layout", rule.span, r.TESTED, method, (_SMALL,), outcome.trials, outcome.trials, 1.0
+        name=rule.name,
+        kind="layout",
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=(_SMALL,),
+        trials=outcome.trials,
+        cases=outcome.trials,
+        satisfied=1.0,
     )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")

@@ -45,7 +45,7 @@ class Counterexample:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RuleReport:
     """The verdict on one rule and what it rests on.
 

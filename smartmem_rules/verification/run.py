@@ -130,7 +130,15 @@ def _judge_one(place: int) -> RuleReport:
 
 
 def _undecided(rule: Rule, seconds: float, reason: str) -> RuleReport:
-    return RuleReport(rule.name, kind_of(rule), rule.span, UNKNOWN, "none", seconds=seconds, reason=reason)
+    return RuleReport(
+        name=rule.name,
+        kind=kind_of(rule),
+        span=rule.span,
+        verdict=UNKNOWN,
+        method="none",
+        seconds=seconds,
+        reason=reason,
+    )
 
 
 @contextmanager

@@ -152,7 +152,10 @@ def _tunings(data: bytes, other: bytes, draw: random.Random, folder: Path) -> No
 
     del data, other
     place = Place("device", "1", "pocl")
-    made = [Tuned(f"kernel{number}", "label", {"columns": number}, 2.0, 1.0) for number in range(20)]
+    made = [
+        Tuned(kernel=f"kernel{number}", label="label", choice={"columns": number}, default_ms=2.0, best_ms=1.0)
+        for number in range(20)
+    ]
     path = folder / "tunings"
     path.unlink(missing_ok=True)
     if draw.randrange(2):

@@ -32,7 +32,9 @@ class Builder:
     """A graph that grows node by node."""
 
     base: RuleBase
-    graph: Graph = field(default_factory=lambda: Graph("test", [], {}, {}, [], []))
+    graph: Graph = field(
+        default_factory=lambda: Graph(name="test", nodes=[], types={}, constants={}, inputs=[], outputs=[])
+    )
 
     def input(self, name: str, shape: Sequence[int], dtype: str = "float32") -> str:
         self.graph.inputs.append(name)

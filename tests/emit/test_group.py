@@ -18,9 +18,9 @@ pytestmark = pytest.mark.sampled(2)
 
 GPU = Mode(device="nvidia")
 TILES = (
-    GroupTile(64, 64, 32, 2, 32, 32, 2),
-    GroupTile(32, 64, 64, 4, 32, 32, 1),
-    GroupTile(16, 32, 128, 8, 16, 32, 1),
+    GroupTile(rows=64, columns=64, step=32, slices=2, warp_rows=32, warp_columns=32, buffers=2),
+    GroupTile(rows=32, columns=64, step=64, slices=4, warp_rows=32, warp_columns=32, buffers=1),
+    GroupTile(rows=16, columns=32, step=128, slices=8, warp_rows=16, warp_columns=32, buffers=1),
 )
 
 

@@ -29,10 +29,10 @@ from tests.plan.running import Mode, prepare
 pytestmark = pytest.mark.sampled(3)
 
 TILES = (
-    GroupTile(64, 64, 32, 2, 32, 32, 3),
-    GroupTile(32, 64, 64, 4, 32, 32, 2),
-    GroupTile(16, 32, 64, 1, 16, 16, 4),
-    GroupTile(32, 32, 64, 2, 16, 16, 1),
+    GroupTile(rows=64, columns=64, step=32, slices=2, warp_rows=32, warp_columns=32, buffers=3),
+    GroupTile(rows=32, columns=64, step=64, slices=4, warp_rows=32, warp_columns=32, buffers=2),
+    GroupTile(rows=16, columns=32, step=64, slices=1, warp_rows=16, warp_columns=16, buffers=4),
+    GroupTile(rows=32, columns=32, step=64, slices=2, warp_rows=16, warp_columns=16, buffers=1),
 )
 HALVES = ("nvidia_f16", "intel_f16")
 

@@ -193,7 +193,9 @@ def changed_driver(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 def changed_tunings(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     del monkeypatch, folder
-    Tunings.of_user().record(Place("a", "b", "c"), Tuned("k", "k", {"rows": 2}, 2.0, 1.0))
+    Tunings.of_user().record(
+        Place("a", "b", "c"), Tuned(kernel="k", label="k", choice={"rows": 2}, default_ms=2.0, best_ms=1.0)
+    )
 
 
 def changed_library(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_process_killed_while_it_writes_the_tunings_loses_at_most_the_last(tmp
         found = {one.kernel: one.choice["rows"] for one in Tunings(path).tuned(place)}
         assert set(written) <= set(found.values())
         assert all(kernel == f"kernel{rows}" for kernel, rows in found.items())
-        Tunings(path).record(place, Tuned("another", "", {"rows": 1}, 2.0, 1.0))
+        Tunings(path).record(place, Tuned(kernel="another", label="", choice={"rows": 1}, default_ms=2.0, best_ms=1.0))
 
 
 # --- disks ---
@@ -189,14 +189,19 @@ def test_a_disk_that_has_become_full_is_an_error_before_the_driver_meets_it(monk
 def test_tunings_on_a_full_disk(tmp_path: Path) -> None:
     path = tmp_path / "tunings.sqlite"
     tunings, place = Tunings(path), Place("device", "driver", "profile")
-    tunings.record(place, Tuned("kernel", "label", {"rows": 4}, 2.0, 1.0))
+    tunings.record(place, Tuned(kernel="kernel", label="label", choice={"rows": 4}, default_ms=2.0, best_ms=1.0))
     size = path.stat().st_size
     process = os.fork()
     if process == 0:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         try:
             for number in range(1000):
-                tunings.record(place, Tuned(f"kernel{number}", "label" * 100, {"rows": 4}, 2.0, 1.0))
+                tunings.record(
+                    place,
+                    Tuned(
+                        kernel=f"kernel{number}", label="label" * 100, choice={"rows": 4}, default_ms=2.0, best_ms=1.0
+                    ),
+                )
         except TuningError as error:
             os._exit(7 if "make room" in str(error) else 8)
         os._exit(0)
@@ -207,7 +212,7 @@ def test_tunings_on_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_tunings_are_read_from_a_read_only_disk(tmp_path: Path) -> None:
     tunings, place = Tunings(tmp_path / "tunings.sqlite"), Place("device", "driver", "profile")
-    tunings.record(place, Tuned("kernel", "label", {"rows": 4}, 2.0, 1.0))
+    tunings.record(place, Tuned(kernel="kernel", label="label", choice={"rows": 4}, default_ms=2.0, best_ms=1.0))
     before = tunings.path.read_bytes() if tunings.path else b""
     assert tunings.choices(place)["kernel"] == {"rows": 4}
     assert tunings.trials(place, "kernel") == []

@@ -162,7 +162,7 @@ def test_a_choice_that_cannot_be_is_not_taken(planning: Planning) -> None:
 
 def test_the_database_keeps_devices_apart_and_prefers_what_was_measured_here(tmp_path: Path) -> None:
     tunings = Tunings(tmp_path / "t.sqlite")
-    tunings.record(PLACE, Tuned("k", "1 x 2 x 3", {"rows": 4}, 2.0, 1.0))
+    tunings.record(PLACE, Tuned(kernel="k", label="1 x 2 x 3", choice={"rows": 4}, default_ms=2.0, best_ms=1.0))
     tunings.record_trial(PLACE, "k", {"rows": 4}, 0.5)
     tunings.record_trial(PLACE, "k", {"rows": 4}, 0.6)
     assert tunings.choices(PLACE) == {"k": {"rows": 4}}
@@ -180,7 +180,10 @@ def test_a_damaged_database_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_exported_is_used_for_the_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = Tuned("k", "a", {"rows": 4}, 2.0, 1.0), Tuned("l", "b", {"rows": 5}, 2.0, 1.5)
+    one, other = (
+        Tuned(kernel="k", label="a", choice={"rows": 4}, default_ms=2.0, best_ms=1.0),
+        Tuned(kernel="l", label="b", choice={"rows": 5}, default_ms=2.0, best_ms=1.5),
+    )
     export(PLACE, [one], tmp_path / "no_such_profile.json")
     export(PLACE, [other], tmp_path / "no_such_profile.json")
     monkeypatch.setattr("smartmem_rules.tuning.database.tunings_path", lambda: tmp_path)

@@ -46,7 +46,7 @@ def prove_types(base: Definitions, left: s.Pattern, right: s.Pattern, guards: Se
     `holds` is False where the sides' types read differently, which guards that have no symbolic form may still mend.
     """
     try:
-        return _Typist(base, guards, Signatures(base.functions)).prove(left, right)
+        return _Typist(base=base, guards=guards, signatures=Signatures(base.functions)).prove(left, right)
     except (Unproven, RecursionError):
         return None
 
@@ -80,7 +80,7 @@ class _Match:
         return Names(dict(self.values), dict(self.tensors))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Typist:
     base: Definitions
     guards: Sequence[s.Expression]

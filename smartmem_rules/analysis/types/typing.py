@@ -24,7 +24,7 @@ WANTED = 12
 ABSENT = "_"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Typing:
     """What was found: uses at which both sides agree, one at which they do not, and whether any was found at all."""
 
@@ -38,7 +38,7 @@ class Typing:
     """Of uses that no guard admits one."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Use:
     """The types, attributes and facts that one attempt has chosen."""
 
@@ -59,11 +59,11 @@ def check_types(
     """Try a directed rewrite at several operand types, until both sides agreed at `wanted` of them."""
     facts = _Facts.of(guards)
     agreed, matched = 0, 0
-    found = Typing(0)
+    found = Typing(agreed=0)
     parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
     refused: str | None = None
     for number in range(ATTEMPTS):
-        solver = _Solver(base, Random(number), number, _Use(), facts, parts)
+        solver = _Solver(base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts)
         expected = solver.attempt(left)
         if expected is None:
             continue
@@ -80,15 +80,19 @@ def check_types(
         if actual == str(expected):
             agreed += 1
         elif found.differing is None and _is_computable(base, left, number, facts, parts):
-            found = Typing(0, solver.shown(), str(expected), actual)
+            found = Typing(agreed=0, differing=solver.shown(), left=str(expected), right=actual)
         if agreed >= wanted:
             break
-    return Typing(agreed, found.differing, found.left, found.right, matched, refused)
+    return Typing(
+        agreed=agreed, differing=found.differing, left=found.left, right=found.right, matched=matched, refused=refused
+    )
 
 
 def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: _Facts, parts: int) -> bool:
     """Whether the left side has a value at a use, and not only a type."""
-    solver = _Solver(base, Random(number), number, _Use(), facts, parts, types_only=False)
+    solver = _Solver(
+        base=base, random=Random(number), number=number, use=_Use(), facts=facts, parts=parts, types_only=False
+    )
     return solver.attempt(left) is not None
 
 
@@ -148,7 +152,7 @@ def _value_and_number(guard: s.Expression) -> tuple[str, float] | None:
     return None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Solver:
     base: Definitions
     random: Random

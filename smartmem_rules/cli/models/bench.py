@@ -147,7 +147,7 @@ def _contenders(
         label = _label(plan.plan.model, plan.plan.level, None)
         labels.append({**label, "check": _check(plan, reference, wanted, feeds)})
         run = functools.partial(executor.run, feeds)
-        made.append(Contender(plan.plan.level, run, len(plan.kernels), executor.device.name))
+        made.append(Contender(name=plan.plan.level, run=run, kernels=len(plan.kernels), device=executor.device.name))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="smartmem-bench-")))
         path = complete_file(model, folder) if peers else ""
@@ -164,7 +164,7 @@ def _contenders(
                 error_of = worst([compare(peer.outputs[key], wanted[key]) for key in wanted if key in peer.outputs])[0]
             found = None if error_of is None else {"max_relative_error": error_of, "passed": None}
             labels.append({**_label(plans[0].plan.model, None, name), "check": found})
-            made.append(Contender(name, peer.run, peer.kernels, peer.device, timed=True))
+            made.append(Contender(name=name, run=peer.run, kernels=peer.kernels, device=peer.device, timed=True))
         yield labels, made, plans
 
 

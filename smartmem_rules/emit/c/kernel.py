@@ -64,7 +64,7 @@ class LocalArray:
         return -(-self.elements * size // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT // 4
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Emission:
     """One kernel being written.
 

@@ -8,7 +8,7 @@ from smartmem_rules.emit.c.primitives import combine, narrowed
 from smartmem_rules.emit.c.writer import Writer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Team:
     """Neighbouring work-items of a work-group that compute a row together.
 

@@ -33,7 +33,7 @@ def _bind_accumulator(store: Store, lane: Var | None) -> Store:
     return Store(store.tensor, store.indices, substitute_reads(store.value, read), store.local)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Columns:
     """One right factor and what is written of its columns."""
 

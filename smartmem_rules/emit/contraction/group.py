@@ -25,7 +25,7 @@ from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import substitute, unravel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FinishedPart:
     """The columns of one right factor: its range of column tiles, and how four of them are written."""
 
@@ -48,7 +48,7 @@ class _Group:
         self.tile = self.schedule.tile
         self.unit = self.tile.unit
         self.splits = self.schedule.splits
-        self.emission = Emission(launch, target, tensors, LANES)
+        self.emission = Emission(launch=launch, target=target, tensors=tensors, width=LANES)
         self.emission.options = () if self.unit is None else self.unit.option
         c = self.contraction
         self.m_count = math.prod(v.extent for v in c.m)
@@ -121,7 +121,16 @@ class _Group:
         if not c.stages:
             return
         size = tile.team
-        team = Team(size, f"(thread % {size})", "thread", "across", tile.rows, "team_row", self.shuffles, self.subgroup)
+        team = Team(
+            size=size,
+            lane=f"(thread % {size})",
+            thread="thread",
+            scratch="across",
+            rows=tile.rows,
+            row="team_row",
+            shuffles=self.shuffles,
+            subgroup=self.subgroup,
+        )
         emission.shared.append(LocalArray("float", "across", tile.threads))
         inner = 0 if c.scores is None else array_size((c.scores.n,))
         emission.storage = storage_of(c.stages, c.a, inner)
@@ -179,8 +188,12 @@ class _Group:
         text = render(
             "group_scores.cl",
             s=tile,
-            left=loading(emission, tile, Side("left", left, c.m, scores.k, "first_row")),
-            right=loading(emission, tile, Side("right", right, (scores.n,), scores.k, f"inner_tile * {tile.columns}")),
+            left=loading(emission, tile, Side(name="left", factor=left, own=c.m, k=scores.k, first="first_row")),
+            right=loading(
+                emission,
+                tile,
+                Side(name="right", factor=right, own=(scores.n,), k=scores.k, first=f"inner_tile * {tile.columns}"),
+            ),
             tiles=-(-scores.n.extent // tile.columns),
             turns=-(-math.prod(v.extent for v in scores.k) // tile.step),
             padded=padded,
@@ -206,7 +219,14 @@ class _Group:
                 row = f"({self.emission.arrays[stage.name].row('at')})"
                 extents = [v.extent for v in stage.axes]
                 internal[stage.name] = self.emission.scratch_reader(row, extents, stage.dtype, "__local ")
-        return Side("left", substitute_variables(c.a, self.batch_values), c.m, c.k, "first_row", bool(c.stages))
+        return Side(
+            name="left",
+            factor=substitute_variables(c.a, self.batch_values),
+            own=c.m,
+            k=c.k,
+            first="first_row",
+            by_row=bool(c.stages),
+        )
 
     def _right(self, column_tiles: int) -> Side:
         c, tile = self.contraction, self.tile
@@ -220,7 +240,7 @@ class _Group:
                 position = add(scale(position, var.extent), variable(var))
             factor = Read(packed.name, (position, variable(n)), "float32")
         right = substitute_variables(factor, self.batch_values)
-        return Side("right", right, (n,), c.k, f"column_tile * {tile.columns}")
+        return Side(name="right", factor=right, own=(n,), k=c.k, first=f"column_tile * {tile.columns}")
 
     # --- what is written ---
 
@@ -246,7 +266,7 @@ class _Group:
             epilogue.set_accumulator("finished")
             epilogue.write({**self._row_values(self.row), n: column}, block)
 
-        return FinishedPart(first, last, name, blocks, captured(self.emission, write))
+        return FinishedPart(first=first, last=last, block=name, blocks=blocks, epilogue=captured(self.emission, write))
 
 
 def _statistic(number: int) -> Internal:

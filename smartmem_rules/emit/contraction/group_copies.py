@@ -25,7 +25,7 @@ from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Chunks:
     """How a tile is cut into pieces whose elements lie side by side.
 

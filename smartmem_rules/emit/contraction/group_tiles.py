@@ -154,8 +154,8 @@ class _Loader:
             writer.line(f"{self.register}[e] = {text if whole else f'depth < {var.extent} ? {text} : 0.0f'};")
 
         return Loading(
-            f"    {type_} {self.register}[{registers}];",
-            captured(emission, lambda: slots(load)),
-            captured(emission, lambda: slots(keep_element)),
+            declaration=f"    {type_} {self.register}[{registers}];",
+            load=captured(emission, lambda: slots(load)),
+            keep=captured(emission, lambda: slots(keep_element)),
             turned=self.turned,
         )

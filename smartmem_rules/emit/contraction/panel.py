@@ -34,7 +34,7 @@ class Panel:
         self.schedule = schedule_of(kernel, PanelSchedule)
         self.tensors = tensors
         self.text = target.device.text
-        self.emission = Emission(launch, target, tensors, 8)
+        self.emission = Emission(launch=launch, target=target, tensors=tensors, width=8)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
         # of the right factor as it is packed
@@ -89,7 +89,7 @@ class Panel:
         parts: list[Columns] = []
         first = 0
         for (n, b, stores), packed in zip(factors, self.schedule.packed, strict=True):
-            part = Columns(self, n, stores, first)
+            part = Columns(panel=self, n=n, stores=stores, first=first)
             part.set_right(b, packed)
             parts.append(part)
             first += part.tiles

@@ -11,7 +11,7 @@ from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Loading:
     """C text that brings one factor's tile into registers (`load`), and from there to local memory (`keep`).
 
@@ -32,7 +32,7 @@ class Loading:
         return bool(self.copy)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Side:
     """One factor of a product as tiles see it.
 

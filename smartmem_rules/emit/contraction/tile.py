@@ -32,7 +32,7 @@ class _Tile:
         self.target = target
         self.contraction: Contraction = kernel.contraction
         self.rows = schedule_of(kernel, TileSchedule).rows
-        self.emission = Emission(launch, target, tensors, LANES)
+        self.emission = Emission(launch=launch, target=target, tensors=tensors, width=LANES)
         self.blocks = -(-self.contraction.n.extent // LANES)
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.vectors = tile_vectors(kernel)

@@ -28,7 +28,12 @@ from smartmem_rules.tensor.substitution import substitute, unravel
 
 def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     kernel = launch.kernel
-    emission = Emission(launch, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
+    emission = Emission(
+        launch=launch,
+        target=target,
+        tensors=tensors,
+        width=TEXEL_LANES if writes_images(kernel, tensors) else target.width,
+    )
     most = 1 if target.is_cpu else schedule_of(kernel, VectorSchedule).places
     loops = ElementLoops.of(kernel, tensors, target.width, most)
     count, axis = loops.outer_count, loops.lanes

@@ -30,7 +30,12 @@ def emit_reduction(launch: Single, target: Target, tensors: Mapping[str, Stored]
     form = row_form(kernel, tensors, target.width, launch.block_rows)
     if form == "elements":
         return emit_pointwise(launch, target, tensors)
-    emission = Emission(launch, target, tensors, TEXEL_LANES if writes_images(kernel, tensors) else target.width)
+    emission = Emission(
+        launch=launch,
+        target=target,
+        tensors=tensors,
+        width=TEXEL_LANES if writes_images(kernel, tensors) else target.width,
+    )
     rows = tuple(v for v in kernel.axes if several(v.extent))
     if form == "texels":
         return _texel_rows(emission, kernel, rows, target, tensors)
@@ -62,14 +67,14 @@ def _team_rows(emission: Emission, kernel: Kernel, rows: tuple[Var, ...], target
     if size > 1:
         emission.shared.append(LocalArray("float", "across", size * teams))
         expressions.team = Team(
-            size,
-            f"(thread % {size})",
-            "thread",
-            "across",
-            teams,
-            f"(thread / {size})",
-            bool(target.device.compute.shuffle),
-            target.device.compute.subgroup,
+            size=size,
+            lane=f"(thread % {size})",
+            thread="thread",
+            scratch="across",
+            rows=teams,
+            row=f"(thread / {size})",
+            shuffles=bool(target.device.compute.shuffle),
+            subgroup=target.device.compute.subgroup,
         )
     emit_row(emission, kernel, values)
     return emission.source("reduction.cl", -(-count // teams) * teams * size)

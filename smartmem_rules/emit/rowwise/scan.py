@@ -27,7 +27,7 @@ from smartmem_rules.tensor.substitution import substitute, unravel
 def emit_scan(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
     kernel = launch.kernel
     images = any(tensors[t].layout.memory == "image" for t in kernel.reads)
-    emission = Emission(launch, target, tensors, 4 if images else target.width)
+    emission = Emission(launch=launch, target=target, tensors=tensors, width=4 if images else target.width)
     steps, *independent = kernel.axes
     for number, (name, elements) in enumerate(kernel.ring.items()):
         # vector loads may reach past the end

@@ -35,7 +35,7 @@ class Failure:
     kept: str = ""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Summary:
     """What became of the cases of a run, and of which operators they were made."""
 

@@ -67,7 +67,7 @@ class Finding:
             yield from (f"    {step}" for step in self.proof)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Hunted:
     """What came of a hunt."""
 

@@ -33,7 +33,7 @@ _ONCE_IN_PLACE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OldAttributes:
     """How the attributes of operators differ up to an opset.
 
@@ -50,13 +50,13 @@ class OldAttributes:
 
 
 OLD_ATTRIBUTES = (
-    OldAttributes(_ONCE_IN_PLACE, 5, dropped=("consumed_inputs",)),
-    OldAttributes(("Gemm",), 6, dropped=("broadcast",)),
-    OldAttributes(("GRU", "LSTM", "RNN"), 6, dropped=("output_sequence",)),
-    OldAttributes(("Concat",), 3, defaults={"axis": 1}),
-    OldAttributes(("GlobalLpPool", "LpPool"), 1, whole=("p",)),
-    OldAttributes(("Pad",), 1, renamed={"paddings": "pads"}),
-    OldAttributes(("Pad",), 10, renamed={"value": "constant_value"}),
+    OldAttributes(operators=_ONCE_IN_PLACE, until=5, dropped=("consumed_inputs",)),
+    OldAttributes(operators=("Gemm",), until=6, dropped=("broadcast",)),
+    OldAttributes(operators=("GRU", "LSTM", "RNN"), until=6, dropped=("output_sequence",)),
+    OldAttributes(operators=("Concat",), until=3, defaults={"axis": 1}),
+    OldAttributes(operators=("GlobalLpPool", "LpPool"), until=1, whole=("p",)),
+    OldAttributes(operators=("Pad",), until=1, renamed={"paddings": "pads"}),
+    OldAttributes(operators=("Pad",), until=10, renamed={"value": "constant_value"}),
 )
 
 
@@ -87,7 +87,7 @@ def current_form(node: onnx.NodeProto, opset: int, known: Known) -> list[onnx.No
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     for change in changes:
         attributes = _changed(node, attributes, change)
-    form = _Form(node, attributes, list(node.input), known)
+    form = _Form(node=node, attributes=attributes, inputs=list(node.input), known=known)
     for adapt in adapters:
         adapt(form)
     return form.nodes()
@@ -104,7 +104,7 @@ def _changed(node: onnx.NodeProto, attributes: Mapping[str, Any], change: OldAtt
     return result
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Form:
     """A node while it is brought into the newer form."""
 

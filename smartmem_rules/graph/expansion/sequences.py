@@ -67,10 +67,10 @@ class Lists:
             Unsupported: the operator takes no sequences, or the sequence has no such member.
         """
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-        _Unfolding(self, node, attributes, process, body).run()
+        _Unfolding(lists=self, node=node, attributes=attributes, process=process, body=body).run()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Unfolding:
     lists: Lists
     node: onnx.NodeProto

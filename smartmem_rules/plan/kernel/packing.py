@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from typing import Any
 
@@ -13,6 +14,7 @@ from smartmem_rules.tensor.primitives import storage_dtype
 
 LARGEST_HALF = 65504.0
 _IN_PLACE_FROM = 1 << 16
+_LARGE_PAGES_FROM = 1 << 22
 
 
 def holds(storage: str, values: np.ndarray) -> bool:
@@ -28,8 +30,11 @@ def room(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
     size = elements * dtype.itemsize
     if size < _IN_PLACE_FROM:
         return np.empty(elements, dtype)
-    reachable = np.frombuffer(mmap.mmap(-1, size + SLACK), np.uint8, size + SLACK)
-    return reachable[:size].view(dtype)
+    memory = mmap.mmap(-1, size + SLACK)
+    if size >= _LARGE_PAGES_FROM and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # of a system that has none
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8, size + SLACK)[:size].view(dtype)
 
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:

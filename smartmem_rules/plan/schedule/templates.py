@@ -149,7 +149,9 @@ class Templates:
 
     @cached_property
     def _types(self) -> FactorTypes:
-        return FactorTypes(self.storage, self.constants, self.tensors, self.wide, computed=True)
+        return FactorTypes(
+            storage=self.storage, constants=self.constants, tensors=self.tensors, wide=self.wide, computed=True
+        )
 
     def _unit(self, s: Group, kernel: Kernel, c: Contraction) -> Matrix | None:
         """The matrix unit that a schedule's factors take; None where there is none or it would lose something."""

@@ -84,6 +84,8 @@ class FormulaReader:
 
     def _factor(self, factor: pb.Factor) -> Dimension | Quotient:
         if not factor.HasField("dimension"):
+            if factor.divisor == 0:
+                raise DamageError("a formula divides by zero")
             return Quotient(self.extent(factor.dividend), self.extent(factor.divisor))
         if factor.dimension >= len(self._dimensions):
             raise DamageError(f"there is no dimension {factor.dimension}")

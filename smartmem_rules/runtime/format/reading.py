@@ -13,12 +13,14 @@ from google.protobuf.message import DecodeError
 from smartmem_rules.plan.artefact import Argument, Enqueue, Place, Plan, Provenance, Slot, Source
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
+from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
 from smartmem_rules.runtime.format.extents import FormulaReader
 from smartmem_rules.statistics import Statistics
 from smartmem_rules.tensor.extents import Dimension
 from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.types import TensorType
 
 _One = TypeVar("_One")
@@ -58,6 +60,8 @@ class _Reader:
         self._index = index
         self._data = data
         self._dimensions = [Dimension(one.name, one.low, one.high) for one in index.dimensions]
+        if any(one.low > one.high for one in self._dimensions):
+            raise DamageError("a dimension has no range")
         self._extents = FormulaReader(index.formulas, self._dimensions)
         self._names = [tensor.name for tensor in index.tensors]
         if len(set(self._names)) < len(self._names):
@@ -69,7 +73,7 @@ class _Reader:
         sizes: dict[str, dict[int, str]] = {}
         for one in index.counts:
             sizes.setdefault(self._tensor_name(one.output), {})[one.axis] = self._tensor_name(one.count)
-        return Plan(
+        plan = Plan(
             model=index.model,
             device=index.target,
             level=index.level,
@@ -87,6 +91,8 @@ class _Reader:
                 version=index.provenance.version, model=index.provenance.model, rules=index.provenance.rules
             ),
         )
+        _check_places(plan)
+        return plan
 
     def _tensor_name(self, number: int) -> str:
         return str(_at(self._names, number, "tensor"))
@@ -124,6 +130,19 @@ class _Reader:
             options=tuple(launch.options),
             dimensions=tuple(_at(self._dimensions, number, "dimension").name for number in launch.dimensions),
         )
+
+
+def _check_places(plan: Plan) -> None:
+    """Each tensor lies inside of its piece of memory."""
+    for name, place in plan.placement.items():
+        tensor, slot = plan.tensors[name], plan.slots[place.slot]
+        if tensor.layout.memory == "image":
+            sizes = map(largest, tensor.layout.image_size(tensor.type.shape))
+            fits = slot.memory == "image" and all(a <= b for a, b in zip(sizes, slot.size, strict=True))
+        else:
+            fits = slot.memory == "buffer" and place.offset + stored_bytes(tensor) <= slot.bytes
+        if not fits:
+            raise DamageError(f"the tensor {name!r} does not fit its piece of memory")
 
 
 def _at(those: Sequence[_One], number: int, kind: str) -> _One:

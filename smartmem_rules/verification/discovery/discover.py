@@ -26,7 +26,7 @@ _GUARDS = ("", "floats")
 _BOUNDS = Bounds(4000, 4.0, 6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Discovered:
     """A rewrite that holds and does not follow from the others."""
 
@@ -37,7 +37,7 @@ class Discovered:
     right: Term
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Discovery:
     """What a search found."""
 
@@ -186,7 +186,7 @@ def _verified(left: Term, right: Term, number: int, instances: Instances, seed: 
             assert isinstance(item, ast.Rewrite)
             outcome = test_rewrite(item, instances, seed, Budget(TRIALS, 5.0))
             if outcome.failure is None and outcome.trials >= TRIALS // 4:
-                return Discovered(item.name, text, item, left, right)
+                return Discovered(name=item.name, text=text, rule=item, left=left, right=right)
     return None
 
 

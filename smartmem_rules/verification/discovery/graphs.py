@@ -21,7 +21,7 @@ class GraphWriter:
     """
 
     def __init__(self) -> None:
-        self.graph = Graph("terms", [], {}, {}, [], [])
+        self.graph = Graph(name="terms", nodes=[], types={}, constants={}, inputs=[], outputs=[])
         self.names: dict[Term, str] = {}
         self.given: dict[str, Array] = {}
 

@@ -339,9 +339,21 @@ class Assembly:
         scope = self._partial_scope(fresh, values)
         earlier = self.given.get(pattern.operator, [])
         return AttributeDraws(
-            search.rule.guards, search.hints, search.draws, self.choose, self.slots, formals, roles, operands, known,
-            scope, values, earlier, self.rests, outputs,
-        ).all(pattern, path)  # fmt: skip
+            guards=search.rule.guards,
+            hints=search.hints,
+            draws=search.draws,
+            choose=self.choose,
+            slots=self.slots,
+            formals=formals,
+            roles=roles,
+            operands=operands,
+            known=known,
+            scope=scope,
+            values=values,
+            earlier=earlier,
+            rests=self.rests,
+            outputs=outputs,
+        ).all(pattern, path)
 
     def _bind(
         self, pattern: ast.PatternOperator, term: Application, given: Mapping[str, Value], values: dict[str, Value]

@@ -17,7 +17,7 @@ from smartmem_rules.verification.semantics.terms import Term
 Formal = ast.Attribute | ast.Input
 
 
-@dataclass
+@dataclass(kw_only=True)
 class AttributeDraws:
     """What is known where the attributes of one operator are drawn.
 

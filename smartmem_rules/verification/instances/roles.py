@@ -138,7 +138,7 @@ def _children(kind: type, node: ast.Syntax) -> Iterator[object]:
             yield value
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Hints:
     """What the guards of a rule say about single names: values that they name, and whether they must be there.
 

@@ -41,7 +41,7 @@ HOPELESS = 40
 CASES = 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fate:
     """What became of one mutant.
 
@@ -173,7 +173,14 @@ def _judge_one(place: int) -> Fate:
     except (ValueError, IndexError, ZeroDivisionError, OverflowError) as failure:
         # a definition that no longer computes anything is found by whoever loads it
         outcome, reason = "caught", str(failure)
-    return Fate(mutant.name, mutant.change, outcome, reason, time.process_time() - began, kind_of(mutant.rule))
+    return Fate(
+        rule=mutant.name,
+        change=mutant.change,
+        outcome=outcome,
+        reason=reason,
+        seconds=time.process_time() - began,
+        kind=kind_of(mutant.rule),
+    )
 
 
 @dataclass

@@ -25,7 +25,7 @@ _UNASKED = "unasked"
 _ACTIONS = ("keep", "fuse", "eliminate1", "eliminate2", "eliminate_both", "through", "depends", "break")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mutant:
     """A rule with one error.
 
@@ -85,22 +85,24 @@ def _rewrite(rule: ast.Rewrite, base: RuleBase) -> Iterator[Mutant]:
         others = rule.guards[:place] + rule.guards[place + 1 :]
         if _says_where_it_pays(guard):
             continue
-        yield Mutant(rule.name, f"guard {place + 1} dropped", replace(rule, guards=others), guard)
+        yield Mutant(
+            name=rule.name, change=f"guard {place + 1} dropped", rule=replace(rule, guards=others), targeted=guard
+        )
         for weaker, text in variants(guard, _weaker):
             changed = replace(rule, guards=(*rule.guards[:place], weaker, *rule.guards[place + 1 :]))
-            yield Mutant(rule.name, f"guard {place + 1}: {text}", changed, guard)
+            yield Mutant(name=rule.name, change=f"guard {place + 1}: {text}", rule=changed, targeted=guard)
     bound = sorted(_variables(rule.left))
     for side, text in variants(rule.right, lambda node: _pattern_changes(node, bound, base)):
-        yield Mutant(rule.name, f"right side: {text}", replace(rule, right=side))
+        yield Mutant(name=rule.name, change=f"right side: {text}", rule=replace(rule, right=side))
     for side, text in variants(rule.left, _left_changes):
-        yield Mutant(rule.name, f"left side: {text}", replace(rule, left=side))
+        yield Mutant(name=rule.name, change=f"left side: {text}", rule=replace(rule, left=side))
     yield from _unasked(rule)
     for word in rule.relaxes:
         if word != "reassociation" and "reassociation" not in rule.relaxes:
             yield Mutant(
-                rule.name,
-                f"`relaxes {word}` dropped",
-                replace(rule, relaxes=tuple(w for w in rule.relaxes if w != word)),
+                name=rule.name,
+                change=f"`relaxes {word}` dropped",
+                rule=replace(rule, relaxes=tuple(w for w in rule.relaxes if w != word)),
             )
 
 
@@ -222,7 +224,7 @@ def _unasked(rule: ast.Rewrite) -> Iterator[Mutant]:
 
     for side, text in variants(rule.left, changes):
         asked = ast.Binary(rule.span, "==", ast.Name(rule.span, _UNASKED), literals[text])
-        yield Mutant(rule.name, f"left side: {text}", replace(rule, left=side), asked)
+        yield Mutant(name=rule.name, change=f"left side: {text}", rule=replace(rule, left=side), targeted=asked)
 
 
 # --- the other kinds -----------------------------------------------------------------------------------
@@ -242,14 +244,24 @@ def _eliminate(rule: ast.Eliminate, base: RuleBase) -> Iterator[Mutant]:
                     *overload.equations[place + 1 :],
                 )
                 yield Mutant(
-                    rule.name, f"definition: {text}", rule, None, (overload, replace(overload, equations=equations))
+                    name=rule.name,
+                    change=f"definition: {text}",
+                    rule=rule,
+                    targeted=None,
+                    operator=(overload, replace(overload, equations=equations)),
                 )
         if not any(equation.view for equation in overload.equations) and not _may_be_view(overload):
             continue
         for place, let in enumerate(overload.lets):
             for value, text in variants(let.value, _definition_changes):
                 lets = (*overload.lets[:place], replace(let, value=value), *overload.lets[place + 1 :])
-                yield Mutant(rule.name, f"{let.name}: {text}", rule, None, (overload, replace(overload, lets=lets)))
+                yield Mutant(
+                    name=rule.name,
+                    change=f"{let.name}: {text}",
+                    rule=rule,
+                    targeted=None,
+                    operator=(overload, replace(overload, lets=lets)),
+                )
 
 
 def _with_default(equation: ast.EquationSyntax) -> bool:
@@ -283,12 +295,14 @@ def _index(rule: ast.IndexRule) -> Iterator[Mutant]:
         if _repeats_the_language(guard, divisors):
             continue
         others = rule.guards[:place] + rule.guards[place + 1 :]
-        yield Mutant(rule.name, f"guard {place + 1} dropped", replace(rule, guards=others))
+        yield Mutant(name=rule.name, change=f"guard {place + 1} dropped", rule=replace(rule, guards=others))
         for weaker, text in variants(guard, _weaker_index):
-            yield Mutant(rule.name, f"guard {place + 1}: {text}", replace(rule, guards=(*others, weaker)))
+            yield Mutant(
+                name=rule.name, change=f"guard {place + 1}: {text}", rule=replace(rule, guards=(*others, weaker))
+            )
     names = sorted(names_in(rule.left))
     for right, text in variants(rule.right, lambda node: _index_changes(node, names)):
-        yield Mutant(rule.name, f"right side: {text}", replace(rule, right=right))
+        yield Mutant(name=rule.name, change=f"right side: {text}", rule=replace(rule, right=right))
 
 
 def _repeats_the_language(guard: ast.Expression, divisors: set[str]) -> bool:
@@ -332,7 +346,7 @@ def _table(table: ast.Table) -> Iterator[Mutant]:
             expected = layout_cell(*cell) if by_layout else mapping_cell(*cell)
             if changed != expected:
                 text = f"{cell[0]} before {cell[1]} became {'/'.join(changed)}"
-                yield Mutant(table.name, text, replace(table, cells={**table.cells, cell: changed}))
+                yield Mutant(name=table.name, change=text, rule=replace(table, cells={**table.cells, cell: changed}))
 
 
 def _next(words: list[str], word: str) -> str:
@@ -357,4 +371,6 @@ def _layout(block: ast.Block) -> Iterator[Mutant]:
             continue
         for value in WRONG.get(entry.key, (0,)):
             entries = (*block.entries[:place], replace(entry, values=(value,)), *block.entries[place + 1 :])
-            yield Mutant(block.name, f"{entry.key} {number} became {value}", replace(block, entries=entries))
+            yield Mutant(
+                name=block.name, change=f"{entry.key} {number} became {value}", rule=replace(block, entries=entries)
+            )

@@ -19,7 +19,7 @@ RESOURCES = 4_000_000, 20_000_000
 """What z3 may spend on a question without the lemmas and with them: its own count, the same on a busy machine."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Translation:
     """A rule as z3 terms; `facts` define the fresh numbers."""
 
@@ -111,7 +111,7 @@ def prove_index_rule(rule: ast.IndexRule, milliseconds: int = MILLISECONDS) -> P
 def _prove(rule: ast.IndexRule, z3: Any, milliseconds: int) -> Proof:
     from smartmem_rules.verification.trials.indices import divisors_of  # start-up time
 
-    translation = Translation(z3)
+    translation = Translation(z3=z3)
     left = translation.term(rule.left)
     assumed = [translation.term(d) > 0 for d in divisors_of(rule.left)]
     guards = [translation.condition(g) for g in rule.guards]

@@ -46,7 +46,7 @@ class Fact:
     right: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Known:
     """What facts say: values of unknowns, their least values, and the facts that are neither.
 
@@ -94,7 +94,12 @@ class Path:
     @property
     def _known(self) -> _Known:
         return _Known(
-            self.facts, dict(self._values), dict(self._low), dict(self._least), tuple(self.open), dict(self._names)
+            facts=self.facts,
+            values=dict(self._values),
+            low=dict(self._low),
+            least=dict(self._least),
+            open=tuple(self.open),
+            names=dict(self._names),
         )
 
     def choose(self, count: int) -> int:

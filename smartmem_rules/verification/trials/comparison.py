@@ -68,7 +68,13 @@ class Comparison:
             shown, first = {n: v[0] for n, v in tensors.items()}, np.broadcast_to(left[0], shape)
             nothing = np.full(shape, np.nan)
             return Difference(
-                (0,) * len(shape), first.flat[0], f"undefined ({error})", domain.name, shown, first, nothing
+                place=(0,) * len(shape),
+                left=first.flat[0],
+                right=f"undefined ({error})",
+                domain=domain.name,
+                tensors=shown,
+                left_values=first,
+                right_values=nothing,
             )
         if isinstance(domain, Bounded) and case.left.type.dtype not in FLOATS and _undecided(left, right):
             raise Undefined("rounding decides every element")
@@ -79,7 +85,15 @@ class Comparison:
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         first, second = np.broadcast_to(left[0], shape), np.broadcast_to(right[0], shape)
         shown = {name: value[0] for name, value in tensors.items()}
-        return Difference(place, first[place], second[place], domain.name, shown, first, second)
+        return Difference(
+            place=place,
+            left=first[place],
+            right=second[place],
+            domain=domain.name,
+            tensors=shown,
+            left_values=first,
+            right_values=second,
+        )
 
     def wrong(self, left: Value, right: Value, domain: Domain, dtype: str) -> Array:
         """Where two values differ more than their error bounds and what the rule relaxes allow."""

@@ -28,7 +28,7 @@ REFUSALS_OF_MODES = 0.5
 """The share of instances that ONNX's evaluator may refuse, and where it does not know all modes of an operator."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class EliminationOutcome:
     """What the trials of an elimination gave."""
 

@@ -25,7 +25,7 @@ class Meaningless(Exception):
     """An expression divides by zero."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class IndexOutcome:
     """What the small numbers gave."""
 

@@ -30,7 +30,7 @@ class Budget:
         return time.process_time() - self.started > self.seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """One element that differs."""
 

@@ -86,7 +86,15 @@ def _shown(
         return None
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     shown = {name: value[0] for name, value in tensors.items()}
-    return Difference(place, left[place], right[place], domain, shown, left, right)
+    return Difference(
+        place=place,
+        left=left[place],
+        right=right[place],
+        domain=domain,
+        tensors=shown,
+        left_values=left,
+        right_values=right,
+    )
 
 
 def _wrong_special(relaxes: Set[str], left: Array, right: Array, exact: bool) -> Array:

@@ -44,7 +44,7 @@ _MAPPING_ORDER = ("one_to_one", "reorganize", "shuffle", "one_to_many", "many_to
 _MOVES = ("reorganize", "shuffle")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TableOutcome:
     """What the pairs of a table gave; `pairs` counts them by cell."""
 

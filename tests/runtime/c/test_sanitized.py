@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
+from smartmem_rules.runtime.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
@@ -108,3 +111,18 @@ def test_every_call_of_the_driver_may_fail(plan_file: Path, tmp_path: Path) -> N
     said = run(drive, "faults", stub, plan_file, tmp_path / "cache")
     failed, _, rest = said.partition(" of ")
     assert int(failed) > int(rest.split()[0]) // 2, said
+
+
+def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
+    plan = make_plan()
+    save_plan(plan, tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "faults", stub, tmp_path / "a.plan", tmp_path / "cache")
+    rounding = "#pragma OPENCL FP_CONTRACT DEFAULT"
+    parts = [
+        f"{rounding}\n#define {one.entry} {one.entry}_{number}\n{one.text}\n#undef {one.entry}\n"
+        for number, one in enumerate(plan.sources)
+    ]
+    names = {"platform": "Stub", "name": "stub device", "driver": "1.0", "version": "OpenCL 3.0 stub"}
+    key = ProgramCache.key("\n".join(parts), (), replace(choose(), **names))  # type: ignore[arg-type]
+    assert ProgramCache(tmp_path / "cache" / "programs").read(key) == b"stub"

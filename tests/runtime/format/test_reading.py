@@ -45,6 +45,10 @@ def path(tmp_path: Path) -> Path:
         (lambda index: index.tensors[1].packed.shape.append(2), "reshape"),
         (lambda index: index.launches.pop(), "longer"),
         (lambda index: index.formulas.append(pb.Formula(terms=[_quotient(-1)])), "there is no formula 0"),
+        (lambda index: index.formulas.append(pb.Formula(terms=[_quotient(1, 0)])), "divides by zero"),
+        (lambda index: index.dimensions.append(pb.Dimension(name="n", low=2, high=1)), "no range"),
+        (lambda index: setattr(index.slots[0], "bytes", 1), "does not fit its piece of memory"),
+        (lambda index: setattr(index.tensors[2].place, "offset", 2**40), "does not fit its piece of memory"),
     ],
 )
 def test_what_an_index_may_not_say(path: Path, change: Change, message: str) -> None:
@@ -53,8 +57,8 @@ def test_what_an_index_may_not_say(path: Path, change: Change, message: str) -> 
         load_plan(path)
 
 
-def _quotient(dividend: int) -> pb.Term:
-    return pb.Term(coefficient=1, factors=[pb.Factor(dividend=dividend, divisor=2)])
+def _quotient(dividend: int, divisor: int = 2) -> pb.Term:
+    return pb.Term(coefficient=1, factors=[pb.Factor(dividend=dividend, divisor=divisor)])
 
 
 def test_wrong_numbers(path: Path, all_cases: bool) -> None:

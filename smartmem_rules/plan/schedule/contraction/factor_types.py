@@ -10,7 +10,7 @@ from smartmem_rules.plan.kernel.model import Contraction, Kernel, Stored
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Select, tensors_read
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FactorTypes:
     """Says which factors may be halves.
 

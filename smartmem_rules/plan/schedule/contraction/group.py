@@ -28,7 +28,7 @@ TEAM = 8
 """Work-items that read a row together: eight texels of halves fill a line."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupTile:
     """One choice of sizes for a work-group: see `tile` in the schedule blocks.
 
@@ -57,7 +57,15 @@ class GroupTile:
     def of(sizes: Sequence[int]) -> GroupTile:
         """The tile of a schedule block's entry."""
         rows, columns, step, slices, warp_rows, warp_columns, buffers = sizes
-        return GroupTile(rows, columns, step, slices, warp_rows, warp_columns, buffers)
+        return GroupTile(
+            rows=rows,
+            columns=columns,
+            step=step,
+            slices=slices,
+            warp_rows=warp_rows,
+            warp_columns=warp_columns,
+            buffers=buffers,
+        )
 
     def numbers(self) -> dict[str, int]:
         """The sizes, as schedules and the database of tuned sizes hold them."""
@@ -164,7 +172,7 @@ class GroupTile:
         return whole and self.step // self.slices % depth == 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GemmShape:
     """What a contraction asks of a work-group.
 
@@ -215,7 +223,15 @@ def gemm_shape_of(kernel: Kernel, c: Contraction, element: int = 4) -> GemmShape
     taps = max((count(node.variables) for node in walk(c.a) if isinstance(node, Reduce)), default=1)
     row_loads = sum(count(stage.axes) * loads(stage.body) for stage in c.stages)
     return GemmShape(
-        count(c.batch), count(c.m), columns, count(c.k), row_bytes(c), inner, element, taps, row_loads
+        batch=count(c.batch),
+        m=count(c.m),
+        columns=columns,
+        k=count(c.k),
+        row_bytes=row_bytes(c),
+        inner=inner,
+        element=element,
+        taps=taps,
+        row_loads=row_loads,
     ).most
 
 

@@ -30,7 +30,9 @@ class TextureTiles:
     def ranked(self, s: Group, kernel: Kernel, tensors: Mapping[str, Stored], demand: GemmShape) -> list[GroupChoice]:
         """The choices of a schedule's tiles, the fastest first."""
         assert kernel.contraction is not None
-        types = FactorTypes(self.storage, self.constants, tensors, self.wide, computed=False)
+        types = FactorTypes(
+            storage=self.storage, constants=self.constants, tensors=tensors, wide=self.wide, computed=False
+        )
         left, right = ("half" if half else "float" for half in types.halves(kernel, kernel.contraction))
         tiles = [replace(t, left_type=left, right_type=right) if t.direct else t for t in tiles_of(s)]
         fit = fitting(tiles, demand, self.device.memory.local_memory)

@@ -9,6 +9,7 @@ schedule.smr; the weights g are transformed when the plan is made.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,8 @@ from smartmem_rules.tensor.expr import (
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
+
+_THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -175,10 +178,18 @@ def transformed_weights(values: np.ndarray, transform: Transform, columns: int) 
     """
     batch, n, channels = values.shape[:3]
     points, tiles = transform.points**2, -(-n // columns)
-    padded = np.zeros((batch, tiles * columns, channels, points))
-    padded[:, :n] = transform.weights_of(values).reshape(batch, n, channels, points)
-    ordered = padded.reshape(batch, tiles, columns, channels, points).transpose(0, 1, 4, 3, 2)
-    return np.ascontiguousarray(ordered, np.float32)
+    made = np.zeros((batch, tiles, points, channels, columns), np.float32)
+
+    def fill(tile: int) -> None:
+        own = values[:, tile * columns : (tile + 1) * columns]
+        there = own.shape[1]
+        transformed = transform.weights_of(own).reshape(batch, there, channels, points)
+        made[:, tile, :, :, :there] = transformed.transpose(0, 3, 2, 1)
+
+    # tile by tile, because all of them in double precision take many times the weights' memory
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(fill, range(tiles)))
+    return made
 
 
 def transform_of(schedule: Winograd) -> Transform:
