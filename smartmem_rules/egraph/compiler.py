@@ -230,7 +230,9 @@ def _either_order(operator: str) -> str:
 def _engine_rules(session: str, noted: str) -> list[str]:
     composed = question(session, "compose", ["?inner", "?outer"])
     return [
-        f"(rule ((= ?r (View ?v ?outer)) (= ?v (View ?x ?inner)) (= ?h (host)) (= ?k {composed}))"
+        # a view that is equal to its operand leads back to it: its powers would be new maps without end
+        "(rule ((= ?r (View ?v ?outer)) (= ?v (View ?x ?inner)) (!= ?r ?v) (!= ?v ?x) (= ?h (host))"
+        f' (= ?k {composed}) (!= ?k ""))'
         f' ((union ?r (View ?x ?k)) (by_View ?x ?k "{ENGINE}") {noted}) :ruleset {ENGINE} :name "{ENGINE}#compose")',
         f'(rule ((= ?r (View ?x ?k)) (= ?h (host)) (= "yes" {question(session, "identity", ["?k"])}))'
         f' ((union ?r ?x)) :ruleset {ENGINE} :name "{ENGINE}#identity")',

@@ -28,6 +28,9 @@ NEAR_MISSES_PER_RULE = 64
 
 Answer = Callable[["Host", Sequence[str]], str]
 
+LARGEST_MAP = 100
+"""Atoms of a composed map; tensors that are views of each other would otherwise be composed in circles for ever."""
+
 _sessions: dict[str, Host] = {}
 _numbers = itertools.count()
 
@@ -153,7 +156,8 @@ class Host:
 
 def _compose(host: Host, texts: Sequence[str]) -> str:
     inner, outer = texts
-    return host.map_name(compose(host.map(inner), host.map(outer)))
+    composed = compose(host.map(inner), host.map(outer))
+    return host.map_name(composed) if composed.size <= LARGEST_MAP else ""
 
 
 def _identity(host: Host, texts: Sequence[str]) -> str:

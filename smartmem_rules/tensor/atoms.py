@@ -28,6 +28,8 @@ class Var:
     name: str
     extent: int
 
+    size = 1
+
     @property
     def interval(self) -> tuple[int, int]:
         return 0, self.extent - 1
@@ -58,6 +60,10 @@ class _Division:
 
     value: Index
     divisor: int
+
+    @property
+    def size(self) -> int:
+        return 1 + self.value.size
 
     @property
     def variables(self) -> frozenset[Var]:
@@ -112,6 +118,10 @@ class Lookup:
     table: tuple[int, ...]
     position: Index
 
+    @property
+    def size(self) -> int:
+        return 1 + self.position.size
+
     @lazy
     def interval(self) -> tuple[int, int]:
         return min(map(smallest, self.table)), max(map(largest, self.table))
@@ -144,6 +154,10 @@ class Gathered:
     indices: tuple[Index, ...]
     extent: int
     wrap: bool
+
+    @property
+    def size(self) -> int:
+        return 1 + sum(index.size for index in self.indices)
 
     @property
     def interval(self) -> tuple[int, int]:

@@ -35,6 +35,11 @@ class Index:
         return self._hash
 
     @lazy
+    def size(self) -> int:
+        """How many atoms it has, those inside of atoms included."""
+        return sum(atom.size for atom, _ in self.terms)
+
+    @lazy
     def interval(self) -> tuple[int, int]:
         """The least and greatest value over all variables' ranges (a bound where atoms depend on each other)."""
         low = high = self.constant

@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.tensor.atoms import Atom, Div, Mod, Var
 from smartmem_rules.tensor.expr import Equation
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
+from smartmem_rules.tensor.index import Index, add, constant, div, mod, scale, variable
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.ranges import largest, several, surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import ravel, substitute, unravel
@@ -49,6 +49,11 @@ class IndexMap:
         return self.shape == self.source and all(
             index == variable(v) for index, v in zip(self.indices, self.variables, strict=True)
         )
+
+    @property
+    def size(self) -> int:
+        """How many atoms its indices have."""
+        return sum(index.size for index in self.indices)
 
     @lazy
     def inverse(self) -> IndexMap | None:
@@ -86,12 +91,24 @@ def map_of_equation(equation: Equation, source: tuple[int, ...]) -> IndexMap | N
         return None
     variables = axis_variables(equation.type.shape)
     values = {old: variable(new) for old, new in zip(equation.variables, variables, strict=True)}
-    return IndexMap(variables, tuple(substitute(i, values) for i in read.indices), source)
+    return _of_elements(IndexMap(variables, tuple(substitute(i, values) for i in read.indices), source))
 
 
 def compose(inner: IndexMap, outer: IndexMap) -> IndexMap:
     """The view `outer` of the view `inner` of a tensor, as one map."""
-    return IndexMap(outer.variables, inner.apply(outer.indices), inner.source)
+    return _of_elements(IndexMap(outer.variables, inner.apply(outer.indices), inner.source))
+
+
+def _of_elements(view: IndexMap) -> IndexMap:
+    """The map itself, or the only map of its extents where the view has no element.
+
+    Maps of nothing are all equal.  If they differed, views of an empty tensor would have new compositions without end.
+    """
+    if 0 not in view.shape:
+        return view
+    if view.shape == view.source:
+        return identity(view.shape)
+    return IndexMap(view.variables, (constant(0),) * len(view.source), view.source)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
+from smartmem_rules.rulebase.patterns import ABSENT_NAME
 from smartmem_rules.tensor.builtins import ConstantTensor, Value
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.cases import Search
@@ -46,12 +47,24 @@ def run_time_formals(operator: ast.Operator, variadic: int = 1) -> list[ast.Inpu
     return formals
 
 
+def application_to_variables(operator: ast.Operator, variadic: int = 1) -> ast.PatternOperator:
+    """A pattern of an operator at its required operands; optional ones that stand before a required one are absent."""
+    span, names = operator.span, iter(names_of(run_time_formals(operator, variadic)))
+    places: list[ast.Pattern] = []
+    required = 0
+    for formal in operator.inputs:
+        if formal.constant is None and formal.optional:
+            places.append(ast.PatternVariable(span, ABSENT_NAME))
+        elif formal.constant is None:
+            places += [ast.PatternVariable(span, next(names)) for _ in range(variadic if formal.variadic else 1)]
+            required = len(places)
+    return application(operator.name, places[:required], "all", span)
+
+
 def single(operator: ast.Operator, instances: Instances, seed: int, variadic: int = 1, strict: bool = True) -> Search:
     """A search for instances of one operator; `strict` leaves out those in which it reads outside of an operand."""
-    span = operator.span
-    names = names_of(run_time_formals(operator, variadic))
-    pattern = application(operator.name, [ast.PatternVariable(span, n) for n in names], "all", span)
-    rule = ast.Rewrite(span, operator.name, "", pattern, pattern, False, (), (), None, "")
+    pattern = application_to_variables(operator, variadic)
+    rule = ast.Rewrite(operator.span, operator.name, "", pattern, pattern, False, (), (), None, "")
     search = Search(rule, pattern, pattern, instances, seed)
     search.strict = strict
     search.one_sided = True
@@ -88,6 +101,7 @@ def onnx_node(
     constants: set[str] = set()
     inputs: list[str] = []
     rest = list(operands)
+    spare = 0 if any(i.variadic for i in operator.inputs) else len(rest) - len(run_time_formals(operator))
     for place, formal in enumerate(operator.inputs):
         value: Array | None
         if formal.constant is not None:
@@ -97,7 +111,8 @@ def onnx_node(
             inputs += [f"i{place}"] if taken else [""]
             constants |= {f"i{place}"} if taken else set()
         else:
-            taken = rest if formal.variadic else rest[:1]
+            taken = rest if formal.variadic else rest[: 1 if not formal.optional or spare > 0 else 0]
+            spare -= len(taken) if formal.optional else 0
             rest = rest[len(taken) :]
             inputs += [f"i{place}_{j}" for j in range(len(taken))] or [""]
         for label, one in zip([i for i in inputs if i and i not in feeds], taken, strict=True):

@@ -66,6 +66,24 @@ def test_window_partition_and_reverse_disappear(base: RuleBase) -> None:
     assert operators(extracted) == ["Relu"]
 
 
+def test_views_of_each_other_are_not_composed_in_circles(base: RuleBase) -> None:
+    """All elements of `many` are equal, so that it equals its turned self, whose powers are new maps."""
+    builder = Builder(base)
+    many = builder.add("Tile", builder.input("x", (1,)), repeats=(105,))
+    turned = builder.add("Transpose", builder.add("Reshape", many, shape=(5, 7, 3)), perm=(1, 0, 2))
+    row = builder.add("Reshape", turned, shape=(105,))
+    part = builder.add("Slice", row, starts=(85,), ends=(89,), axes=(0,))
+    optimized(builder.finish(builder.add("Relu", part)), base)
+
+
+def test_views_of_nothing_are_not_composed_in_circles(base: RuleBase) -> None:
+    """Each slice of the empty rows is one of its own, one element further."""
+    builder = Builder(base)
+    empty = builder.add("Slice", builder.input("x", (1, 3)), starts=(1,), ends=(1,), axes=(0,))
+    again = builder.add("Slice", empty, starts=(0,), ends=(2,), axes=(0,))
+    optimized(builder.finish(builder.add("Relu", again)), base)
+
+
 def test_window_partition_is_one_view(base: RuleBase) -> None:
     builder = Builder(base)
     y = builder.add("Relu", partition(builder, builder.input("x", (1, 56, 56, 6))))

@@ -10,7 +10,7 @@ import pytest
 
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import collect, load_modules, load_rules
-from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.atoms import Gathered, Var
 from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.definitions.inside import outside
 from smartmem_rules.tensor.expr import Compare, Logic, TensorType
@@ -130,6 +130,19 @@ def test_an_index_is_inside_exactly_where_every_point_is(seed: int) -> None:
         reached[place] = all(_holds(c, at) for c in conditions)
     leaves = bool(np.any(((values < 0) | (values >= extent)) & reached))
     assert (outside(index, extent, conditions) is not None) is leaves, f"seed {seed}: {index} under {conditions}"
+
+
+def test_what_stands_beside_an_unknown_condition_counts() -> None:
+    """`i < 6 and 0 <= table[i]` bounds i, although nobody knows the table; without the bound nothing is certain."""
+    i = variable(Var("i", 9))
+    unknown = Compare("<=", Index(0), variable(Gathered("places", (i,), 1 << 40, False)))  # type: ignore[arg-type]
+    bounded = Compare("<", mod(i * 2, 18), Index(12))
+    assert outside(i * 2, 11, [Logic("and", (bounded, unknown))]) is None
+    either = Logic("not", (Logic("or", (Logic("not", (bounded,)), Logic("not", (unknown,)))),))
+    assert outside(i * 2, 11, [either]) is None
+    found = outside(i * 2, 9, [Logic("and", (bounded, unknown))])
+    assert found is not None
+    assert not found.is_certain
 
 
 def _value(index: Index, at: dict[Var, int]) -> int:

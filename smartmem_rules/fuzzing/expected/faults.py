@@ -38,7 +38,7 @@ def _no_variance(node: onnx.NodeProto, operands: Operands) -> bool:
     axes = attribute(node, "axes", [0, 2, 3])
     assert x is not None and isinstance(axes, list)  # noqa: PT018
     with np.errstate(all="ignore"):
-        return bool(x.size and np.any(~(np.var(x.astype(np.float64), axis=tuple(axes)) > 1e-9)))
+        return bool(x.size and np.any(~(np.var(x.astype(np.float64), axis=tuple(axes)) > 1e-6)))
 
 
 def _far_from_zero(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -151,6 +151,32 @@ def _dilated_with_automatic_padding(node: onnx.NodeProto, operands: Operands) ->
     return automatic and isinstance(dilations, list) and any(d > 1 for d in dilations)
 
 
+def _window_of_padding(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, kernel = operands[0], attribute(node, "kernel_shape", [])
+    if len(node.output) < 2 or x is None or not isinstance(kernel, list):
+        return False
+    axes, extents = len(kernel), x.shape[2:]
+    strides, dilations, pads = (
+        np.asarray(attribute(node, name, [default] * (axes * count)))
+        for name, default, count in (("strides", 1, 1), ("dilations", 1, 1), ("pads", 0, 2))
+    )
+    for axis, (extent, length) in enumerate(zip(extents, kernel, strict=True)):
+        spare = extent + pads[axis] + pads[axis + axes] - (length - 1) * dilations[axis] - 1
+        begins = np.arange(spare // strides[axis] + 1) * strides[axis] - pads[axis]
+        places = begins[:, None] + np.arange(length) * dilations[axis]
+        if np.any(np.all((places < 0) | (places >= extent), axis=1)):
+            return True
+    return False
+
+
+def _scales_overflow(node: onnx.NodeProto, operands: Operands) -> bool:
+    first, second, result = operands[1], operands[4], operands[6]
+    if first is None or second is None or result is None or first.dtype != np.float32:
+        return False
+    with np.errstate(all="ignore"):
+        return not bool(np.isfinite(first.max(initial=0) * second.max(initial=0) / result.min(initial=np.inf)))
+
+
 def _outside(which: int, extent: Callable[[Array], int]) -> Callable[[onnx.NodeProto, Operands], bool]:
     """Whether an operand holds places that are none of the first operand's."""
 
@@ -166,6 +192,11 @@ def _nan_in(dtype: str) -> Callable[[onnx.NodeProto, Operands], bool]:
     return lambda node, operands: (
         operands[0] is not None and operands[0].dtype.name == dtype and _not_a_number(node, operands)
     )
+
+
+def _large_integers(node: onnx.NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    return x is not None and x.dtype.kind in "iu" and bool(np.any(np.abs(x.astype(np.float64)) > 2**24))
 
 
 def _doubles(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -210,6 +241,7 @@ FAULTS = (
     ),
     Fault("Sign", _nan_in("float16"), "ONNX Runtime's sign of NaN is 0 in float16, NaN in the other types"),
     Fault("Shrink", _doubles, "ONNX Runtime shrinks doubles in single precision"),
+    Fault("Shrink", _large_integers, "ONNX Runtime shrinks integers in single precision"),
     *(Fault(o, _not_finite, "ONNX Runtime's gates are numbers where a sum is NaN") for o in ("GRU", "LSTM", "RNN")),
     *(Fault(o, _not_finite, "whether neighbours of weight 0 count, which may be infinite") for o in _SAMPLING.split()),
     *(
@@ -280,7 +312,12 @@ FAULTS = (
     Fault(
         "MeanVarianceNormalization",
         _no_variance,
-        "rows without variance: ONNX's function adds 1e-9 to the deviation, ONNX Runtime divides by zero",
+        "rows of small variance: ONNX's function adds 1e-9 to the deviation, and ONNX Runtime does not",
+    ),
+    Fault("MaxPool", _window_of_padding, "ONNX Runtime's place of the largest element of nothing is none of the data"),
+    *(
+        Fault(o, _scales_overflow, "ONNX Runtime multiplies the scales in single precision, beyond its greatest number")
+        for o in ("QLinearMatMul", "QLinearConv")
     ),
 )
 

@@ -2,7 +2,8 @@
 
 ONNX Runtime computes Softplus as log(1 + exp(x)), Elu and Selu as exp(x) - 1 and Sigmoid as 0 below -18, in double
 precision, too: of their results for small or very negative numbers no digit is right. ONNX's evaluator takes 1 + erf(x)
-in Gelu. These are written down a second time, apart from the rule files, which they check.
+in Gelu, and the 1/6 of ONNX's function for HardSwish is in single precision. These are written down a second time,
+apart from the rule files, which they check.
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ def _gelu(node: onnx.NodeProto, x: Array) -> Array:
     return np.asarray(x * _normal(node, x))
 
 
+def _hard_swish(node: onnx.NodeProto, x: Array) -> Array:
+    return np.asarray(x * np.clip(x / 6 + 0.5, 0, 1))
+
+
 def _lrn(node: onnx.NodeProto, x: Array) -> Array:
     size, channels = attribute(node, "size"), x.shape[1]
     assert isinstance(size, int)
@@ -81,6 +86,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "Elu": _elu,
     "Erf": _elementwise(math.erf),
     "Gelu": _gelu,
+    "HardSwish": _hard_swish,
     "LRN": _lrn,
     "Mish": _mish,
     "Selu": _selu,

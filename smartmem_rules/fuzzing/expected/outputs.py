@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,6 +26,7 @@ from smartmem_rules.fuzzing.expected.roundings import (
     RECURRENT,
     STASHED,
     SUMMING,
+    WITHOUT_SIGN,
 )
 from smartmem_rules.fuzzing.expected.sums import exceeding, of_either_sign, rounded_on_the_way
 
@@ -35,6 +37,8 @@ _FACTOR = 8.0
 """How many times the spread an error may be: the spread of a few runs is below that of all."""
 _ILL_CONDITIONED = 64.0
 """The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
+_STORED = 0.6
+"""How many tensors of narrow types are stored, and not kept in single precision where they are read."""
 _OWN_ULPS = 64.0
 """Units in the last place by which any element may differ: elementary functions of several steps."""
 _GATES_ULPS = 128.0
@@ -50,16 +54,18 @@ class Precision:
         unit: half the distance of 1 from the next number.
         least: the least normal number; below it devices may hold zero.
         most: the greatest number.
+        held: numpy's element type where its numbers are so far apart that whole ones are near, None elsewhere.
     """
 
     unit: float
     least: float
     most: float
+    held: type[np.floating[Any]] | None = None
 
 
 PRECISIONS = {
     "bfloat16": Precision(2.0**-8, 1.2e-38, 3.38e38),
-    "float16": Precision(2.0**-11, 6.2e-5, 65504.0),
+    "float16": Precision(2.0**-11, 6.2e-5, 65504.0, np.float16),
     "float32": Precision(2.0**-24, 1.2e-38, 3.4028234e38),
     "float64": Precision(2.0**-53, 2.3e-308, float("inf")),
 }
@@ -98,6 +104,8 @@ class Reference:
         self.precise_ways: list[bool] = []
         self.overflowing: list[bool] = []
         """Nodes whose sums overflow on their way at the node's own element type, and not in double precision."""
+        self.storing: np.random.Generator | None = None
+        """Draws the tensors of narrow types that are rounded exactly, as they are where they are stored."""
         self.single: set[str] = set()
         """Tensors in double precision that the reference computes in single precision only."""
         self.gated: set[str] = set()
@@ -215,7 +223,7 @@ class Reference:
             else:
                 narrow = [_narrowed(v, self.natives[n]) for v, n in zip(operands, node.input, strict=True)]
                 results = [_array(wide(r)) for r in runner.native(narrow)]
-        if node.op_type in LINEAR and noise is not None:
+        if node.op_type in WITHOUT_SIGN and noise is not None:
             results = [of_either_sign(self._summed(n, r, noise), noise) for n, r in zip(names, results, strict=True)]
         if node.op_type in CANCELLING and noise is not None:
             extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
@@ -288,6 +296,8 @@ class Reference:
             precision = PRECISIONS["float32"]
         if value is None or precision is None or value.dtype != np.float64:
             return value
+        if self.storing is not None and precision.held is not None and self.storing.random() < _STORED:
+            value = value.astype(precision.held).astype(np.float64)
         if noise is not None:
             drawn = noise.uniform(-_ULPS, _ULPS, value.shape)
             small = noise.uniform(-1, 1, value.shape) * precision.least * (np.abs(value) < 2 * precision.least)
@@ -302,8 +312,17 @@ class Reference:
             generator = np.random.default_rng(seed)
             base = self.compute(None, overflow=False)
             others = [self.compute(None, overflow=True)]
+            others += [self._stored(np.random.default_rng([seed, k])) for k in range(runs // RUNS)]
             others += [self.compute(generator, overflow=bool(k % 2)) for k in range(runs)]
             return {name: self._bounded(name, base[name], [o[name] for o in others]) for name in self.outputs}
+
+    def _stored(self, chosen: np.random.Generator) -> dict[str, Array]:
+        """The outputs with some tensors rounded to their element types: no noise makes an exponent an integer."""
+        self.storing = chosen
+        try:
+            return self.compute(None, overflow=True)
+        finally:
+            self.storing = None
 
     def _bounded(self, name: str, base: Array, others: Sequence[Array]) -> Expected:
         value = _array(self.natives[name])

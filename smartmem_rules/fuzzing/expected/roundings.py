@@ -38,6 +38,8 @@ LINEAR = frozenset(
     }
 )  # fmt: skip
 """Those of them that are linear in each operand: of the operands' sizes they make the size of all addends together."""
+WITHOUT_SIGN = LINEAR | {"Where"}
+"""Operators whose zeros may lose their sign: sums, and ONNX Runtime's choice, which adds what is chosen to 0."""
 CANCELLING = frozenset(
     {
         "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "FusedConv", "FusedGemm",

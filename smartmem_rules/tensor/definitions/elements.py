@@ -12,7 +12,7 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Gathered, Var
 from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
 from smartmem_rules.tensor.definitions.inside import OutsideError, is_natural, outside, read_positions
-from smartmem_rules.tensor.definitions.literals import WEAK, from_value, settle, unify
+from smartmem_rules.tensor.definitions.literals import WEAK, compared, from_value, settle, unify
 from smartmem_rules.tensor.definitions.values import (
     ABSENT,
     Scope,
@@ -141,11 +141,14 @@ class Elements:
         if expr.operator in LOGICAL:
             operands = self.element(expr.left, scope), self.element(expr.right, scope)
             return Apply(LOGICAL[expr.operator], operands, "bool")
-        left, right = unify(self.element(expr.left, scope), self.element(expr.right, scope), expr)
-        if left.dtype == WEAK and not (isinstance(left, FromIndex) or isinstance(right, FromIndex)):
-            return from_value(evaluate(expr, scope), expr)
+        left, right = self.element(expr.left, scope), self.element(expr.right, scope)
+        if expr.operator in COMPARISONS and (exact := compared(expr.operator, left, right)) is not None:
+            if isinstance(exact, bool):
+                return Const(exact, "bool")
+            return Apply(COMPARISONS[exact[0]], exact[1:], "bool")
+        left, right = unify(left, right, expr)
         if left.dtype == WEAK:
-            return self._of_extents(expr, left, right, scope)
+            return self._untyped(expr, left, right, scope)
         if expr.operator in COMPARISONS:
             return Apply(COMPARISONS[expr.operator], (left, right), "bool")
         neutral = NEUTRAL.get(expr.operator)
@@ -157,8 +160,8 @@ class Elements:
                 return right
         return Apply(INFIX[expr.operator], (left, right), left.dtype)
 
-    def _of_extents(self, expr: ast.Binary, left: Expr, right: Expr, scope: Scope) -> Expr:
-        """Arithmetic of open extents: where it is none on integers (a quotient), it is done on elements."""
+    def _untyped(self, expr: ast.Binary, left: Expr, right: Expr, scope: Scope) -> Expr:
+        """Arithmetic of open extents and of sums of literals: what is no integer is computed as elements."""
         try:
             return from_value(evaluate(expr, scope), expr)
         except DefinitionError:

@@ -132,7 +132,8 @@ def _enumerated(
     index: Index, extent: int, conditions: Sequence[Condition], most_points: int = MOST_POINTS
 ) -> Outside | None:
     """What the index is at every point of its variables at which the conditions hold."""
-    known = [c for c in conditions if not any(i.gathered for i in condition_indices(c))]
+    single = [part for condition in conditions for part in _conjuncts(condition)]
+    known = [c for c in single if not any(i.gathered for i in condition_indices(c))]
     variables = set(index.variables).union(*(i.variables for c in known for i in condition_indices(c)))
     if any(v.extent == 0 for v in variables):
         return None
@@ -146,7 +147,22 @@ def _enumerated(
     for condition in known:
         wrong = wrong & _holds(condition, grid)
     found = np.broadcast_to(values, wrong.shape)[wrong]
-    return Outside(int(found.flat[0])) if found.size else None
+    return Outside(int(found.flat[0]), is_certain=len(known) == len(single)) if found.size else None
+
+
+def _conjuncts(condition: Condition) -> Iterator[Condition]:
+    """Conditions that all hold where a condition holds, and only there: one of them may not be known."""
+    match condition:
+        case Logic(operator="and", operands=operands):
+            for operand in operands:
+                yield from _conjuncts(operand)
+        case Logic(operator="not", operands=(Logic(operator="or", operands=operands),)):
+            for operand in operands:
+                yield from _conjuncts(Logic("not", (operand,)))
+        case Logic(operator="not", operands=(Logic(operator="not", operands=(operand,)),)):
+            yield from _conjuncts(operand)
+        case _:
+            yield condition
 
 
 def _values(index: Index, grid: Mapping[Var, _Numbers]) -> _Numbers:

@@ -42,8 +42,8 @@ def settle(expr: Expr, dtype: str) -> Expr:
     """Give the literals of an untyped expression a dtype; a typed one is left alone."""
     match expr:
         case Const(value=value, dtype="number"):
-            integral = dtype.startswith(("int", "uint"))
-            if integral and not (math.isfinite(value) and value == int(value)):
+            integral = _is_integral(dtype)
+            if integral and not (math.isfinite(value) and value == int(value) and _low(dtype) <= value <= _high(dtype)):
                 raise DefinitionError(f"{value} is no {dtype}")
             return Const(bool(value) if dtype == "bool" else int(value) if integral else float(value), dtype)
         case FromIndex(index=index, dtype="number"):
@@ -56,3 +56,45 @@ def settle(expr: Expr, dtype: str) -> Expr:
             return select(expr.condition, settle(expr.then, dtype), settle(expr.otherwise, dtype))  # type: ignore[union-attr]
         case _:
             return expr
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def compared(operator: str, left: Expr, right: Expr) -> tuple[str, Expr, Expr] | bool | None:
+    """A comparison of integers with a literal, as exact as on paper: `x < -4` never holds for unsigned numbers.
+
+    Returns:
+        the comparison with a literal of the integers' dtype, what it always is, or None for any other comparison.
+    """
+    if isinstance(left, Const) and left.dtype == WEAK:
+        operator, left, right = _MIRRORED[operator], right, left
+    if not (isinstance(right, Const) and right.dtype == WEAK and _is_integral(left.dtype)):
+        return None
+    value, low, high = right.value, _low(left.dtype), _high(left.dtype)
+    if math.isnan(value):
+        return operator == "!="
+    if operator in ("==", "!="):
+        if low <= value <= high and value == int(value):
+            return operator, left, Const(int(value), left.dtype)
+        return operator == "!="
+    if not low <= value <= high:
+        return (value > high) == (operator in ("<", "<="))
+    nearest = math.ceil(value) if operator in ("<", ">=") else math.floor(value)
+    return operator, left, Const(nearest, left.dtype)
+
+
+def _is_integral(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint"))
+
+
+def _low(dtype: str) -> int:
+    return 0 if dtype.startswith("u") else -(1 << (_bits(dtype) - 1))
+
+
+def _high(dtype: str) -> int:
+    return (1 << (_bits(dtype) - (not dtype.startswith("u")))) - 1
+
+
+def _bits(dtype: str) -> int:
+    return int(dtype.removeprefix("u").removeprefix("int"))

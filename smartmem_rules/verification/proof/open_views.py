@@ -24,7 +24,7 @@ from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.views import IndexMap, map_of_equation, stays_inside
 from smartmem_rules.verification.instances.attributes import Formal
 from smartmem_rules.verification.instances.roles import hints_of, nodes
-from smartmem_rules.verification.operators import application, names_of, run_time_formals
+from smartmem_rules.verification.operators import application_to_variables, run_time_formals
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.open_cases import NoInstance, OpenCase
 from smartmem_rules.verification.proof.open_instances import OpenInstances, open_question
@@ -63,12 +63,12 @@ class OpenOperator(OpenCase):
             yield self.path.integer(name)
 
     def _lists(self, name: str, formal: Formal, lengths: set[int]) -> Iterator[Value]:
-        for length in range(BOUND + 1):
+        for length in reversed(range(BOUND + 1)):
             yield tuple(self.path.integer(f"{name}.{place}") for place in range(length))
 
     def _lists_of_axes(self, most: int) -> Iterator[Value]:
         """In every order, counted from the front or from the end, also among the axes that a list adds."""
-        for length in range(BOUND + 1):
+        for length in reversed(range(BOUND + 1)):
             for axes in itertools.permutations(range(most + length), length):
                 yield axes
                 for rank in {most, most + length} if axes else ():
@@ -96,9 +96,8 @@ def _prove_overload(rule: ast.Eliminate, overload: ast.Operator, instances: Inst
     formals = run_time_formals(overload)
     if any(f.variadic for f in formals):
         raise Unprovable(f"{rule.operator} takes any number of operands")
-    span = overload.span
-    pattern = application(overload.name, [ast.PatternVariable(span, n) for n in names_of(formals)], "all", span)
-    alone = ast.Rewrite(span, rule.name, "", pattern, pattern, False, (), (), None, "")
+    pattern = application_to_variables(overload)
+    alone = ast.Rewrite(overload.span, rule.name, "", pattern, pattern, False, (), (), None, "")
     hints = hints_of(rule.guards, pattern, pattern)
     proved: set[IndexMap] = set()
 

@@ -60,6 +60,24 @@ def test_a_place_between_far_neighbours_is_rounded_as_large_as_it_is() -> None:
     assert _wrong(model, x, right + np.float32(0.01))
 
 
+def test_an_exponent_in_half_precision_may_be_an_integer() -> None:
+    """(-2) ** 2049.5 is NaN, and 0 or infinite where a half holds the exponent."""
+    model = _model([helper.make_node("Abs", ["x"], ["e"]), helper.make_node("Pow", ["b", "e"], ["y"])], (2,))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-0.5, -0.5], np.float32), "b"))
+    x = np.array([2049.5, 3], np.float32)
+    got = {"y": np.array([0, -0.125], np.float32)}
+    assert not differences(got, Reference(model, {"x": x}, "float16").expected(runs=24))
+    assert differences(got, Reference(model, {"x": x}).expected(runs=24))
+
+
+def test_windows_of_padding_have_no_place() -> None:
+    nodes = [helper.make_node("MaxPool", ["x"], ["v", "y"], kernel_shape=[2], dilations=[3], pads=[1, 1])]
+    model = _model(nodes, (1, 1, 2), TensorProto.FLOAT)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    with pytest.raises(NoReference, match="largest element of nothing"):
+        Reference(model, {"x": np.ones((1, 1, 2), np.float32)})
+
+
 def test_what_double_precision_alone_gives_is_not_asked_for() -> None:
     """Ceil(3 + 1e-9) is 3 in the model's own single precision; where both precisions agree, the element is known."""
     nodes = [

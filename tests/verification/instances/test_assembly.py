@@ -35,3 +35,11 @@ def test_every_word_and_every_overload_is_tried() -> None:
         if case is not None and isinstance(case.left, Application)
     }
     assert {"asymmetric", "align_corners", "tf_crop_and_resize"} <= words
+
+
+def test_an_operand_before_a_required_one_may_be_absent() -> None:
+    base = load_rules()
+    operator = next(o for o in base.operators["Dropout"] if o.inputs[-1].name == "bits")
+    found = next(case for case in single(operator, Instances(base), seed=1).cases(300) if case is not None)
+    assert isinstance(found.left, Application)
+    assert [operand is not None for operand in found.left.operands] == [True, False, False, True]
