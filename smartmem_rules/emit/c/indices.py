@@ -66,7 +66,10 @@ class Indices:
                 if any(map(is_symbolic, table)):
                     return self._choice(table, self.index(position))
                 name = self.tables.setdefault(table, f"{self.table_name}{len(self.tables)}")
-                return f"{name}[{self.index(position)}]"
+                place = self.index(position)
+                return (
+                    f"{name}[{place if _surely_inside(position, len(table)) else f'smr_inside({place}, {len(table)})'}]"
+                )
             case Gathered():
                 element = f"(int){self.accesses[atom.tensor].read(self.inside(atom.tensor, atom.indices), self.index)}"
                 if atom.wrap:

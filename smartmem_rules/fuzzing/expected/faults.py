@@ -135,7 +135,7 @@ def _lengths_outside(node: onnx.NodeProto, operands: Operands) -> bool:
     x, lengths = operands[0], operands[1]
     time = attribute(node, "time_axis", 0)
     assert x is not None and lengths is not None and isinstance(time, int)  # noqa: PT018
-    return bool(np.any((lengths < 1) | (lengths > x.shape[time])))
+    return time not in (0, 1) or bool(np.any((lengths < 1) | (lengths > x.shape[time])))
 
 
 def _negative_padding(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -306,7 +306,9 @@ FAULTS = (
         for o in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
     ),
     Fault("RoiAlign", _outside(2, lambda x: x.shape[0]), "batches outside of the data are not defined"),
-    Fault("ReverseSequence", _lengths_outside, "lengths outside of the sequence are not defined"),
+    Fault(
+        "ReverseSequence", _lengths_outside, "lengths outside of the sequence and other axes of time are not defined"
+    ),
     Fault("QuantizeLinear", _not_a_number, "no integer stands for NaN"),
     Fault("DynamicQuantizeLinear", _range_overflows, "the scale is infinite or NaN, and the zero point a cast of it"),
     Fault(
