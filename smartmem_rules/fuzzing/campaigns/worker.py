@@ -26,6 +26,8 @@ from smartmem_rules.kept_plans.store import VARIABLE as PLANS
 
 SECONDS = 120.0
 """How long a case may take; small ones take one or two seconds."""
+_FATAL = "Fatal Python error"
+"""How Python begins when a signal ends it."""
 _LIFETIME = 150
 """Cases after which a process is replaced, so that one's leaks are not another's failure."""
 
@@ -105,7 +107,9 @@ class Worker:
 
     def _last_errors(self) -> str:
         self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")[-1500:]
+        text = self.errors.read().decode(errors="replace")
+        fatal = text.find(_FATAL)  # the frames that were running come first, and what follows is long
+        return text[-1500:] if fatal < 0 else text[fatal : fatal + 3000]
 
 
 def _ending(code: int) -> str:
