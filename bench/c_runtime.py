@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dynamic import CASES
 from markdown_tables import markdown, replace_table
 from networks import PAPER, named, path
+from own_process import in_own_process
 
 from smartmem_rules import OptimizedPlan, optimize
 from smartmem_rules.bundle import write_bundle
@@ -37,7 +38,6 @@ from tests.runtime.c.library import installed, opencl_environment
 RUNS = 10
 MOST_SECONDS = 5.0
 """Of the timed runs together, of which there are three at least."""
-SECONDS = 3600
 KINDS = {"buffers": "pocl", "images": "adreno_740"}
 RANGES = tuple(f"dynamic/{name}" for name in CASES)
 TABLE = "c_runtime"
@@ -86,7 +86,7 @@ def main() -> int:
     for kind in [arguments.kind] if arguments.kind else KINDS:
         for name in arguments.models or [*named(list(PAPER)), *RANGES]:
             if f"{name} {kind}" not in rows and not (kind == "images" and name in RANGES):
-                rows[f"{name} {kind}"] = in_own_process(name, kind)
+                rows[f"{name} {kind}"] = in_own_process(__file__, "--one", name, "--kind", kind)
                 print(name, kind, rows[f"{name} {kind}"], file=sys.stderr, flush=True)
                 arguments.json.write_text(json.dumps(rows, indent=1))
     text = table(rows)
@@ -95,20 +95,6 @@ def main() -> int:
     else:
         print(text)
     return int(any(row["error"] or not row["equal"] for row in rows.values()))
-
-
-def in_own_process(name: str, kind: str) -> dict[str, Any]:
-    """What `measure` gives, or the error."""
-    command = [sys.executable, __file__, "--one", name, "--kind", kind]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return {"error": f"no result after {SECONDS} s"}
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return {"error": lines[-1] if lines else f"exit code {done.returncode}"}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
 
 
 def measure(name: str, kind: str) -> dict[str, Any]:

@@ -10,19 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from own_process import in_own_process
 
 from smartmem_rules.runtime.reference import TOLERANCES
 
 DTYPES = tuple(TOLERANCES)
 LIMIT = 0.9999
 """What the correlation of an output with the reference's must exceed."""
-SECONDS = 3600
 
 
 def main() -> int:
@@ -44,7 +43,7 @@ def main() -> int:
     for dtype in [arguments.dtype] if arguments.dtype else DTYPES:
         for name in arguments.models or NETWORKS:
             if f"{name} {dtype}" not in rows:
-                rows[f"{name} {dtype}"] = in_own_process(name, dtype)
+                rows[f"{name} {dtype}"] = in_own_process(__file__, "--one", name, "--dtype", dtype)
                 print(name, dtype, rows[f"{name} {dtype}"], file=sys.stderr, flush=True)
                 arguments.json.write_text(json.dumps(rows, indent=1))
     text = page(rows)
@@ -53,20 +52,6 @@ def main() -> int:
     else:
         print(text)
     return int(any(row["error"] or not row["passed"] for row in rows.values()))
-
-
-def in_own_process(name: str, dtype: str) -> dict[str, Any]:
-    """What `measure` gives, or the error."""
-    command = [sys.executable, __file__, "--one", name, "--dtype", dtype]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return {"error": f"no result after {SECONDS} s"}
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return {"error": lines[-1] if lines else f"exit code {done.returncode}"}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
 
 
 def measure(name: str, dtype: str) -> dict[str, Any]:
