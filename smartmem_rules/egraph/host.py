@@ -7,6 +7,7 @@ A rule asks with one line, `SESSION|SUBJECT|text|text...`, and gets a text back;
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -26,10 +27,17 @@ from smartmem_rules.tensor.views import IndexMap, compose
 
 NEAR_MISSES_PER_RULE = 64
 
+Extents = tuple[tuple[int, ...], tuple[int, ...]]
+"""A view's and its source's."""
+
 Answer = Callable[["Host", Sequence[str]], str]
 
 LARGEST_MAP = 100
 """Atoms of a composed map; tensors that are views of each other would otherwise be composed in circles for ever."""
+
+MOST_MAPS = 32
+"""Composed maps of one tensor's extents to another one's. A tensor of equal or repeated elements is a view of itself in
+many ways, and each of them composed with each is one more."""
 
 _sessions: dict[str, Host] = {}
 _numbers = itertools.count()
@@ -78,6 +86,8 @@ class Host:
     _attribute_names: dict[str, str] = field(default_factory=dict)
     _map_names: dict[IndexMap, str] = field(default_factory=dict)
     _misses: dict[str, int] = field(default_factory=dict)
+    _composed: dict[tuple[str, str], str] = field(default_factory=dict)
+    _composed_maps: defaultdict[Extents, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def __enter__(self) -> Host:
         _sessions[self.session] = self
@@ -121,6 +131,21 @@ class Host:
                 self.maps.append(map_)
         return name
 
+    def composed(self, inner: str, outer: str) -> str:
+        """The name of a view of a view as one map; empty where that map is too large, or has too many of its kind."""
+        known = self._composed.get((inner, outer))
+        if known is not None:
+            return known
+        map_ = compose(self.map(inner), self.map(outer))
+        name = self.map_name(map_) if map_.size <= LARGEST_MAP else ""
+        of_extents = self._composed_maps[map_.shape, map_.source]
+        if name and name not in of_extents and len(of_extents) == MOST_MAPS:
+            name = ""
+        elif name:
+            of_extents.add(name)
+        self._composed[inner, outer] = name
+        return name
+
     def map(self, name: str) -> IndexMap:
         return self.maps[int(name[1:])]
 
@@ -156,8 +181,7 @@ class Host:
 
 def _compose(host: Host, texts: Sequence[str]) -> str:
     inner, outer = texts
-    composed = compose(host.map(inner), host.map(outer))
-    return host.map_name(composed) if composed.size <= LARGEST_MAP else ""
+    return host.composed(inner, outer)
 
 
 def _identity(host: Host, texts: Sequence[str]) -> str:

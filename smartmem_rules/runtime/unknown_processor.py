@@ -10,7 +10,11 @@ functions is chosen by.
 from __future__ import annotations
 
 import ctypes
-from bisect import bisect_right
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +42,10 @@ def name_processor(handle: Any, processors: Path = Path("/proc/cpuinfo")) -> str
         The name now; None where nothing was to be done, or where the record or the processor cannot be read.
     """
     name = _level(processors)
-    memory = _Memory.of_this_process()
-    if name is None or memory is None:
+    if name is None:
         return None
-    place = _place_of_name(handle.int_ptr, memory)
+    with _Memory.of_this_process() as memory:
+        place = _place_of_name(handle.int_ptr, memory) if memory is not None else None
     if place is None:
         return None
     text = ctypes.create_string_buffer(name.encode())
@@ -66,35 +70,43 @@ def _level(processors: Path) -> str | None:
 def _place_of_name(record: int, memory: _Memory) -> int | None:
     """Where the pointer to the unknown name stands: behind the pointer to a triple of this system."""
     width = ctypes.sizeof(ctypes.c_size_t)
-    for place in range(record, record + _RECORD_BYTES, width):
-        if not memory.readable(place, 2 * width):
-            return None
-        triple, name = (ctypes.c_size_t.from_address(place + at).value for at in (0, width))
-        if memory.text(name) == _UNKNOWN and (memory.text(triple) or b"").startswith(b"x86_64-"):
-            return place + width
+    held = memory.read(record, _RECORD_BYTES)
+    words = [int.from_bytes(held[at : at + width], sys.byteorder) for at in range(0, len(held) - width + 1, width)]
+    for at, (triple, name) in enumerate(pairwise(words)):
+        if memory.text(name) == _UNKNOWN and memory.text(triple).startswith(b"x86_64-"):
+            return record + (at + 1) * width
     return None
 
 
 class _Memory:
-    """The readable parts of this process's memory, so that looking at what may be no pointer is safe."""
+    """This process's memory as the system reads it, so that looking at what may be no pointer is safe.
 
-    def __init__(self, parts: list[tuple[int, int]]) -> None:
-        self._parts = sorted(parts)
-        self._starts = [start for start, _ in self._parts]
+    Which addresses are mapped is no answer: another thread may unmap them before they are read.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file = file
 
     @classmethod
-    def of_this_process(cls) -> _Memory | None:
+    @contextmanager
+    def of_this_process(cls) -> Iterator[_Memory | None]:
         try:
-            lines = Path("/proc/self/maps").read_text().splitlines()
+            file = os.open("/proc/self/mem", os.O_RDONLY)
         except OSError:
-            return None
-        spans = [line.split()[0].split("-") for line in lines if line.split()[1].startswith("r")]
-        return cls([(int(start, 16), int(end, 16)) for start, end in spans])
+            yield None
+            return
+        try:
+            yield cls(file)
+        finally:
+            os.close(file)
 
-    def readable(self, address: int, count: int) -> bool:
-        at = bisect_right(self._starts, address) - 1
-        return at >= 0 and address + count <= self._parts[at][1]
+    def read(self, address: int, most: int) -> bytes:
+        """The bytes from an address on, as many as can be read."""
+        try:
+            return os.pread(self._file, most, address)
+        except (OSError, OverflowError):
+            return b""
 
-    def text(self, address: int, most: int = 64) -> bytes | None:
-        """The text that ends with a zero byte at an address."""
-        return ctypes.string_at(address, most).partition(b"\0")[0] if self.readable(address, most) else None
+    def text(self, address: int, most: int = 64) -> bytes:
+        """The text that ends with a zero byte at an address; empty where there is none."""
+        return self.read(address, most).partition(b"\0")[0]

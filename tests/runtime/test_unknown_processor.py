@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,6 +61,15 @@ def test_known_processors_and_other_machines_are_left_alone(tmp_path: Path, trip
     before = list(record.words)
     assert name_processor(record.handle, _processors(tmp_path, _V4)) is None
     assert list(record.words) == before
+
+
+def test_words_that_point_nowhere_end_no_process(tmp_path: Path) -> None:
+    """PoCL's record holds numbers, freed pointers and pointers into memory that another thread gives back."""
+    record = _Record("x86_64-unknown-linux-gnu", "generic")
+    with mmap.mmap(-1, mmap.PAGESIZE) as given_back:
+        gone = ctypes.addressof(ctypes.c_char.from_buffer(given_back))
+    record.words[0], record.words[1], record.words[5], record.words[6] = 8, gone, 2**64 - 4096, 2**63
+    assert name_processor(record.handle, _processors(tmp_path, _V4)) == "x86-64-v4"
 
 
 def test_processor_that_cannot_be_told_is_left_alone(tmp_path: Path) -> None:

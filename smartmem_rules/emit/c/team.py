@@ -31,8 +31,17 @@ class Team:
     subgroup: int = 1
 
     def head(self, name: str, extent: int) -> str:
-        """A loop whose turns the members take one after the other; its loads are under way together."""
-        return f"#pragma unroll 8\nfor (int {name} = {self.lane}; {name} < {extent}; {name} += {self.size})"
+        """A loop whose turns the members take one after the other; its loads are under way together.
+
+        All members take the same number of turns. PoCL 3.0 runs an inner loop, whose length all work-items share, in
+        step for a whole work-group, also where it lies in a loop that some of them have left: what they find is lost.
+        Where the outer loop is unrolled, it does not end.
+        """
+        turns = f"for (int {name} = {self.lane}, {name}_turn = 0; {name}_turn < {extent};"
+        step = f" {name} += {self.size}, {name}_turn += {self.size})"
+        whole = isinstance(extent, int) and extent % self.size == 0
+        guard = "" if whole else f" if ({name} < {extent})"
+        return f"#ifndef SMR_NO_UNROLL\n#pragma unroll 8\n#endif\n{turns}{step}{guard}"
 
     def combined(self, writer: Writer, kind: str, name: str, dtype: str) -> str:
         """Write what combines the members' partial results; gives the result's name, known to all of them.

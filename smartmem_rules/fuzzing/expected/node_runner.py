@@ -175,9 +175,10 @@ class NodeRunner:
         if isinstance(session, Exception):
             raise session
         try:
-            return [np.asarray(v) for v in session.run(None, feeds)]
+            results = [np.asarray(v) for v in session.run(None, feeds)]
         except Exception as refusal:  # other people's code
             raise _RefusedValues(f"{node.op_type}: {_first_line(refusal)}") from refusal
+        return [np.zeros_like(r) for r in results] if _is_product_of_nothing(node, operands) else results
 
     def _evaluator(self, node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array]:
         from onnx.reference import ReferenceEvaluator
@@ -244,6 +245,12 @@ def _precise_node(node: onnx.NodeProto) -> onnx.NodeProto:
         if given.name == "value" and given.t.data_type in _NARROW_TYPES:
             given.t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(given.t).astype(np.float64)))
     return changed
+
+
+def _is_product_of_nothing(node: onnx.NodeProto, operands: Sequence[Array | None]) -> bool:
+    """Whether a product sums over no element: ONNX Runtime may leave its result as the memory was."""
+    first = operands[0] if operands else None
+    return node.op_type == "MatMul" and first is not None and first.shape[-1:] == (0,)
 
 
 def constant_value(node: onnx.NodeProto) -> Array:

@@ -26,9 +26,10 @@ from smartmem_rules.fuzzing.expected.roundings import (
     RECURRENT,
     STASHED,
     SUMMING,
+    UNPROVED,
     WITHOUT_SIGN,
 )
-from smartmem_rules.fuzzing.expected.sums import exceeding, of_either_sign, rounded_on_the_way
+from smartmem_rules.fuzzing.expected.sums import exceeding, of_either_sign, products_with_mean, rounded_on_the_way
 
 RUNS = 4
 MORE_RUNS = 24
@@ -39,6 +40,8 @@ _ILL_CONDITIONED = 64.0
 """The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
 _STORED = 0.6
 """How many tensors of narrow types are stored, and not kept in single precision where they are read."""
+_VANISHING = 0.5
+"""How many results of cancelling steps, of those that are smaller than one step's rounding, are exactly zero."""
 _OWN_ULPS = 64.0
 """Units in the last place by which any element may differ: elementary functions of several steps."""
 _GATES_ULPS = 128.0
@@ -133,7 +136,7 @@ class Reference:
                 if node.op_type in LINEAR and is_float(results[0]):
                     self.on_the_way[node.output[0]] = rounded_on_the_way(runner, [wide(o) for o in operands])
             except NoReference:
-                if node.op_type in LINEAR and not all(np.isfinite(_double(r)).all() for r in results):
+                if node.op_type in LINEAR | UNPROVED and not all(np.isfinite(_double(r)).all() for r in results):
                     raise  # without doubles nobody knows whether a sum overflows only on its way
                 precise = False
         self.runners.append(runner)
@@ -225,6 +228,8 @@ class Reference:
                 results = [_array(wide(r)) for r in runner.native(narrow)]
         if node.op_type in WITHOUT_SIGN and noise is not None:
             results = [of_either_sign(self._summed(n, r, noise), noise) for n, r in zip(names, results, strict=True)]
+        if node.op_type == "InstanceNormalization" and noise is not None:
+            results = [self._shifted(names[0], results[0], products_with_mean(node, operands), noise)]
         if node.op_type in CANCELLING and noise is not None:
             extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
             results = [self._cancelled(n, r, operands, noise, extent) for n, r in zip(names, results, strict=True)]
@@ -269,9 +274,18 @@ class Reference:
         reals = [np.where(np.isfinite(o), o, 0) for o in reals]
         first, *others = reals if reals[0].shape == result.shape else [np.max(reals[0], initial=0.0)]
         size = first + sum(np.max(o, initial=0.0) for o in others)  # a bias moves the argument
-        return np.asarray(
-            result + noise.uniform(-2, 2, result.shape) * precision.unit * np.maximum(size * extent, np.abs(result))
-        )
+        step = precision.unit * np.maximum(size * extent, np.abs(result))
+        moved = result + noise.uniform(-2, 2, result.shape) * step
+        # 1 + erf(x) is a multiple of a step or nothing at all, and what nothing is divided by is no small number
+        vanishes = (np.abs(moved) < step) & (noise.random(result.shape) < _VANISHING)
+        return np.where(vanishes, 0.0, moved)
+
+    def _shifted(self, name: str, result: Array, size: Array, noise: np.random.Generator) -> Array:
+        """A result with the roundings of addends of a size that cancel."""
+        precision = self.precision(name)
+        if precision is None or size.shape != result.shape:
+            return result
+        return np.asarray(result + noise.uniform(-2, 2, result.shape) * precision.unit * size)
 
     def _is_half(self, name: str) -> bool:
         """Whether one reader of a tensor may see it rounded, and another one in single precision."""

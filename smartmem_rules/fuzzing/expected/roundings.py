@@ -48,6 +48,8 @@ CANCELLING = frozenset(
     }
 )  # fmt: skip
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
+UNPROVED = frozenset({"FusedConv", "FusedGemm"})
+"""Sums that nobody computes in double precision: where one is not finite, it may have overflowed on its way only."""
 INTERPOLATING = frozenset({"GridSample", "Resize"})
 """Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})

@@ -1,4 +1,4 @@
-"""Sums of a linear node's addends: in which order they are added, and what of them is rounded on the way."""
+"""Sums of addends: in which order they are added, and what of them is rounded on the way."""
 
 from __future__ import annotations
 
@@ -35,6 +35,21 @@ def rounded_on_the_way(runner: NodeRunner, operands: Sequence[Array | None]) -> 
     ones = [np.ones_like(o) if is_float(o) and o is not None else o for o in operands]
     number = np.abs(runner.precise(ones)[0]) / _factor_of_sum(runner.node, operands, size)
     return np.sqrt(np.maximum(number, 1.0)) * size
+
+
+def products_with_mean(node: onnx.NodeProto, operands: Sequence[Array | None]) -> Array:
+    """Of an instance normalization the size of mean * scale / deviation.
+
+    ONNX Runtime adds that product to the bias before the element's own product comes to it.
+    """
+    x, scale = operands[0], operands[1]
+    assert x is not None and scale is not None  # noqa: PT018
+    axes = tuple(range(2, x.ndim))
+    epsilon = next((a.f for a in node.attribute if a.name == "epsilon"), 1e-5)
+    largest = np.max(np.abs(x), axis=axes, keepdims=True, initial=0.0)
+    factor = np.abs(scale).reshape(-1, *[1] * len(axes)) / np.sqrt(np.var(x, axis=axes, keepdims=True) + epsilon)
+    size = np.broadcast_to(largest * factor, x.shape)
+    return np.where(np.isfinite(size), size, 0.0)
 
 
 def _sizes(runner: NodeRunner, operands: Sequence[Array | None]) -> Array:
