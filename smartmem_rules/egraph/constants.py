@@ -36,6 +36,8 @@ class Constants:
         self._recipes: dict[int, Recipe] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._uniform: dict[int, float | None] = {}
+        self.overflowed = False
+        """Whether a constant that was computed is not finite, though those that it is made of are."""
 
     def given(self, name: str, type_: TensorType, array: Array) -> int:
         """The number of a constant of the model."""
@@ -75,7 +77,9 @@ class Constants:
 
     def _compute(self, recipe: Recipe) -> Array:
         tensors = {f"${place}": self._arrays[o] for place, o in enumerate(recipe.operands) if o is not None}
-        return evaluate_equations(recipe.equations, tensors)[recipe.result]
+        result = evaluate_equations(recipe.equations, tensors)[recipe.result]
+        self.overflowed |= not _is_finite(result) and all(map(_is_finite, tensors.values()))
+        return result
 
     def _add(self, key: tuple[object, ...], type_: TensorType) -> int:
         number = self._numbers.setdefault(key, len(self._types))
@@ -117,6 +121,10 @@ class Constants:
         if number not in self._arrays and self._types[number].elements > LOOKED_AT:
             return None
         return uniform_value(self.array(number))
+
+
+def _is_finite(array: Array) -> bool:
+    return bool(np.isfinite(array).all())
 
 
 def _value_key(array: Array, type_: TensorType) -> tuple[object, ...]:

@@ -76,6 +76,18 @@ def test_views_of_each_other_are_not_composed_in_circles(base: RuleBase) -> None
     optimized(builder.finish(builder.add("Relu", part)), base)
 
 
+def test_views_of_one_element_are_not_composed_in_circles(base: RuleBase) -> None:
+    """Two ways to turn `many` are maps to itself; each of their products in each order is another map."""
+    builder = Builder(base)
+    many = builder.add("Reshape", builder.add("Tile", builder.input("x", (1,)), repeats=(24,)), shape=(3, 4, 1, 2))
+    row = builder.add("Reshape", many, shape=(24,))
+    first = builder.add("Reshape", builder.add("Transpose", many, perm=(3, 0, 1, 2)), shape=(24,))
+    second = builder.add("Reshape", builder.add("Transpose", many, perm=(1, 0, 2, 3)), shape=(24,))
+    parts = [builder.add("Slice", of, starts=(7,), ends=(23,), axes=(0,)) for of in (row, first, second)]
+    total = builder.add("Add", builder.add("Add", parts[0], parts[1]), parts[2])
+    optimized(builder.finish(builder.add("Relu", total)), base)
+
+
 def test_views_of_nothing_are_not_composed_in_circles(base: RuleBase) -> None:
     """Each slice of the empty rows is one of its own, one element further."""
     builder = Builder(base)

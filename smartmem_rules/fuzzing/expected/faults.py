@@ -213,6 +213,16 @@ def _part_of_an_element(node: onnx.NodeProto, operands: Operands) -> bool:
     return any(length != round(length) for length in lengths)
 
 
+def _kept_extents(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, scales = operands[0], operands[2] if len(operands) > 2 else None
+    if x is None or scales is None or not scales.size:
+        return False
+    axes = attribute(node, "axes", list(range(x.ndim)))
+    assert isinstance(axes, list)
+    same = all(int(x.shape[axis] * float(scale)) == x.shape[axis] for axis, scale in zip(axes, scales, strict=False))
+    return same and bool(np.any(scales != 1))
+
+
 def _classes_outside(node: onnx.NodeProto, operands: Operands) -> bool:
     scores, classes = operands[0], operands[1]
     if scores is None or classes is None:
@@ -235,6 +245,7 @@ FAULTS = (
         _part_of_an_element,
         "ONNX's published case aligns the corners of a length that is no integer, ONNX Runtime those of the integer",
     ),
+    Fault("Resize", _kept_extents, "ONNX Runtime copies data that keep their extents, whatever the scales"),
     *(
         Fault(o, _nan_in("float64"), "ONNX Runtime's largest element of doubles leaves NaN out")
         for o in ("Softmax", "LogSoftmax")
