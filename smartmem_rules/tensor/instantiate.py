@@ -72,7 +72,6 @@ def instantiate(
     operands: Sequence[TensorType | None],
     attributes: Mapping[str, Value],
     outputs: int = 1,
-    opset: int | None = None,
     types_only: bool = False,
 ) -> Instance:
     """The first overload of the operator that accepts the operands.
@@ -81,7 +80,6 @@ def instantiate(
         operands: types of the tensor operands (compile-time operands are attributes); None for an absent one.
         attributes: given attributes and compile-time operands by name.
         outputs: how many outputs are wanted.
-        opset: where given, overloads outside their ONNX range are passed over.
         types_only: leave the equations out, which takes most of the time.
 
     Raises:
@@ -92,16 +90,12 @@ def instantiate(
         raise Unsupported(f"the rule base defines no operator {name}")
     reasons: list[str] = []
     for operator in overloads:
-        if opset is not None and operator.onnx is not None:
-            since, until = operator.onnx.since, operator.onnx.until
-            if opset < since or (until is not None and opset > until):
-                continue
         try:
             return Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             if str(reason) not in reasons:
                 reasons.append(str(reason))
-    raise Unsupported("; ".join(reasons) or f"no definition covers opset {opset}")
+    raise Unsupported("; ".join(reasons))
 
 
 def instantiate_overload(

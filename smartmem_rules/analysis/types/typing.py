@@ -32,8 +32,6 @@ class Typing:
     differing: str | None = None
     left: str = ""
     right: str = ""
-    matched: int = 0
-    """Uses of the left side, whatever the guards say of them."""
     refused: str | None = None
     """Of uses that no guard admits one."""
 
@@ -58,7 +56,7 @@ def check_types(
 ) -> Typing:
     """Try a directed rewrite at several operand types, until both sides agreed at `wanted` of them."""
     facts = _Facts.of(guards)
-    agreed, matched = 0, 0
+    agreed = 0
     found = Typing(agreed=0)
     parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
     refused: str | None = None
@@ -67,7 +65,6 @@ def check_types(
         expected = solver.attempt(left)
         if expected is None:
             continue
-        matched += 1
         scope = solver.scope()
         try:
             holds = all(truth(guard, scope) for guard in guards)
@@ -83,9 +80,7 @@ def check_types(
             found = Typing(agreed=0, differing=solver.shown(), left=str(expected), right=actual)
         if agreed >= wanted:
             break
-    return Typing(
-        agreed=agreed, differing=found.differing, left=found.left, right=found.right, matched=matched, refused=refused
-    )
+    return Typing(agreed=agreed, differing=found.differing, left=found.left, right=found.right, refused=refused)
 
 
 def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: _Facts, parts: int) -> bool:
