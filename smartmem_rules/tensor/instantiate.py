@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
@@ -332,18 +333,12 @@ def size_of(extent: ast.Expression) -> tuple[str, ast.Expression] | None:
     return None
 
 
-def names_in(expr: ast.Expression) -> set[str]:
-    """All names that occur in an expression."""
+def names_in(tree: object) -> set[str]:
+    """All names that occur in a tree, or in a tuple of trees."""
     found: set[str] = set()
-    stack: list[object] = [expr]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, ast.Name):
-            found.add(current.id)
-        elif isinstance(current, ast.PatternVariable):
-            found.add(current.name)
-        elif isinstance(current, ast.Syntax):
-            stack.extend(getattr(current, slot) for slot in current.__dataclass_fields__ if slot != "span")
-        elif isinstance(current, tuple):
-            stack.extend(current)
+    for node in nodes(tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.PatternVariable):
+            found.add(node.name)
     return found

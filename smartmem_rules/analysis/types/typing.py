@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from smartmem_rules.analysis.probes import Drawing, Operand, nodes
+from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
