@@ -64,7 +64,7 @@ class Executor:
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
-        context = cl.Context([device.handle])
+        context = _context_of(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress)
@@ -172,6 +172,20 @@ class Executor:
                     if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
                         found[name] = float(np.abs(context.fetch(name)).max(initial=0.0))
         return found
+
+
+_open_contexts: dict[Any, Any] = {}
+"""By device handle the context that stays open; it holds no memory of a plan."""
+
+
+def _context_of(device: Device) -> Any:
+    """A new OpenCL context of a device; the first one stays open where the driver starts anew after the last one."""
+    import pyopencl as cl
+
+    context = cl.Context([device.handle])
+    if device.workaround("keeps_context_open"):
+        _open_contexts.setdefault(device.handle, context)
+    return context
 
 
 def _open(built: Built, number: int) -> ExecutionContext:
