@@ -40,6 +40,8 @@ def load(path: str | Path, device: str = AUTO, debug: bool = False) -> Optimized
     Raises:
         PlanFileError: the file is no plan, damaged or of another version.
         DeviceError: there is no such device.
+
+    A plan that tests itself does so when it is prepared; see `OptimizedPlan.prepare`.
     """
     plan = load_plan(path)
     return OptimizedPlan(plan, device_for(plan.statistics.device, device), debug=debug)
@@ -60,6 +62,7 @@ def optimize(
     show: Show | None = None,
     limits: Limits = DEFAULT_LIMITS,
     certificate: str | Path | None = None,
+    probes: bool = False,
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -81,8 +84,10 @@ def optimize(
         show: called with each stage's name and the text form of its result (docs/reading-plans.md).
         limits: how large the model may be and how long this may take.
         certificate: a file in which every step from the model to the kernels is written, for `certify`.
+        probes: the plan tests itself where it is first loaded on a device (docs/self_test.md); it takes more room.
 
     Raises:
+        WrongKernelError: the plan tests itself, and the device computes a kernel wrongly that nothing replaces.
         GraphError: the model is damaged or uses something that no rule covers.
         CertificateFileError: the certificate cannot be written.
         LimitError: the model exceeds a limit.
@@ -94,7 +99,7 @@ def optimize(
     """
     options: dict[str, Any] = {
         "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
-        "layout": layout, "debug": debug, "limits": limits,
+        "layout": layout, "debug": debug, "limits": limits, "probes": probes,
     }  # fmt: skip
     try:
         return optimize_now(graph, dims=dims, progress=progress, show=show, certificate=certificate, **options)

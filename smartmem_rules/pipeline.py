@@ -65,6 +65,7 @@ class Request:
     dims: Dims
     layout: str = "exact"
     limits: Limits = DEFAULT_LIMITS
+    probes: bool = False
 
 
 @no_collections()
@@ -92,7 +93,7 @@ def make_plan(
         planning = prepare(graph, base, target.profile, *how, wide, clock, refusals)
         if certify is not None:
             certify(_certificate(request, extracted, planning))
-        plan = finish(planning, _tuned(target), clock=clock)
+        plan = finish(planning, _tuned(target), clock=clock, probes=request.probes)
     statistics = replace(
         plan.statistics,
         model=extracted.model,
