@@ -23,17 +23,19 @@ _LARGEST_INTEGER = 5
 _EXPONENTS = (-8, 2)
 
 
-def contents(tensor: Stored, number: int, bound: int | None, positive: bool) -> Array:
+def contents(tensor: Stored, number: int, variant: int, bound: int | None, positive: bool) -> Array:
     """What a tensor that is no constant holds, in its shape and in the type in which memory holds it.
 
     Args:
         number: of the argument: no two hold the same.
+        variant: of the question; an odd one asks the numbers of the one before with the other sign, so that what one
+            of them cuts off (a rectified unit) is there in the other.
         bound: of integers that are indices, how many values they may have.
         positive: no zeros and no negative numbers, for roots and logarithms.
     """
     dtype = storage_dtype(tensor.storage)
     kind = "f" if dtype.kind == "V" else dtype.kind
-    random = np.random.default_rng((PERIOD, number))
+    random = np.random.default_rng((PERIOD, number, variant // 2))
     if kind == "b":
         period = random.permutation(np.arange(PERIOD) % 2).astype(dtype)
     elif kind in "iu":
@@ -41,8 +43,8 @@ def contents(tensor: Stored, number: int, bound: int | None, positive: bool) -> 
         lowest = 1 if bound is None else 0
         period = (lowest + random.permutation(PERIOD) % max(1, most)).astype(dtype)
     else:
-        values = _POSITIVE if positive else _SIGNED
-        period = random.permutation(np.resize(values, PERIOD)).astype(dtype)
+        drawn = random.permutation(np.resize(_POSITIVE if positive else _SIGNED, PERIOD))
+        period = (-drawn if variant % 2 and not positive else drawn).astype(dtype)
     return np.resize(period, math.prod(tensor.type.shape)).reshape(tensor.type.shape)
 
 

@@ -29,6 +29,8 @@ _ROUNDINGS = 32
 """How many times farther apart another order of sums may be than single from double precision."""
 _USUAL = 0.99
 """The share of elements for which rounding decides nothing; of the others, too many cannot be asked."""
+_QUESTIONS = ((1 << 12, 8), (1 << 15, 4), (1 << 18, 2))
+"""Of how many elements a kernel's results are at most, and how many questions it is asked; one beyond."""
 _PACKED = re.compile(r"@\d+$")
 
 
@@ -50,7 +52,7 @@ class Probes:
     """What the kernels of a plan are asked.
 
     Attributes:
-        probes: one for each kernel that differs from all before it.
+        probes: for each kernel that differs from all before it, one after the other.
         unasked: the kernels whose answers are not known.
     """
 
@@ -69,7 +71,7 @@ def probes_of(plan: Plan, tensors: Mapping[str, Stored], constants: Mapping[str,
     unasked: list[Unasked] = []
     for launches in alike(plan):
         try:
-            probes.append(_Maker(plan, tensors, constants, launches).probe())
+            probes += _Maker(plan, tensors, constants, launches).probes()
         except Unanswered as reason:
             unasked.append(Unasked(launches=launches, reason=str(reason)))
     return Probes(probes=tuple(probes), unasked=tuple(unasked))
@@ -111,14 +113,20 @@ class _Maker:
             raise Unanswered("its extents are open")
         self._claims = [claim_of(kernel) for kernel in self._enqueue.launch.kernels]
 
-    def probe(self) -> Probe:
-        """The probe.
+    def probes(self) -> list[Probe]:
+        """The probes: the fewer elements a kernel writes, the more, because each element then shows less of it.
 
         Raises:
             Unanswered: what the kernel computes is not known.
         """
+        first = self._probe(0)
+        elements = sum(answer.rows.numbers.size * answer.rows.different.shape[1] for answer in first.answers)
+        count = next((count for most, count in _QUESTIONS if elements <= most), 1)
+        return [first, *map(self._probe, range(1, count))]
+
+    def _probe(self, variant: int) -> Probe:
         for positive in (False, True):
-            fillings, values = self._asked(positive)
+            fillings, values = self._asked(variant, positive)
             expected = computed(self._enqueue.launch, values, self._tensors)
             if positive or all(np.isfinite(a).all() for a in expected.values() if a.dtype.kind == "f"):
                 break
@@ -128,7 +136,7 @@ class _Maker:
             answers=tuple(self._answers(values, expected)),
         )
 
-    def _asked(self, positive: bool) -> tuple[tuple[Filling, ...], dict[str, Array]]:
+    def _asked(self, variant: int, positive: bool) -> tuple[tuple[Filling, ...], dict[str, Array]]:
         """What the arguments hold in memory, and what the kernels' expressions read."""
         values = self._signs() if replaceable(self._enqueue.launch) else self._given(self._constants_read())
         exponents = self._exponents() if replaceable(self._enqueue.launch) else None
@@ -142,7 +150,7 @@ class _Maker:
             elif argument.access == "write":
                 fillings.append(Filling(kind=UNSET))
             else:
-                array = contents(tensor, number, bounds.get(tensor.name), positive)
+                array = contents(tensor, number, variant, bounds.get(tensor.name), positive)
                 values[tensor.name] = array
                 fillings.append(Filling(kind=GIVEN, rows=in_memory(array, tensor)))
         return tuple(fillings), values

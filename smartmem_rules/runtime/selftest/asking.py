@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,19 +69,22 @@ class Asker:
         self._context = context
         self._programs = programs
         self._queue = cl.CommandQueue(context, device.handle)
+        self._kept: dict[str, Any] = {}
+        self._kept_for: tuple[int, ...] = ()
 
     def differences(self, probe: Probe) -> Iterator[Difference]:
         """What is wrong with the answers of the kernel as the plan has it."""
         return self.of_source(probe, self.plan.enqueues[probe.launches[0]].source, self._programs)
 
-    def of_other(self, probe: Probe, source: Source) -> Iterator[Difference]:
-        """What is wrong with the answers of another kernel in its place, which is built first."""
+    def of_other(self, probes: Iterable[Probe], source: Source) -> Iterator[Difference]:
+        """What is wrong with the answers of another kernel in the place of one, which is built first."""
         try:
             programs = Programs(self._context, self.device, [source], [source.entry])
         except BuildError as error:
             yield Difference(refused=str(error))
             return
-        yield from self.of_source(probe, source, programs)
+        for probe in probes:
+            yield from self.of_source(probe, source, programs)
 
     def of_source(self, probe: Probe, source: Source, programs: Programs) -> Iterator[Difference]:
         """What is wrong with the answers of a kernel of some programs."""
@@ -96,17 +99,29 @@ class Asker:
             yield Difference(refused=str(error))
 
     def _filled(self, probe: Probe, source: Source) -> list[Any]:
-        """The memory objects of the arguments."""
-        tensors = {
-            f"{number} {argument.tensor}": self._stored(number, argument.tensor, filling)
+        """The memory objects of the arguments; constants that no kernel writes stay there for the next question."""
+        asked = [
+            (f"{number} {argument.tensor}", argument, filling)
             for number, (argument, filling) in enumerate(zip(source.arguments, probe.fillings, strict=True))
+        ]
+        if self._kept_for != probe.launches:
+            self._kept, self._kept_for = {}, probe.launches
+        tensors = {
+            name: self._stored(name, argument.tensor, filling)
+            for name, argument, filling in asked
+            if name not in self._kept
         }
         # each argument is a constant of a plan of its own, so that memory is made and filled as that of any plan
         plan = replace(self.plan, tensors=tensors, enqueues=[], slots=[], placement={}, inputs=[], outputs=[])
-        memory = PlanMemory(plan, self.device, self._context, self._queue).shared
-        return [memory[name] for name in tensors]
+        memory = self._kept | PlanMemory(plan, self.device, self._context, self._queue).shared
+        self._kept = {
+            name: memory[name]
+            for name, argument, filling in asked
+            if filling.kind in (SIGNS, OWN) and argument.access == "read"
+        }
+        return [memory[name] for name, _, _ in asked]
 
-    def _stored(self, number: int, name: str, filling: Filling) -> Stored:
+    def _stored(self, own: str, name: str, filling: Filling) -> Stored:
         tensor = self.plan.tensors[name]
         if filling.kind == GIVEN:
             assert filling.rows is not None
@@ -118,7 +133,7 @@ class Asker:
             packed = signs(tensor.packed, filling.exponent) if filling.kind == SIGNS else tensor.packed.copy()
         else:
             packed = unset(tensor)
-        return replace(tensor, name=f"{number} {name}", role="constant", packed=packed)
+        return replace(tensor, name=own, role="constant", packed=packed)
 
     def _run(self, source: Source, programs: Programs, memory: Sequence[Any]) -> None:
         import pyopencl as cl

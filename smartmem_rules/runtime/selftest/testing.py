@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.probe import Probe
@@ -84,15 +85,16 @@ def self_test(executor: Executor, progress: Callable[[int, int], None] | None = 
     plan = executor.plan
     asker = asker_of(executor)
     findings = []
-    for number, probe in enumerate(plan.probes, 1):
-        finding = _asked(asker, probe)
+    kernels = [tuple(probes) for _, probes in groupby(plan.probes, lambda probe: probe.launches)]
+    for number, probes in enumerate(kernels, 1):
+        finding = _asked(asker, probes)
         if finding is not None:
             findings.append(finding)
         if progress is not None:
-            progress(number, len(plan.probes))
+            progress(number, len(kernels))
     return Report(
         device=device_text(executor.device),
-        asked=len(plan.probes),
+        asked=len(kernels),
         unasked=len(plan.unasked),
         findings=tuple(findings),
         seconds=round(time.perf_counter() - begun, 3),
@@ -104,16 +106,19 @@ def asker_of(executor: Executor) -> Asker:
     return Asker(executor.plan, executor.device, executor.built.context, executor.built.programs)
 
 
-def _asked(asker: Asker, probe: Probe) -> Finding | None:
-    differences = tuple(map(str, asker.differences(probe)))
-    if not differences:
+def _asked(asker: Asker, probes: Sequence[Probe]) -> Finding | None:
+    """What is wrong with the answers of one kernel to the first question that it answers wrongly."""
+    answers = (tuple(map(str, asker.differences(probe))) for probe in probes)
+    differences = next(filter(None, answers), None)
+    if differences is None:
         return None
-    enqueue = asker.plan.enqueues[probe.launches[0]]
+    launches = probes[0].launches
+    enqueue = asker.plan.enqueues[launches[0]]
     others = replacements(enqueue).items()
-    right = (name for name, source in others if next(asker.of_other(probe, source), None) is None)
+    right = (name for name, source in others if next(asker.of_other(probes, source), None) is None)
     return Finding(
         kernel=enqueue.launch.name,
-        launches=probe.launches,
+        launches=launches,
         global_size=enqueue.source.global_size,
         local_size=enqueue.source.local_size,
         differences=differences,
