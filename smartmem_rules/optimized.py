@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.launch import Launch
+    from smartmem_rules.plan.scheduling import Scheduled
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -375,6 +376,7 @@ def planned(
     probes: bool = False,
     refusals: Refusals | None = None,
     certificate: str | Path | None = None,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the arguments are those of `api.optimize`.
 
@@ -395,4 +397,4 @@ def planned(
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    return make_plan(request, clock, refusals, certify)
+    return make_plan(request, clock, refusals, certify, watch)

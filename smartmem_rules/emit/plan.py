@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -53,16 +53,20 @@ def finish(
     keep_launches: bool = False,
     clock: Stages | None = None,
     probes: bool = False,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> Plan:
     """Schedule fused kernels and emit them; see `plan.scheduling.schedule` for the arguments.
 
     Args:
         probes: the plan is to test itself.
+        watch: takes in the scheduled launches, whose expressions and constants a plan need not have.
     """
     clock = clock or Unmeasured()
     with clock.stage("verify"):
         verify_kernels(planning.launches, planning.tensors, planning.program.outputs, in_full())
     scheduled = schedule(planning, choices, observed=observed, keep_launches=keep_launches, clock=clock)
+    if watch is not None:
+        watch(scheduled)
     with clock.stage("emit"):
         plan = emit_plan(scheduled)
     clock.show("emit", lambda: sources_text(plan))

@@ -6,6 +6,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -146,6 +147,10 @@ class Executor:
                 (launch.name, (event.profile.end - event.profile.start) * 1e-6)
                 for launch, event in zip(context.launches, events, strict=True)
             ]
+
+    def taken(self) -> AbstractContextManager[ExecutionContext]:
+        """An execution context of one's own, to look at launches one by one."""
+        return self._contexts.taken()
 
     def fetch(self, tensor: str) -> Array:
         """What lies in the memory of a row-major buffer tensor after the last run: for debugging kernels."""

@@ -1,0 +1,17 @@
+"""Small models planned to test themselves."""
+
+from __future__ import annotations
+
+from smartmem_rules.emit.plan import finish
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.build import prepare
+from tests.emit.kernel_cases import KernelCase
+from tests.plan.programs import rules
+
+
+def asking(case: KernelCase, dtype: str = "float32") -> Plan:
+    """The plan of a case with probes."""
+    base = rules()
+    graph = import_model(case.proto, base, {})
+    return finish(prepare(graph, base, base.devices[case.device], case.level, dtype, case.memory), probes=True)
