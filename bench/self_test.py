@@ -255,7 +255,7 @@ def table(plain: list[Plain], planted: list[Planted]) -> str:
     others = ", ".join(f"{count} {reason}" for reason, count in refused.most_common())
     return "\n".join(
         [
-            f"On {plain[0].device}:",
+            f"On {plain[0].device.split(', OpenCL')[0]}):",
             "",
             markdown(header, rows),
             "",
