@@ -16,7 +16,8 @@ LAYERS = (
     "analysis", "exchange", "rulebase", "graph", "certificate", "egraph", "extraction", "writing", "plan", "provenance",
     "simulate", "invariants", "probes", "emit", "runtime", "checking", "tuning", "kept_plans", "pipeline", "report",
     "apart", "verification", "simplification", "model_nodes", "optimized", "bundle", "doctor", "specialized",
-    "inspection", "api", "simulated_levels", "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend", "cli",
+    "inspection", "torch_backend", "api", "simulated_levels", "benchmarking", "fuzzing", "lsp", "reference",
+    "onnx_backend", "cli",
 )  # fmt: skip
 """From the bottom to the top: a package imports those before it only."""
 MOST_MODULES = 20
