@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from smartmem_rules.egraph.model import PhaseRun, Saturation
     from smartmem_rules.plan.build import Planning
     from smartmem_rules.plan.means import PlanOptions
+    from smartmem_rules.plan.scheduling import Scheduled
 
 
 Certify = Callable[[str], None]
@@ -65,6 +66,7 @@ class Request:
     dims: Dims
     layout: str = "exact"
     limits: Limits = DEFAULT_LIMITS
+    probes: bool = False
 
     @property
     def options(self) -> PlanOptions:
@@ -76,13 +78,18 @@ class Request:
 
 @no_collections()
 def make_plan(
-    request: Request, clock: Stages, refusals: Refusals | None = None, certify: Certify | None = None
+    request: Request,
+    clock: Stages,
+    refusals: Refusals | None = None,
+    certify: Certify | None = None,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`.
 
     Args:
         refusals: takes in why kernels stay apart.
         certify: takes in the text of a certificate of the plan.
+        watch: takes in the scheduled launches.
     """
     from smartmem_rules.emit.plan import finish  # start-up time
     from smartmem_rules.plan.build import prepare  # start-up time
@@ -98,7 +105,7 @@ def make_plan(
         planning = prepare(graph, base, target.profile, options, clock, refusals)
         if certify is not None:
             certify(_certificate(request, extracted, planning))
-        plan = finish(planning, _tuned(target), clock=clock)
+        plan = finish(planning, _tuned(target), clock=clock, probes=request.probes, watch=watch)
     statistics = replace(
         plan.statistics,
         model=extracted.model,
