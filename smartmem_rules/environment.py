@@ -47,6 +47,11 @@ VERIFY = Variable(
     default="checks by intervals",
     meaning="`full`: each optimization checks every element of each stage's result",
 )
+SELF_TEST = Variable(
+    name="SMARTMEM_SELF_TEST",
+    default="each plan is asked once on each device and driver",
+    meaning="`off` runs plans that test themselves without asking their kernels; `again` asks those asked before, too",
+)
 TRACEBACK = Variable(
     name="SMARTMEM_TRACEBACK",
     default="one line and a file",
@@ -57,7 +62,7 @@ OPENCL = Variable(
     default="the loader of the system",
     meaning="the OpenCL library that libsmartmem loads; Python does not read it",
 )
-VARIABLES = (CACHE, PLANS, TUNINGS, VERIFY, TRACEBACK, OPENCL)
+VARIABLES = (CACHE, PLANS, TUNINGS, VERIFY, SELF_TEST, TRACEBACK, OPENCL)
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:

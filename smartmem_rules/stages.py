@@ -12,10 +12,11 @@ from smartmem_rules.logs import logger
 
 STAGES = (
     "import", "saturate", "extract", "calibrate", "fuse", "layout", "verify", "schedule", "launch", "memory", "emit",
-    "build",
+    "build", "probes",
 )  # fmt: skip
 """`calibrate` runs a float16 plan's model once in float32; `verify` checks the results of fusion and
-layout and, at the end, the emitted plan; `build` compiles the kernels on the device."""
+layout and, at the end, the emitted plan; `build` compiles the kernels on the device; `probes`, which
+stands last because dumped files bear the stages' numbers, finds out before that what kernels must answer."""
 
 _LOG = logger(__name__)
 
