@@ -26,7 +26,7 @@ from smartmem_rules.plan.printer import fused_text, layouts_text
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, element_schedules
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES
-from smartmem_rules.plan.schedule.scheduler import Scheduler, candidates, within_stack
+from smartmem_rules.plan.schedule.scheduler import Scheduler, candidates, on_device
 from smartmem_rules.plan.schedule.templates import Templates
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
@@ -191,7 +191,7 @@ def _means(base: RuleBase, profile: Device, level: str, dtype: str, memory: str,
     policy = policy_of(base.levels[level], base.tables, base.fuses)
     memory, kinds = _memory(memory, policy, profile)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, open_extents)
-    schedules = within_stack(schedules, profile.memory.stack_bytes)
+    schedules = on_device(schedules, profile)
     # transformed weights of few bits would lose too much
     schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or dtype == "float32")
     return _Means(

@@ -60,6 +60,7 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         compute=replace(
             compute,
             units=device.compute_units if own else compute.units,
+            register_width=compute.register_width or (_register_width(profile, device) if own else 0),
             half=compute.half if device.capability >= compute.shuffle_capability else "",
             shuffle=compute.shuffle if device.capability >= compute.shuffle_capability else "",
             # what other devices that the profile stands in for do with work-groups is not known
@@ -74,6 +75,12 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         units=tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
         allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
     )
+
+
+def _register_width(profile: Profile, device: Device) -> int:
+    """The widest of the profile's registers that the device's compiler prefers; 0 where it names none."""
+    widths = [width for width, _ in profile.compute.registers]
+    return max((width for width in widths if width <= device.vector_width), default=0)
 
 
 def device_for(recorded: str, name: str = AUTO) -> Device:
