@@ -1,4 +1,4 @@
-"""Register tiles of 4, 8 and 16 lanes: the same results, whatever the shapes leave over, and wide registers where wanted."""
+"""Register tiles of 4, 8 and 16 lanes: the same results, whatever shapes leave over; wide registers where they are."""
 
 from __future__ import annotations
 
