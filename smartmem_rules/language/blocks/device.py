@@ -90,6 +90,13 @@ class Compute:
         """Nanoseconds of scalar operations on one unit."""
         return operations * self.units / self.peak
 
+    product_latency: float = real(
+        "from one product to the next of the same sum, in products of a vector; 0: what the schedules say", 0.0
+    )
+    load_cost: float = real(
+        "what loading a vector or repeating an element costs, in products of a vector; 0: what the schedules say", 0.0
+    )
+
     @property
     def lanes(self) -> int:
         """Floats of the registers in which a CPU multiplies."""

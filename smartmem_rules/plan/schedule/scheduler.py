@@ -67,6 +67,8 @@ def on_device(schedules: tuple[Schedule, ...], device: Device) -> tuple[Schedule
         replace(
             s,
             scratch_bytes=min(s.scratch_bytes, room) if room else s.scratch_bytes,
+            product_latency=compute.product_latency or s.product_latency,
+            load_cost=compute.load_cost or s.load_cost,
             lanes=compute.lanes,
             register_count=compute.register_count,
             width=min(compute.vector_width, compute.lanes),
