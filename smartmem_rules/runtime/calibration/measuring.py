@@ -191,7 +191,7 @@ def _texels(bench: _Bench) -> float:
     """GB/s of texels of four floats, one core."""
     cl, (wide, high) = bench.cl, _IMAGE
     form = cl.ImageFormat(cl.channel_order.RGBA, cl.channel_type.FLOAT)
-    image = cl.Image(bench.context, cl.mem_flags.READ_ONLY, form, shape=_IMAGE)
+    image = cl.create_image(bench.context, cl.mem_flags.READ_ONLY, form, shape=_IMAGE)
     cl.enqueue_fill_image(bench.queue, image, np.full(4, 0.5, np.float32), (0, 0), _IMAGE)
     target = bench.buffer(1)
     turn = bench.each("smr_texels", lambda turns: (image, target, np.int32(wide), np.int32(high), np.int32(turns)))
