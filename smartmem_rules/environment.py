@@ -42,6 +42,11 @@ TUNINGS = Variable(
     default="`tunings.sqlite` in the cache folder",
     meaning="the database of measured sizes of kernels; `off` takes those of the package only",
 )
+CALIBRATION = Variable(
+    name="SMARTMEM_CALIBRATION",
+    default="`calibrations` in the cache folder",
+    meaning="the folder of what was measured of devices; `off` uses none; with `auto` the first `optimize` measures",
+)
 VERIFY = Variable(
     name="SMARTMEM_VERIFY",
     default="checks by intervals",
@@ -62,7 +67,7 @@ OPENCL = Variable(
     default="the loader of the system",
     meaning="the OpenCL library that libsmartmem loads; Python does not read it",
 )
-VARIABLES = (CACHE, PLANS, TUNINGS, VERIFY, SELF_TEST, TRACEBACK, OPENCL)
+VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL)
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:
