@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.emit.spares import spares_of
-from smartmem_rules.graph.model import Graph
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
-from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.artefact import Enqueue, Plan, Source
-from smartmem_rules.plan.build import Planning, prepare
-from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.printer import sources_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
 from smartmem_rules.probes.making import probes_of
-from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import PlanStatistics, Statistics
 from smartmem_rules.tensor.extents import SymbolicExtentError
-
-
-def build(
-    graph: Graph,
-    base: RuleBase,
-    profile: Device,
-    level: str,
-    dtype: str = "float32",
-    memory: str = "auto",
-    layout: str = "exact",
-    choices: Mapping[str, Choice] | None = None,
-    wide: Collection[str] = (),
-    clock: Stages | None = None,
-    refusals: Refusals | None = None,
-) -> Plan:
-    """The plan of a graph; see `plan.build.prepare` for the arguments."""
-    planning = prepare(graph, base, profile, level, dtype, memory, layout, wide, clock, refusals)
-    return finish(planning, choices, clock=clock)
 
 
 def finish(

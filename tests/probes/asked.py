@@ -6,6 +6,7 @@ from smartmem_rules.emit.plan import finish
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.build import prepare
+from smartmem_rules.plan.means import PlanOptions
 from tests.emit.kernel_cases import KernelCase
 from tests.plan.programs import rules
 
@@ -14,4 +15,5 @@ def asking(case: KernelCase, dtype: str = "float32") -> Plan:
     """The plan of a case with probes."""
     base = rules()
     graph = import_model(case.proto, base, {})
-    return finish(prepare(graph, base, base.devices[case.device], case.level, dtype, case.memory), probes=True)
+    options = PlanOptions(level=case.level, dtype=dtype, memory=case.memory)
+    return finish(prepare(graph, base, base.devices[case.device], options), probes=True)
