@@ -18,6 +18,7 @@ from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
+from smartmem_rules.logs import logger
 from smartmem_rules.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
@@ -32,6 +33,8 @@ from smartmem_rules.runtime.reference import (
     NoReferenceError,
     worst_check,
 )
+from smartmem_rules.runtime.selftest.report import Report
+from smartmem_rules.runtime.selftest.testing import executor_of
 from smartmem_rules.stages import Clock as Clock
 from smartmem_rules.stages import Progress, Show
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.launch import Launch
+    from smartmem_rules.plan.scheduling import Scheduled
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -48,6 +52,7 @@ DEFAULT_LEVEL = "smartmem"
 DTYPES = tuple(TOLERANCES)
 MEMORIES = ("auto", "image", "buffer")
 LAYOUTS = ("exact", "local")
+_LOG = logger(__name__)
 
 
 class PlanOptions(TypedDict, total=False):
@@ -62,6 +67,7 @@ class PlanOptions(TypedDict, total=False):
     dims: Dims | None
     layout: str
     limits: Limits
+    probes: bool
 
 
 class OptimizedPlan:
@@ -87,6 +93,7 @@ class OptimizedPlan:
         self.debug = debug
         self.rules = tuple(rules)
         self.last_check: Check | None = None
+        self.self_test: Report | None = None
         self._executor: Executor | None = None
         self._preparing = threading.Lock()
 
@@ -106,8 +113,12 @@ class OptimizedPlan:
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> Executor:
         """The plan with its kernels built and its constants on the device; built at the first call.
 
+        A plan that was made with `probes` has them answered by its kernels then, if they have not been yet on this
+        device with this driver (`self_test`); kernels that the device computes wrongly are replaced, with a warning.
+
         Raises:
             DeviceError: the plan's device is not on this computer.
+            WrongKernelError: the device computes a kernel wrongly that nothing replaces.
             BuildError, RunError: the device refuses a kernel or has too little memory.
         """
         refuse_in_child(RunError)  # before the lock, which another thread may have held when the process was forked
@@ -115,7 +126,8 @@ class OptimizedPlan:
             if self._executor is None:
                 if self.device is None:
                     raise DeviceError(f"there is no OpenCL device here to run this plan for {self.plan.device}")
-                self._executor = Executor(self.plan, self.device, progress, self.debug)
+                tested = executor_of(self.plan, self.device, progress, self.debug)
+                self._executor, self.self_test = tested.executor, tested.report
             return self._executor
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
@@ -322,10 +334,13 @@ def kept_or_planned(
             key = key_of(graph, rules, asked)
         found = None if key is None else store.read(key, partial(_devices_with, rules, disable))
     if found is not None:
+        _LOG.info("the plan of %s is one that was kept in %s", found.plan.model, store.folder)
         return _Found(plan=found.plan, device=found.device)
     before = time.perf_counter()
     plan, target = planned(graph, clock, rules=rules, disable=disable, **options)
-    if key is not None and time.perf_counter() - before >= LEAST_SECONDS:
+    seconds = time.perf_counter() - before
+    _LOG.info("the plan of %s for %s has %d kernels (%.1f s)", plan.model, target.name, len(plan.launches), seconds)
+    if key is not None and seconds >= LEAST_SECONDS:
         return _Found(plan=plan, device=target.device, keep=partial(store.write, key, plan, target.device))
     return _Found(plan=plan, device=target.device)
 
@@ -363,8 +378,10 @@ def planned(
     dims: Dims | None = None,
     layout: str = "exact",
     limits: Limits = DEFAULT_LIMITS,
+    probes: bool = False,
     refusals: Refusals | None = None,
     certificate: str | Path | None = None,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the arguments are those of `api.optimize`.
 
@@ -379,10 +396,10 @@ def planned(
     with clock.stage("import"):  # the engine's libraries are part of what a user waits for
         from smartmem_rules.pipeline import Request, make_plan  # start-up time
 
-    request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits)
+    request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits, probes)
     certify: Callable[[str], None] | None = None
     if certificate is not None:
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    return make_plan(request, clock, refusals, certify)
+    return make_plan(request, clock, refusals, certify, watch)

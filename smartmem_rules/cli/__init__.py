@@ -11,12 +11,14 @@ _COMMANDS = {
     "simplify": ("models.simplify", "Write a model with fewer nodes, by verified rules, as ONNX."),
     "run": ("models.run", "Run a model or a plan."),
     "export": ("models.export", "Write a program in C that runs a model without Python."),
+    "doctor": ("models.doctor", "Find kernels that a device computes wrongly, and write programs in C that show them."),
     "bench": ("models.bench", "Measure models, beside each other and beside other systems."),
     "simulate": (
         "models.simulate",
         "Follow a model's memory accesses through a model of a device that need not be here.",
     ),
     "tune": ("models.tune", "Find the fastest sizes of a model's kernels by measuring them."),
+    "calibrate": ("models.calibrate", "Measure this computer's CPU for the cost model."),
     "show": ("models.show", "List the launches of a plan, or print one kernel with its schedule and OpenCL C."),
     "diff": ("models.diff", "Show what differs between two plans, stage by stage."),
     "explain": ("models.explain", "Say which kernel an ONNX node ended in, and through which rules."),
@@ -30,6 +32,8 @@ _COMMANDS = {
     "lsp": ("rules.lsp", "Serve an editor: messages, hover, definitions, completion."),
     "zoo": ("models.zoo", "List the models that come with the project, or write them."),
     "devices": ("devices", "List the OpenCL devices with their limits."),
+    "config": ("config", "List the variables of the environment, and where things are kept."),
+    "completion": ("completion", "Print a script that completes commands in bash, zsh or fish."),
 }
 """The module of each command, and what it does."""
 
@@ -44,8 +48,9 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         module, _ = _COMMANDS[name]
-        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{module}").command
-        return command
+        from smartmem_rules.cli.verbosity import with_verbosity  # start-up time
+
+        return with_verbosity(importlib.import_module(f"smartmem_rules.cli.{module}").command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

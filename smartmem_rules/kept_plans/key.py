@@ -14,13 +14,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.environment import CACHE, PLANS, PREFIX
 from smartmem_rules.kept_plans.files import bytes_digest, file_digest, folder_files, unchanged_since
 from smartmem_rules.resources import STARTED, grammar_path, rules_path, templates_path, tunings_path
+from smartmem_rules.runtime.calibration.store import path_of
 from smartmem_rules.runtime.devices import DeviceError, devices
 from smartmem_rules.tuning.database import Tunings
 
 _LIBRARIES = ("egglog", "highspy", "jinja2", "numpy", "onnx", "pyopencl")
-_PLACES = ("SMARTMEM_CACHE", "SMARTMEM_PLANS")
+_PLACES = (CACHE.name, PLANS.name)
 _MOST_SERIALIZED = 1 << 30
 """Bytes of the largest ModelProto that is written out for its digest."""
 
@@ -63,6 +65,7 @@ def key_of(model: Any, rules: Sequence[str | Path], options: Mapping[str, Any]) 
         database = Tunings.of_user().path
         measured = [] if database is None or not database.exists() else [str(database)]
         shipped = [*_shipped_rules(), *_files_below(tunings_path(), (".json",))]
+        measured += [str(one) for one in _calibrations()]
         files = [*user, *shipped, *measured]
         parts = [
             content.digest,
@@ -123,9 +126,18 @@ def _here() -> list[str]:
         return []
 
 
+def _calibrations() -> list[Path]:
+    """What was measured of the devices of this computer."""
+    try:
+        paths = [path_of(device) for device in devices()]
+    except DeviceError:
+        return []
+    return [path for path in paths if path is not None and path.exists()]
+
+
 def _environment() -> list[tuple[str, str]]:
     """The variables that this program reads, but for those that say where things are kept."""
-    own = (name for name in os.environ if name.startswith("SMARTMEM_") and name not in _PLACES)
+    own = (name for name in os.environ if name.startswith(PREFIX) and name not in _PLACES)
     return [(name, os.environ[name]) for name in sorted(own)]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -50,8 +52,8 @@ class Executor:
 
         Raises:
             BuildError: the OpenCL compiler refuses a kernel.
-            RunError: the device has too little memory, its images are too small, it is not one for which work-groups
-                may wait for each other, or this process is a fork of the one that opened the device.
+            RunError: the device has too little memory, its images or work-groups are too small, it is not one for which
+                work-groups may wait for each other, or this process is a fork of the one that opened the device.
         """
         import pyopencl as cl
 
@@ -61,20 +63,21 @@ class Executor:
                 f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
                 "to run; optimize the model again on this device"
             )
+        _check_groups(plan, device)
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
-        context = cl.Context([device.handle])
+        context = _context_of(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress)
         self.programs = programs.count
         memory = PlanMemory(plan, device, context, cl.CommandQueue(context, device.handle))
-        self._built = Built(
+        self.built = Built(
             plan=plan, device=device, context=context, programs=programs, sources=sources, memory=memory, debug=debug
         )
         # not a method: without a cycle of references the device's memory is free when the last user lets go
-        self._contexts = ContextPool(partial(_open, self._built), contexts)
+        self._contexts = ContextPool(partial(_open, self.built), contexts)
         self._runs = itertools.count()
 
     @property
@@ -136,7 +139,7 @@ class Executor:
 
         arrays = check_feeds(self.input_types, random_feeds(self.input_types) if feeds is None else feeds)
         queue = cl.CommandQueue(
-            self._built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
+            self.built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
         )
         with self._contexts.taken() as context:
             context.run(arrays, extents_of(self.input_types, arrays))
@@ -146,6 +149,10 @@ class Executor:
                 (launch.name, (event.profile.end - event.profile.start) * 1e-6)
                 for launch, event in zip(context.launches, events, strict=True)
             ]
+
+    def taken(self) -> AbstractContextManager[ExecutionContext]:
+        """An execution context of one's own, to look at launches one by one."""
+        return self._contexts.taken()
 
     def fetch(self, tensor: str) -> Array:
         """What lies in the memory of a row-major buffer tensor after the last run: for debugging kernels."""
@@ -172,6 +179,31 @@ class Executor:
                     if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
                         found[name] = float(np.abs(context.fetch(name)).max(initial=0.0))
         return found
+
+
+def _check_groups(plan: Plan, device: Device) -> None:
+    """Refuse work-groups that the device does not take."""
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
+        items = math.prod(source.local_size or ())
+        if items > device.work_group:
+            raise RunError(
+                f"the kernel {launch.name} has work-groups of {items} work-items, and {device.name} takes at most "
+                f"{device.work_group}; optimize the model again on this device"
+            )
+
+
+_open_contexts: dict[Any, Any] = {}
+"""By device handle the context that stays open; it holds no memory of a plan."""
+
+
+def _context_of(device: Device) -> Any:
+    """A new OpenCL context of a device; the first one stays open where the driver starts anew after the last one."""
+    import pyopencl as cl
+
+    context = cl.Context([device.handle])
+    if device.workaround("keeps_context_open"):
+        _open_contexts.setdefault(device.handle, context)
+    return context
 
 
 def _open(built: Built, number: int) -> ExecutionContext:
