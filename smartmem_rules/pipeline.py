@@ -26,7 +26,6 @@ from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import (
-    Extraction,
     ModelStatistics,
     NearMiss,
     PhaseStatistics,
@@ -267,12 +266,21 @@ def _choose(
     """The best form of the graph that the level's rules allow, and the statistics; the graph itself without rules."""
     if not level.phases:
         return graph, RewriteStatistics(), None
-    saturation, extracted, report = _cheapest(graph, base, level, request.disable, target, clock, record)
-    if saturation.constants.overflowed:
-        # x * (w * k) is no (x * w) * k where w * k is infinite: such models keep the order that they were written in
-        reordering = {rule.name for rule in base.rewrites if rule.relaxes}
-        disable = (*request.disable, *sorted(reordering))
-        saturation, extracted, report = _cheapest(graph, base, level, disable, target, clock, record)
+    from smartmem_rules.egraph.saturation import saturate  # start-up time
+    from smartmem_rules.extraction.extract import extract  # start-up time
+    from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
+
+    # x * (w * k) is no (x * w) * k where w * k is infinite: such models keep the order that they were written in
+    reordering = tuple(rule.name for rule in base.rewrites if rule.relaxes)
+    for disable in (request.disable, (*request.disable, *reordering)):
+        with clock.stage("saturate"):
+            saturation = saturate(graph, base, level.phases, disable, record=record)
+        clock.show("saturate", lambda ran=saturation: saturation_text(ran))
+        with clock.stage("extract"):
+            extracted, report = extract(saturation, graph, target.profile)
+        clock.show("extract", lambda made=extracted, of=report: f"{report_text(of)}{made}")
+        if not saturation.constants.overflowed:
+            break
     statistics = RewriteStatistics(
         extraction=report,
         rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
@@ -288,29 +296,6 @@ def _choose(
         rule_places=_rule_places(saturation, base),
     )
     return extracted, statistics, saturation
-
-
-def _cheapest(
-    graph: Graph,
-    base: RuleBase,
-    level: Level,
-    disable: Collection[str],
-    target: Target,
-    clock: Stages,
-    record: bool,
-) -> tuple[Saturation, Graph, Extraction]:
-    """The equal forms of a graph by the rules that are not disabled, and the cheapest of them."""
-    from smartmem_rules.egraph.saturation import saturate  # start-up time
-    from smartmem_rules.extraction.extract import extract  # start-up time
-    from smartmem_rules.extraction.printer import report_text, saturation_text  # start-up time
-
-    with clock.stage("saturate"):
-        saturation = saturate(graph, base, level.phases, disable, record=record)
-    clock.show("saturate", lambda: saturation_text(saturation))
-    with clock.stage("extract"):
-        extracted, report = extract(saturation, graph, target.profile)
-    clock.show("extract", lambda: f"{report_text(report)}{extracted}")
-    return saturation, extracted, report
 
 
 def _phase_statistics(ran: PhaseRun) -> PhaseStatistics:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.outputs import PRECISIONS, Expected
+from smartmem_rules.fuzzing.expected.outputs import Expected
+from smartmem_rules.fuzzing.expected.precisions import PRECISIONS
 
 
 def differences(results: Mapping[str, Array], expected: Mapping[str, Expected]) -> dict[str, Any]:

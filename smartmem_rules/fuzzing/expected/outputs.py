@@ -18,6 +18,7 @@ from onnx import numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
+from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision
 from smartmem_rules.fuzzing.expected.roundings import (
     CANCELLING,
     EXACT,
@@ -47,31 +48,6 @@ _OWN_ULPS = 64.0
 _GATES_ULPS = 128.0
 """Units in the last place of 1 by which a state behind gates may differ: ONNX Runtime's tanh and logistic function are
 rational approximations in single precision, and there is no kernel for doubles."""
-
-
-@dataclass(frozen=True)
-class Precision:
-    """How the reals of an element type are held.
-
-    Attributes:
-        unit: half the distance of 1 from the next number.
-        least: the least normal number; below it devices may hold zero.
-        most: the greatest number.
-        held: numpy's element type where its numbers are so far apart that whole ones are near, None elsewhere.
-    """
-
-    unit: float
-    least: float
-    most: float
-    held: type[np.floating[Any]] | None = None
-
-
-PRECISIONS = {
-    "bfloat16": Precision(2.0**-8, 1.2e-38, 3.38e38),
-    "float16": Precision(2.0**-11, 6.2e-5, 65504.0, np.float16),
-    "float32": Precision(2.0**-24, 1.2e-38, 3.4028234e38),
-    "float64": Precision(2.0**-53, 2.3e-308, float("inf")),
-}
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,10 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void smr_kernel(
             const int team_row = first + thread / 8;
             const int i1 = min(first_row + team_row, 19);
             float4 t1 = (float4)(0.0f);
-            #pragma unroll 8
-for (int i2 = (thread % 8); i2 < 8; i2 += 8) {
+            #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i2 = (thread % 8), i2_turn = 0; i2_turn < 8; i2 += 8, i2_turn += 8) {
                 const float4 t2 = *(__global const float4*)(p0 + (i1 * 32 + i2 * 4));
                 t1 = t1 + t2;
             }
@@ -50,8 +52,10 @@ for (int i2 = (thread % 8); i2 < 8; i2 += 8) {
             barrier(CLK_LOCAL_MEM_FENCE);
             const float t4 = (t3 / 32.0f);
             float4 t5 = (float4)(0.0f);
-            #pragma unroll 8
-for (int i3 = (thread % 8); i3 < 8; i3 += 8) {
+            #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i3 = (thread % 8), i3_turn = 0; i3_turn < 8; i3 += 8, i3_turn += 8) {
                 const float4 t6 = *(__global const float4*)(p0 + (i1 * 32 + i3 * 4));
                 const float4 t7 = (t6 - (float4)(t4));
                 t5 += t7 * t7;

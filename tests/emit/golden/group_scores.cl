@@ -229,15 +229,19 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
             const int i1 = min(first_row + team_row, 11);
             barrier(CLK_LOCAL_MEM_FENCE);
             __local float* t3 = rows0 + team_row * 12;
-            #pragma unroll 8
-for (int i6 = (thread % 4); i6 < 3; i6 += 4) {
+            #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i6 = (thread % 4), i6_turn = 0; i6_turn < 3; i6 += 4, i6_turn += 4) if (i6 < 3) {
                 const float4 t4 = ((*(__local const smr_float4*)(inner_row + i6 * 4)) * (float4)(0.1257302165031433f));
                 *(__local smr_float4*)(t3 + i6 * 4) = t4;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             float4 t5 = (float4)(-INFINITY);
-            #pragma unroll 8
-for (int i7 = (thread % 4); i7 < 3; i7 += 4) {
+            #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i7 = (thread % 4), i7_turn = 0; i7_turn < 3; i7 += 4, i7_turn += 4) if (i7 < 3) {
                 t5 = smr_max4(t5, (*(__local const smr_float4*)(t3 + i7 * 4)));
             }
             float t6 = (smr_max1((smr_max1(t5.s0, t5.s2)), (smr_max1(t5.s1, t5.s3))));
@@ -250,8 +254,10 @@ for (int i7 = (thread % 4); i7 < 3; i7 += 4) {
             t6 = across[thread - (thread % 4)];
             barrier(CLK_LOCAL_MEM_FENCE);
             float4 t7 = (float4)(0.0f);
-            #pragma unroll 8
-for (int i8 = (thread % 4); i8 < 3; i8 += 4) {
+            #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i8 = (thread % 4), i8_turn = 0; i8_turn < 3; i8 += 4, i8_turn += 4) if (i8 < 3) {
                 const float4 t8 = ((*(__local const smr_float4*)(t3 + i8 * 4)) - (float4)(t6));
                 const float4 t9 = smr_exp4(t8);
                 t7 = t7 + t9;

@@ -30,8 +30,10 @@ __kernel void smr_kernel(
     const int thread = (int)get_local_id(0);
     const int i0 = min(item / 8, 5);
     float4 t1 = (float4)(-INFINITY);
-    #pragma unroll 8
-for (int i1 = (thread % 8); i1 < 5; i1 += 8) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i1 = (thread % 8), i1_turn = 0; i1_turn < 5; i1 += 8, i1_turn += 8) if (i1 < 5) {
         const float4 t2 = read_imagef(p0, smr_sampler, (int2)(i1, i0));
         t1 = smr_max4(t1, t2);
     }
@@ -45,8 +47,10 @@ for (int i1 = (thread % 8); i1 < 5; i1 += 8) {
     t3 = across[thread - (thread % 8)];
     barrier(CLK_LOCAL_MEM_FENCE);
     float4 t4 = (float4)(0.0f);
-    #pragma unroll 8
-for (int i2 = (thread % 8); i2 < 5; i2 += 8) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i2 = (thread % 8), i2_turn = 0; i2_turn < 5; i2 += 8, i2_turn += 8) if (i2 < 5) {
         const float4 t5 = read_imagef(p0, smr_sampler, (int2)(i2, i0));
         const float4 t6 = (t5 - (float4)(t3));
         const float4 t7 = smr_exp4(t6);
@@ -61,8 +65,10 @@ for (int i2 = (thread % 8); i2 < 5; i2 += 8) {
     }
     t8 = across[thread - (thread % 8)];
     barrier(CLK_LOCAL_MEM_FENCE);
-    #pragma unroll 8
-for (int i3 = (thread % 8); i3 < 5; i3 += 8) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i3 = (thread % 8), i3_turn = 0; i3_turn < 5; i3 += 8, i3_turn += 8) if (i3 < 5) {
         const float4 t9 = read_imagef(p0, smr_sampler, (int2)(i3, i0));
         const float4 t10 = (t9 - (float4)(t3));
         const float4 t11 = smr_exp4(t10);

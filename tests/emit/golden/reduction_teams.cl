@@ -11,8 +11,10 @@ __kernel void smr_kernel(
     const int thread = (int)get_local_id(0);
     const int i0 = min(item / 16, 5);
     float4 t1 = (float4)(-INFINITY);
-    #pragma unroll 8
-for (int i1 = (thread % 16); i1 < 15; i1 += 16) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i1 = (thread % 16), i1_turn = 0; i1_turn < 15; i1 += 16, i1_turn += 16) if (i1 < 15) {
         const float4 t2 = *(__global const float4*)(p0 + (i0 * 60 + i1 * 4));
         t1 = smr_max4(t1, t2);
     }
@@ -26,8 +28,10 @@ for (int i1 = (thread % 16); i1 < 15; i1 += 16) {
     t3 = across[thread - (thread % 16)];
     barrier(CLK_LOCAL_MEM_FENCE);
     float4 t4 = (float4)(0.0f);
-    #pragma unroll 8
-for (int i2 = (thread % 16); i2 < 15; i2 += 16) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i2 = (thread % 16), i2_turn = 0; i2_turn < 15; i2 += 16, i2_turn += 16) if (i2 < 15) {
         const float4 t5 = *(__global const float4*)(p0 + (i0 * 60 + i2 * 4));
         const float4 t6 = (t5 - (float4)(t3));
         const float4 t7 = smr_exp4(t6);
@@ -42,8 +46,10 @@ for (int i2 = (thread % 16); i2 < 15; i2 += 16) {
     }
     t8 = across[thread - (thread % 16)];
     barrier(CLK_LOCAL_MEM_FENCE);
-    #pragma unroll 8
-for (int i3 = (thread % 16); i3 < 15; i3 += 16) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i3 = (thread % 16), i3_turn = 0; i3_turn < 15; i3 += 16, i3_turn += 16) if (i3 < 15) {
         const float4 t9 = *(__global const float4*)(p0 + (i0 * 60 + i3 * 4));
         const float4 t10 = (t9 - (float4)(t3));
         const float4 t11 = smr_exp4(t10);

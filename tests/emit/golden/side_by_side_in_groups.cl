@@ -225,13 +225,13 @@ if (column_tile < 1) {
     }
 }
 #endif
-#ifndef smr_part_08fd35a1cd1c_DEFINED
-#define smr_part_08fd35a1cd1c_DEFINED
+#ifndef smr_part_1b7e5379f037_DEFINED
+#define smr_part_1b7e5379f037_DEFINED
 // Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
 // memory, and everything that only depends on the row and its elements is written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
-static void smr_part_08fd35a1cd1c(
+static void smr_part_1b7e5379f037(
     __global const float* restrict p0 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p1 /* buffer[d0d1] of [7, 9] */,
     const int item, const int group, __local float* smr_local) {
@@ -239,14 +239,18 @@ static void smr_part_08fd35a1cd1c(
     const int thread = (int)get_local_id(0);
     const int i0 = min(item / 2, 8);
     float4 t1 = (float4)(-INFINITY);
-    #pragma unroll 8
-for (int i1 = (thread % 2); i1 < 1; i1 += 2) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i1 = (thread % 2), i1_turn = 0; i1_turn < 1; i1 += 2, i1_turn += 2) if (i1 < 1) {
         const float4 t2 = *(__global const smr_float4*)(p0 + i0 * 7);
         t1 = smr_max4(t1, t2);
     }
     float t3 = (smr_max1((smr_max1(t1.s0, t1.s2)), (smr_max1(t1.s1, t1.s3))));
-    #pragma unroll 8
-for (int i2 = (thread % 2); i2 < 3; i2 += 2) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i2 = (thread % 2), i2_turn = 0; i2_turn < 3; i2 += 2, i2_turn += 2) if (i2 < 3) {
         const float t4 = p0[(i0 * 7 + i2 + 4)];
         t3 = smr_max1(t3, t4);
     }
@@ -259,16 +263,20 @@ for (int i2 = (thread % 2); i2 < 3; i2 += 2) {
     t3 = across[thread - (thread % 2)];
     barrier(CLK_LOCAL_MEM_FENCE);
     float4 t5 = (float4)(0.0f);
-    #pragma unroll 8
-for (int i3 = (thread % 2); i3 < 1; i3 += 2) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i3 = (thread % 2), i3_turn = 0; i3_turn < 1; i3 += 2, i3_turn += 2) if (i3 < 1) {
         const float4 t6 = *(__global const smr_float4*)(p0 + i0 * 7);
         const float4 t7 = (t6 - (float4)(t3));
         const float4 t8 = smr_exp4(t7);
         t5 = t5 + t8;
     }
     float t9 = ((t5.s0 + t5.s2) + (t5.s1 + t5.s3));
-    #pragma unroll 8
-for (int i4 = (thread % 2); i4 < 3; i4 += 2) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i4 = (thread % 2), i4_turn = 0; i4_turn < 3; i4 += 2, i4_turn += 2) if (i4 < 3) {
         const float t10 = p0[(i0 * 7 + i4 + 4)];
         const float t11 = (t10 - t3);
         const float t12 = smr_exp1(t11);
@@ -282,8 +290,10 @@ for (int i4 = (thread % 2); i4 < 3; i4 += 2) {
     }
     t9 = across[thread - (thread % 2)];
     barrier(CLK_LOCAL_MEM_FENCE);
-    #pragma unroll 8
-for (int i5 = (thread % 2); i5 < 1; i5 += 2) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i5 = (thread % 2), i5_turn = 0; i5_turn < 1; i5 += 2, i5_turn += 2) if (i5 < 1) {
         const float4 t13 = *(__global const smr_float4*)(p0 + i0 * 7);
         const float4 t14 = (t13 - (float4)(t3));
         const float4 t15 = smr_exp4(t14);
@@ -293,8 +303,10 @@ for (int i5 = (thread % 2); i5 < 1; i5 += 2) {
         p1[(i0 + 18)] = t16.s2;
         p1[(i0 + 27)] = t16.s3;
     }
-    #pragma unroll 8
-for (int i6 = (thread % 2); i6 < 3; i6 += 2) {
+    #ifndef SMR_NO_UNROLL
+#pragma unroll 8
+#endif
+for (int i6 = (thread % 2), i6_turn = 0; i6_turn < 3; i6 += 2, i6_turn += 2) if (i6 < 3) {
         const float t17 = p0[(i0 * 7 + i6 + 4)];
         const float t18 = (t17 - t3);
         const float t19 = smr_exp1(t18);
@@ -318,5 +330,5 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
     if (group < 1) smr_part_e4d5dec3e3c6(p0, p1, p2, item - 0, group - 0, smr_local + 0);
-    else if (group < 2) smr_part_08fd35a1cd1c(p3, p4, item - 128, group - 1, smr_local + 4);
+    else if (group < 2) smr_part_1b7e5379f037(p3, p4, item - 128, group - 1, smr_local + 4);
 }
