@@ -275,12 +275,12 @@ def _choose(
     for disable in (request.disable, (*request.disable, *reordering)):
         with clock.stage("saturate"):
             saturation = saturate(graph, base, level.phases, disable, record=record)
-        clock.show("saturate", lambda ran=saturation: saturation_text(ran))
         with clock.stage("extract"):
             extracted, report = extract(saturation, graph, target.profile)
-        clock.show("extract", lambda made=extracted, of=report: f"{report_text(of)}{made}")
         if not saturation.constants.overflowed:
             break
+    clock.show("saturate", lambda: saturation_text(saturation))
+    clock.show("extract", lambda: f"{report_text(report)}{extracted}")
     statistics = RewriteStatistics(
         extraction=report,
         rules=tuple(RuleCounts(**asdict(one)) for one in saturation.statistics.values()),
