@@ -20,6 +20,7 @@ from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds
 from smartmem_rules.runtime.forks import refuse_in_child
+from smartmem_rules.runtime.shared_programs import context_on
 from smartmem_rules.tensor.types import TensorType
 
 CONTEXTS = 4
@@ -64,7 +65,7 @@ class Executor:
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
-        context = cl.Context([device.handle])
+        context = context_on(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress)
