@@ -41,6 +41,8 @@ def load(path: str | Path, device: str = AUTO, debug: bool = False) -> Optimized
     Raises:
         PlanFileError: the file is no plan, damaged or of another version.
         DeviceError: there is no such device.
+
+    A plan that tests itself does so when it is prepared; see `OptimizedPlan.prepare`.
     """
     plan = load_plan(path)
     return OptimizedPlan(plan, device_for(plan.statistics.device, device), debug=debug)
@@ -62,6 +64,7 @@ def optimize(
     limits: Limits = DEFAULT_LIMITS,
     certificate: str | Path | None = None,
     example_inputs: Sequence[Any] | None = None,
+    probes: bool = False,
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -85,8 +88,10 @@ def optimize(
         limits: how large the model may be and how long this may take.
         certificate: a file in which every step from the model to the kernels is written, for `certify`.
         example_inputs: tensors that a `torch.nn.Module` is exported with; they may also stand second, before the rules.
+        probes: the plan tests itself where it is first loaded on a device (docs/self_test.md); it takes more room.
 
     Raises:
+        WrongKernelError: the plan tests itself, and the device computes a kernel wrongly that nothing replaces.
         GraphError: the model is damaged or uses something that no rule covers.
         TorchError: a PyTorch model cannot be exported.
         CertificateFileError: the certificate cannot be written.
@@ -101,7 +106,7 @@ def optimize(
         example_inputs, rules = rules, ()
     options: dict[str, Any] = {
         "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
-        "layout": layout, "debug": debug, "limits": limits,
+        "layout": layout, "debug": debug, "limits": limits, "probes": probes,
     }  # fmt: skip
     if is_program(graph):
         from smartmem_rules.torch_backend.programs import optimize_program  # start-up time

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from smartmem_rules.analysis.index_formulas import IndexFormulas, NoFormula
-from smartmem_rules.analysis.probes import Drawing, Operand, nodes
+from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth

@@ -11,7 +11,7 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
-from smartmem_rules.runtime.shared_programs import programs_in
+from smartmem_rules.runtime.shared_programs import note_use, programs_in
 
 _TEXTS_PER_PROGRAM = 24
 _COMPILE_THREADS = 8
@@ -105,6 +105,7 @@ class Programs:
         program = self._open.get((text, options))
         if program is None:
             program = self._open[text, options] = self._made(text, list(options), name)
+        note_use(program, self._device)
         return program
 
     def _made(self, text: str, given: list[str], name: str) -> Any:
@@ -163,9 +164,14 @@ def _build(program: Any, options: Sequence[str]) -> Any:
 
 
 def _text(source: Source, device: Device) -> _Text:
-    """What a source is compiled from, with the options that the device's driver needs."""
+    """What a source is compiled from."""
+    return source.entry, source.text, options_of(source, device)
+
+
+def options_of(source: Source, device: Device) -> tuple[str, ...]:
+    """The options with which a source is compiled: its own, and those that the device's driver needs."""
     joined = device.workaround("option_of_joined") if _SHARED in source.text else ()
-    return source.entry, source.text, (*source.options, *device.workaround("option"), *joined)
+    return (*source.options, *device.workaround("option"), *joined)
 
 
 _SHARED = "__local float smr_local["

@@ -6,6 +6,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -71,11 +72,11 @@ class Executor:
         programs = Programs(context, device, sources, names, progress)
         self.programs = programs.count
         memory = PlanMemory(plan, device, context, cl.CommandQueue(context, device.handle))
-        self._built = Built(
+        self.built = Built(
             plan=plan, device=device, context=context, programs=programs, sources=sources, memory=memory, debug=debug
         )
         # not a method: without a cycle of references the device's memory is free when the last user lets go
-        self._contexts = ContextPool(partial(_open, self._built), contexts)
+        self._contexts = ContextPool(partial(_open, self.built), contexts)
         self._runs = itertools.count()
 
     @property
@@ -137,7 +138,7 @@ class Executor:
 
         arrays = check_feeds(self.input_types, random_feeds(self.input_types) if feeds is None else feeds)
         queue = cl.CommandQueue(
-            self._built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
+            self.built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
         )
         with self._contexts.taken() as context:
             context.run(arrays, extents_of(self.input_types, arrays))
@@ -147,6 +148,10 @@ class Executor:
                 (launch.name, (event.profile.end - event.profile.start) * 1e-6)
                 for launch, event in zip(context.launches, events, strict=True)
             ]
+
+    def taken(self) -> AbstractContextManager[ExecutionContext]:
+        """An execution context of one's own, to look at launches one by one."""
+        return self._contexts.taken()
 
     def fetch(self, tensor: str) -> Array:
         """What lies in the memory of a row-major buffer tensor after the last run: for debugging kernels."""

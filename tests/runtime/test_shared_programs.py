@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from smartmem_rules.language.blocks.workarounds import workaround_of
+from smartmem_rules.runtime import shared_programs
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.shared_programs import context_on, programs_in
@@ -38,13 +40,22 @@ def test_plans_that_are_there_at_once_share_their_programs(device: Device) -> No
     }
 
 
-def test_the_last_plan_takes_the_context_with_it(device: Device) -> None:
-    executor = Executor(make_plan(), device)
-    context = weakref.ref(context_on(device))
-    assert context() is not None
+@pytest.mark.parametrize("open_", [False, True])
+def test_the_last_plan_takes_the_context_with_it_unless_it_stays_open(
+    device: Device, open_: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table, empty in (("_contexts", weakref.WeakValueDictionary()), ("_open_contexts", {}), ("_recent", {})):
+        monkeypatch.setattr(shared_programs, table, empty)
+    clauses = [["shares_programs"], *([["keeps_context_open"]] if open_ else [])]
+    words = ["on", ".*", "because", "of this test"]
+    told = replace(device, workarounds=tuple(workaround_of([*clause, *words]) for clause in clauses))
+    executor = Executor(make_plan(), told)
+    context = weakref.ref(context_on(told))
+    programs = [weakref.ref(one) for one in programs_in(context_on(told), told).values()]
     del executor
     gc.collect()
-    assert context() is None
+    assert programs
+    assert all((one() is not None) == open_ for one in (context, *programs))
 
 
 def test_elsewhere_each_plan_has_a_context_of_its_own(device: Device) -> None:
