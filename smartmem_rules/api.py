@@ -20,6 +20,7 @@ from smartmem_rules.runtime.target import device_for
 from smartmem_rules.simplification.options import FOLD_LIMIT, Options
 from smartmem_rules.stages import Clock as Clock
 from smartmem_rules.stages import Progress, Show
+from smartmem_rules.torch_backend.detection import holds_tensors, is_program
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -40,13 +41,15 @@ def load(path: str | Path, device: str = AUTO, debug: bool = False) -> Optimized
     Raises:
         PlanFileError: the file is no plan, damaged or of another version.
         DeviceError: there is no such device.
+
+    A plan that tests itself does so when it is prepared; see `OptimizedPlan.prepare`.
     """
     plan = load_plan(path)
     return OptimizedPlan(plan, device_for(plan.statistics.device, device), debug=debug)
 
 
 def optimize(
-    graph: ModelSource | Graph,
+    graph: ModelSource | Graph | Any,
     rules: Sequence[str | Path] = (),
     device: str = AUTO,
     level: str = DEFAULT_LEVEL,
@@ -60,6 +63,8 @@ def optimize(
     show: Show | None = None,
     limits: Limits = DEFAULT_LIMITS,
     certificate: str | Path | None = None,
+    example_inputs: Sequence[Any] | None = None,
+    probes: bool = False,
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -67,7 +72,8 @@ def optimize(
     `SpecializedModel`, which makes one for each combination of these values.
 
     Args:
-        graph: a path, the bytes of an ONNX file, a ModelProto, or an imported Graph.
+        graph: a path, the bytes of an ONNX file, a ModelProto, or an imported Graph; a `torch.nn.Module` in evaluation
+            mode or a `torch.export.ExportedProgram` (docs/torch.md).
         rules: more rule files; their operators are tried before the built-in ones.
         device: `auto`, a part of a device's name, `PLATFORM:DEVICE` numbers, or the name of a device profile.
         level: which steps are taken: the name of a `level` block.
@@ -81,9 +87,13 @@ def optimize(
         show: called with each stage's name and the text form of its result (docs/reading-plans.md).
         limits: how large the model may be and how long this may take.
         certificate: a file in which every step from the model to the kernels is written, for `certify`.
+        example_inputs: tensors that a `torch.nn.Module` is exported with; they may also stand second, before the rules.
+        probes: the plan tests itself where it is first loaded on a device (docs/self_test.md); it takes more room.
 
     Raises:
+        WrongKernelError: the plan tests itself, and the device computes a kernel wrongly that nothing replaces.
         GraphError: the model is damaged or uses something that no rule covers.
+        TorchError: a PyTorch model cannot be exported.
         CertificateFileError: the certificate cannot be written.
         LimitError: the model exceeds a limit.
         LanguageError: a rule file has errors.
@@ -92,10 +102,17 @@ def optimize(
         BuildError, RunError: the device refuses a kernel or has too little memory.
         ValueError: an argument is none of its choices.
     """
+    if holds_tensors(rules):
+        example_inputs, rules = rules, ()
     options: dict[str, Any] = {
         "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
-        "layout": layout, "debug": debug, "limits": limits,
+        "layout": layout, "debug": debug, "limits": limits, "probes": probes,
     }  # fmt: skip
+    if is_program(graph):
+        from smartmem_rules.torch_backend.programs import optimize_program  # start-up time
+
+        more = {"progress": progress, "show": show, "certificate": certificate}
+        return optimize_program(graph, example_inputs, dims, **options, **more)
     try:
         return optimize_now(graph, dims=dims, progress=progress, show=show, certificate=certificate, **options)
     except GraphError as error:

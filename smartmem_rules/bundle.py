@@ -98,7 +98,7 @@ def _fill(plan: OptimizedPlan, folder: Path, single_file: bool) -> int:
         shutil.copy(native / "bundle" / copied, folder / copied)
     values = _values(plan.plan, name, file.name, single_file)
     for one in _MADE:
-        (folder / one).write_text(_rendered(native / "bundle" / f"{one}.jinja", values), "utf-8")
+        (folder / one).write_text(rendered(native / "bundle" / f"{one}.jinja", values), "utf-8")
     return size
 
 
@@ -129,7 +129,8 @@ def _border(plan: Plan, name: str) -> _Border:
     return _Border(name=name, type=f"{tensor.type.dtype}{shape_text(shape)}")
 
 
-def _rendered(template: Path, values: dict[str, Any]) -> str:
+def rendered(template: Path, values: dict[str, Any]) -> str:
+    """A template of C or text with values."""
     import jinja2  # start-up time
 
     environment = jinja2.Environment(

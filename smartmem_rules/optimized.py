@@ -32,6 +32,8 @@ from smartmem_rules.runtime.reference import (
     NoReferenceError,
     worst_check,
 )
+from smartmem_rules.runtime.selftest.report import Report
+from smartmem_rules.runtime.selftest.testing import executor_of
 from smartmem_rules.stages import Clock as Clock
 from smartmem_rules.stages import Progress, Show
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from smartmem_rules.plan.artefact import Plan
     from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.launch import Launch
+    from smartmem_rules.plan.scheduling import Scheduled
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.target import Target
 
@@ -62,6 +65,7 @@ class PlanOptions(TypedDict, total=False):
     dims: Dims | None
     layout: str
     limits: Limits
+    probes: bool
 
 
 class OptimizedPlan:
@@ -87,6 +91,7 @@ class OptimizedPlan:
         self.debug = debug
         self.rules = tuple(rules)
         self.last_check: Check | None = None
+        self.self_test: Report | None = None
         self._executor: Executor | None = None
         self._preparing = threading.Lock()
 
@@ -106,8 +111,12 @@ class OptimizedPlan:
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> Executor:
         """The plan with its kernels built and its constants on the device; built at the first call.
 
+        A plan that was made with `probes` has them answered by its kernels then, if they have not been yet on this
+        device with this driver (`self_test`); kernels that the device computes wrongly are replaced, with a warning.
+
         Raises:
             DeviceError: the plan's device is not on this computer.
+            WrongKernelError: the device computes a kernel wrongly that nothing replaces.
             BuildError, RunError: the device refuses a kernel or has too little memory.
         """
         refuse_in_child(RunError)  # before the lock, which another thread may have held when the process was forked
@@ -115,7 +124,8 @@ class OptimizedPlan:
             if self._executor is None:
                 if self.device is None:
                     raise DeviceError(f"there is no OpenCL device here to run this plan for {self.plan.device}")
-                self._executor = Executor(self.plan, self.device, progress, self.debug)
+                tested = executor_of(self.plan, self.device, progress, self.debug)
+                self._executor, self.self_test = tested.executor, tested.report
             return self._executor
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
@@ -363,8 +373,10 @@ def planned(
     dims: Dims | None = None,
     layout: str = "exact",
     limits: Limits = DEFAULT_LIMITS,
+    probes: bool = False,
     refusals: Refusals | None = None,
     certificate: str | Path | None = None,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the arguments are those of `api.optimize`.
 
@@ -379,10 +391,10 @@ def planned(
     with clock.stage("import"):  # the engine's libraries are part of what a user waits for
         from smartmem_rules.pipeline import Request, make_plan  # start-up time
 
-    request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits)
+    request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits, probes)
     certify: Callable[[str], None] | None = None
     if certificate is not None:
         from smartmem_rules.exchange.certificates import write_certificate  # start-up time
 
         certify = partial(write_certificate, path=certificate)
-    return make_plan(request, clock, refusals, certify)
+    return make_plan(request, clock, refusals, certify, watch)

@@ -15,7 +15,6 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import Dims
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import Level
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.fixes import did_you_mean
@@ -46,6 +45,8 @@ from smartmem_rules.tensor.ranges import largest, smallest
 if TYPE_CHECKING:
     from smartmem_rules.egraph.model import PhaseRun, Saturation
     from smartmem_rules.plan.build import Planning
+    from smartmem_rules.plan.means import PlanOptions
+    from smartmem_rules.plan.scheduling import Scheduled
 
 
 Certify = Callable[[str], None]
@@ -65,41 +66,53 @@ class Request:
     dims: Dims
     layout: str = "exact"
     limits: Limits = DEFAULT_LIMITS
+    probes: bool = False
+
+    @property
+    def options(self) -> PlanOptions:
+        """What the plan is asked for."""
+        from smartmem_rules.plan.means import PlanOptions  # start-up time
+
+        return PlanOptions(level=self.level, dtype=self.dtype, memory=self.memory, layout=self.layout)
 
 
 @no_collections()
 def make_plan(
-    request: Request, clock: Stages, refusals: Refusals | None = None, certify: Certify | None = None
+    request: Request,
+    clock: Stages,
+    refusals: Refusals | None = None,
+    certify: Certify | None = None,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`.
 
     Args:
         refusals: takes in why kernels stay apart.
         certify: takes in the text of a certificate of the plan.
+        watch: takes in the scheduled launches.
     """
     from smartmem_rules.emit.plan import finish  # start-up time
     from smartmem_rules.plan.build import prepare  # start-up time
 
     extracted = _extracted(request, clock, record=certify is not None)
     graph, base, target = extracted.graph, extracted.base, extracted.target
-    how = (request.level, request.dtype, request.memory, request.layout)
-    wide: set[str] = set()
+    options = request.options
     with _of_ranges():
         if request.dtype == "float16":
             with clock.stage("calibrate"):
-                wide = _exceeding(graph, base, target.profile, request, target)
-            clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(wide)))
-        planning = prepare(graph, base, target.profile, *how, wide, clock, refusals)
+                options = replace(options, wide=_exceeding(graph, base, target, options))
+            clock.show("calibrate", lambda: "".join(f"{name} stays float32\n" for name in sorted(options.wide)))
+        planning = prepare(graph, base, target.profile, options, clock, refusals)
         if certify is not None:
             certify(_certificate(request, extracted, planning))
-        plan = finish(planning, _tuned(target), clock=clock)
+        plan = finish(planning, _tuned(target), clock=clock, probes=request.probes, watch=watch)
     statistics = replace(
         plan.statistics,
         model=extracted.model,
         rewriting=extracted.rewriting,
         memory=request.memory,
         device=target.name,
-        stored_wide=tuple(sorted(wide)),
+        stored_wide=tuple(sorted(options.wide)),
     )
     name = Path(request.source).stem if isinstance(request.source, (str, Path)) else plan.model
     first_grows_old()
@@ -115,7 +128,7 @@ def _certificate(request: Request, extracted: _Extracted, planning: Planning) ->
     return certificate_text(certificate)
 
 
-def _exceeding(graph: Graph, base: RuleBase, profile: Device, request: Request, target: Target) -> set[str]:
+def _exceeding(graph: Graph, base: RuleBase, target: Target, options: PlanOptions) -> set[str]:
     """Tensors whose values halves would not hold: seen in one run in single precision, where there is a device."""
     from smartmem_rules.emit.plan import finish  # start-up time
     from smartmem_rules.plan.build import prepare  # start-up time
@@ -125,9 +138,9 @@ def _exceeding(graph: Graph, base: RuleBase, profile: Device, request: Request, 
 
     if target.device is None:
         return set()
-    planning = prepare(graph, base, profile, request.level, "float32", "buffer", request.layout)
+    planning = prepare(graph, base, target.profile, replace(options, dtype="float32", memory="buffer"))
     executor = Executor(finish(planning, observed=True), target.device)
-    margin = base.levels[request.level].half_margin
+    margin = base.levels[options.level].half_margin
     found = executor.magnitudes(random_feeds(executor.input_types, bounds=input_bounds(graph)))
     return {name for name, magnitude in found.items() if not magnitude * margin <= LARGEST_HALF}
 
@@ -145,9 +158,7 @@ def make_planning(request: Request) -> tuple[Planning, Target]:
             f"give one extent: --dim {graph.dimensions[0].name}=N"
         )
     with _of_ranges():
-        return prepare(
-            graph, base, target.profile, request.level, request.dtype, request.memory, request.layout
-        ), target
+        return prepare(graph, base, target.profile, request.options), target
 
 
 def _tuned(target: Target) -> dict[str, dict[str, int]]:

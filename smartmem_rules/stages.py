@@ -11,10 +11,11 @@ from smartmem_rules.limits import DEFAULT_LIMITS, Deadline
 
 STAGES = (
     "import", "saturate", "extract", "calibrate", "fuse", "layout", "verify", "schedule", "launch", "memory", "emit",
-    "build",
+    "build", "probes",
 )  # fmt: skip
 """`calibrate` runs a float16 plan's model once in float32; `verify` checks the results of fusion and
-layout and, at the end, the emitted plan; `build` compiles the kernels on the device."""
+layout and, at the end, the emitted plan; `build` compiles the kernels on the device; `probes`, which
+stands last because dumped files bear the stages' numbers, finds out before that what kernels must answer."""
 
 
 Progress = Callable[[str, int, int], None]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from smartmem_rules.analysis.probes import nodes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 
 Measure = tuple[int, int, int]
 """Distinct operators at run time, the work of their definitions, operands."""

@@ -6,12 +6,13 @@ dtypes come from the declared classes, attributes take their defaults or values 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.builtins import ConstantTensor, Unsupported, Value
 from smartmem_rules.tensor.definitions.values import Scope, evaluate
@@ -250,15 +251,3 @@ def compared_values(operator: s.Operator) -> Mapping[str, Sequence[Value]]:
     values = {name: tuple(dict.fromkeys(given)) for name, given in found.items()}
     _COMPARED[id(operator)] = operator, values
     return values
-
-
-def nodes(root: object) -> Iterator[s.Syntax]:
-    """All nodes of a tree."""
-    stack: list[object] = [root]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, tuple):
-            stack.extend(reversed(current))
-        elif isinstance(current, s.Syntax):
-            yield current
-            stack.extend([getattr(current, name) for name in reversed(s.branches_of(current))])

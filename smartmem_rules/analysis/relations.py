@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from smartmem_rules.analysis.probes import nodes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.rebuilding import rebuilt
 
 Binding = dict[str, s.Pattern | s.Expression]

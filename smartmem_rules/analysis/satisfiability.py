@@ -12,8 +12,8 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from smartmem_rules.analysis.probes import nodes
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 
 TIMEOUT_MS = 2000
 _SMALL = (1, 2, 0, 3, 4, 6, -1, 7, 12)

@@ -46,7 +46,6 @@ class ModelTerms:
             self._add(node)
         self._uses = Counter(o for node in graph.nodes for o in node.operands if o is not None)
         self._uses.update(dict.fromkeys(graph.outputs, 1))
-        self._equals: dict[int, list[str]] = {}
 
     def _add(self, node: Node) -> None:
         children = [ABSENT if o is None else self.numbers[o] for o in node.operands]

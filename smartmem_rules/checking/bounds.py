@@ -35,7 +35,6 @@ class Judgement:
         bound: the bound at the worst element, relative to max|reference|.
         error_to_bound: the largest share of its bound that an element's error is; above 1 the output is wrong.
         wrong: elements whose error exceeds the bound.
-        worst: the index of the worst element.
         judged: the share of elements whose bound is narrow enough to tell right from wrong.
         reason: what is wrong, in words.
     """
@@ -46,7 +45,6 @@ class Judgement:
     error_to_bound: float
     max_error_to_spread: float = 0.0
     wrong: int = 0
-    worst: tuple[int, ...] = ()
     judged: float = 1.0
     reason: str = ""
 
@@ -100,7 +98,6 @@ def _result(wanted: Array, error: Array, allowed: Array, seen: Array, finite: Ar
         error_to_bound=float(share[worst]),
         max_error_to_spread=_to_spread(off, wanted) if not odd.any() else math.inf,
         wrong=wrong,
-        worst=tuple(int(place) for place in worst),
         judged=judged,
         reason=_words(wrong, right.size, worst, odd) if wrong else ("" if judged >= 0.5 else _ILL),
     )

@@ -11,6 +11,7 @@ _COMMANDS = {
     "simplify": ("models.simplify", "Write a model with fewer nodes, by verified rules, as ONNX."),
     "run": ("models.run", "Run a model or a plan."),
     "export": ("models.export", "Write a program in C that runs a model without Python."),
+    "doctor": ("models.doctor", "Find kernels that a device computes wrongly, and write programs in C that show them."),
     "bench": ("models.bench", "Measure models, beside each other and beside other systems."),
     "simulate": (
         "models.simulate",

@@ -177,6 +177,14 @@ dims_option = click.option(
 )
 
 
+self_test_option = click.option(
+    "--self-test",
+    "probes",
+    is_flag=True,
+    help="The plan tests itself where it is first loaded: each kernel answers questions whose answers are known.",
+)
+
+
 def optimize_options(function: F) -> F:
     """The options that say how a model is optimized, but for the level."""
     options = [

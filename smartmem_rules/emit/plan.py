@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.emit import emit
-from smartmem_rules.graph.model import Graph
+from smartmem_rules.emit.spares import spares_of
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
-from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.plan.artefact import Enqueue, Plan, Source
-from smartmem_rules.plan.build import Planning, prepare
-from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.printer import sources_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.scheduling import Scheduled, schedule, schedule_alone
-from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.probes.making import probes_of
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.statistics import PlanStatistics, Statistics
 from smartmem_rules.tensor.extents import SymbolicExtentError
-
-
-def build(
-    graph: Graph,
-    base: RuleBase,
-    profile: Device,
-    level: str,
-    dtype: str = "float32",
-    memory: str = "auto",
-    layout: str = "exact",
-    choices: Mapping[str, Choice] | None = None,
-    wide: Collection[str] = (),
-    clock: Stages | None = None,
-    refusals: Refusals | None = None,
-) -> Plan:
-    """The plan of a graph; see `plan.build.prepare` for the arguments."""
-    planning = prepare(graph, base, profile, level, dtype, memory, layout, wide, clock, refusals)
-    return finish(planning, choices, clock=clock)
 
 
 def finish(
@@ -50,18 +30,44 @@ def finish(
     observed: bool = False,
     keep_launches: bool = False,
     clock: Stages | None = None,
+    probes: bool = False,
+    watch: Callable[[Scheduled], None] | None = None,
 ) -> Plan:
-    """Schedule fused kernels and emit them; see `plan.scheduling.schedule` for the arguments."""
+    """Schedule fused kernels and emit them; see `plan.scheduling.schedule` for the arguments.
+
+    Args:
+        probes: the plan is to test itself.
+        watch: takes in the scheduled launches, whose expressions and constants a plan need not have.
+    """
     clock = clock or Unmeasured()
     with clock.stage("verify"):
         verify_kernels(planning.launches, planning.tensors, planning.program.outputs, in_full())
     scheduled = schedule(planning, choices, observed=observed, keep_launches=keep_launches, clock=clock)
+    if watch is not None:
+        watch(scheduled)
     with clock.stage("emit"):
         plan = emit_plan(scheduled)
     clock.show("emit", lambda: sources_text(plan))
     with clock.stage("verify"):
         verify_plan(plan, in_full())
-    return plan
+    if not probes:
+        return plan
+    with clock.stage("probes"):
+        return testing_itself(plan, scheduled)
+
+
+def testing_itself(plan: Plan, scheduled: Scheduled) -> Plan:
+    """The plan of scheduled launches with probes, and with other schedules for launches whose probe fails."""
+    made = probes_of(plan, scheduled.tensors, scheduled.planning.graph.constants)
+    target = _target(scheduled.planning)
+    return replace(
+        plan,
+        probes=made.probes,
+        unasked={number: one.reason for one in made.unasked for number in one.launches},
+        enqueues=[
+            replace(one, spares=spares_of(one.launch, one.source, target, scheduled.tensors)) for one in plan.enqueues
+        ],
+    )
 
 
 def emit_plan(scheduled: Scheduled) -> Plan:

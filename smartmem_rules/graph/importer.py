@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,6 +50,7 @@ from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Instance
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
+from smartmem_rules.tensor.primitives import Array
 
 _FEW = 1 << 10
 """Elements of the largest tensor that the graph knows besides its constants: shapes, axes, bounds."""
@@ -63,6 +64,7 @@ def import_model(
     fold_outputs: bool = True,
     limits: Limits = DEFAULT_LIMITS,
     folder: Path | None = None,
+    weights: Mapping[str, Array] | None = None,
 ) -> Graph:
     """The graph of an ONNX model over the operators of a rule base.
 
@@ -73,6 +75,7 @@ def import_model(
         fold_outputs: whether what makes an output of the model may be computed here when all of its operands are known.
         limits: how large the model may be.
         folder: where the data files of a ModelProto are.
+        weights: constants that the model names and does not hold; the graph shares their memory.
 
     Raises:
         LimitError: the model exceeds a limit.
@@ -87,7 +90,10 @@ def import_model(
     proto = inline_functions(proto)
     data_files = check_data_files(proto.graph, folder)
     with ThreadPoolExecutor(_THREADS) as background:
-        made = _Import(proto, base, Values(folder, background), fold_outputs, limits).run(dims or {})
+        values = Values(folder, background)
+        for name, array in (weights or {}).items():
+            values[name] = array
+        made = _Import(proto, base, values, fold_outputs, limits).run(dims or {})
     return replace(made, data_files=data_files)
 
 

@@ -14,12 +14,12 @@ _SHOWN = 8
 """Elements up to which a constant's values are shown."""
 
 
-def graph_text(graph: Graph, equations: bool = True) -> str:
-    """The inputs, constants, nodes in their order, and outputs, with the types of all tensors."""
-    return "\n".join(_lines(graph, equations)) + "\n"
+def graph_text(graph: Graph) -> str:
+    """The inputs, constants, nodes in their order with their equations, and outputs, with the types of all tensors."""
+    return "\n".join(_lines(graph)) + "\n"
 
 
-def _lines(graph: Graph, equations: bool) -> Iterator[str]:
+def _lines(graph: Graph) -> Iterator[str]:
     yield f"graph {graph.name}"
     for dimension in graph.dimensions:
         yield f"  dimension {dimension}"
@@ -29,8 +29,7 @@ def _lines(graph: Graph, equations: bool) -> Iterator[str]:
         yield f"  constant {name} : {graph.types[name]}{_values(array)}"
     for node in graph.nodes:
         yield f"  {node_text(node, graph)}"
-        if equations:
-            yield from (f"    {equation}" for equation in node.equations)
+        yield from (f"    {equation}" for equation in node.equations)
     for name in graph.outputs:
         known = graph.sizes.get(name, {})
         sizes = "".join(f", axis {axis} has {count} elements" for axis, count in known.items())

@@ -10,6 +10,7 @@ from smartmem_rules.language.analyses import equation_of, guard_of
 from smartmem_rules.language.analyses import operators_of as operators_of_analysis
 from smartmem_rules.language.blocks.strategy import Phase
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.lets import with_attribute_operands, with_lets
 from smartmem_rules.language.patterns import application_of, as_operator, number_of, pattern_of
 from smartmem_rules.language.rebuilding import rebuilt
@@ -146,7 +147,7 @@ class Names:
             item = replace(item, lets=())
         if not self._occur_in(item):
             return item
-        hidden = _bound_in(item) if isinstance(item, s.Operator | s.Function) else frozenset()
+        hidden = bound_in(item) if isinstance(item, s.Operator | s.Function) else frozenset()
         return rebuilt(item, lambda node: self._resolved(node, hidden))
 
     def application(self, pattern: s.Pattern) -> s.PatternOperator | None:
@@ -162,24 +163,18 @@ class Names:
 
     def _occur_in(self, item: s.Item) -> bool:
         """Whether an item speaks of any of them; most do not."""
-        stack: list[object] = [item]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, tuple):
-                stack.extend(node)
-            elif isinstance(node, s.Syntax):
-                if isinstance(node, s.Name):
-                    if node.id in self.constants:
-                        return True
-                    continue
-                if isinstance(node, s.PatternVariable) and node.name in self.constants:
-                    return True
-                if isinstance(node, s.PatternComputed):
-                    return True
-                if isinstance(node, s.Call) and (node.function in self.predicates or node.function in self.analyses):
-                    return True
-                stack.extend([getattr(node, name) for name in s.branches_of(node)])
-        return False
+        return any(self._is_one(node) for node in nodes(item))
+
+    def _is_one(self, node: s.Syntax) -> bool:
+        match node:
+            case s.Name(id=name) | s.PatternVariable(name=name):
+                return name in self.constants
+            case s.PatternComputed():
+                return True
+            case s.Call(function=function):
+                return function in self.predicates or function in self.analyses
+            case _:
+                return False
 
     def _resolved(self, node: s.Syntax, hidden: frozenset[str]) -> s.Syntax | None:
         if isinstance(node, s.Name) and node.id in self.constants and node.id not in hidden:
@@ -211,31 +206,19 @@ def _argument(node: s.Syntax, given: Mapping[str, s.Expression]) -> s.Syntax | N
     return given.get(node.id) if isinstance(node, s.Name) else None
 
 
-def _bound_in(node: object) -> frozenset[str]:
-    """All names that a definition gives a meaning of its own."""
+def bound_in(item: s.Item) -> frozenset[str]:
+    """All names that a definition gives a meaning of its own, the extents of its operands among them."""
     found: set[str] = set()
-    stack: list[object] = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, tuple):
-            stack.extend(current)
-        elif isinstance(current, s.Function):
-            found.update(current.parameters)
-            stack.append(current.body)
-        elif isinstance(current, s.Syntax):
-            if isinstance(current, s.Input | s.Attribute | s.Output | s.Let | s.Binder | s.DtypeVariable):
-                found.add(current.name)
-            if isinstance(current, s.TensorType):
-                found.update(_shape_names(current))
-            stack.extend(getattr(current, name) for name in s.branches_of(current))
+    for node in nodes(item):
+        match node:
+            case s.Function(parameters=parameters) | s.Predicate(parameters=parameters):
+                found.update(parameters)
+            case s.Input() | s.Attribute() | s.Output() | s.Let() | s.Binder() | s.DtypeVariable():
+                found.add(node.name)
+            case s.TensorType(shape=shape):
+                extents = (extent.operand if isinstance(extent, s.Splat) else extent for extent in shape)
+                found.update(extent.id for extent in extents if isinstance(extent, s.Name))
     return frozenset(found)
-
-
-def _shape_names(type_: s.TensorType) -> Iterator[str]:
-    for extent in type_.shape:
-        bound = extent.operand if isinstance(extent, s.Splat) else extent
-        if isinstance(bound, s.Name):
-            yield bound.id
 
 
 # --- the order of rule sets --------------------------------------------------------------------------

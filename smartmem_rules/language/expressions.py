@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
@@ -55,6 +55,18 @@ def branches_of(node: Syntax) -> tuple[str, ...]:
         leaves = {part.name for part in fields(kind) if _LEAVES.issuperset(re.findall(r"\w+", str(part.type)))}
         known = _BRANCHES[kind] = tuple(name for name in parts_of(node) if name not in leaves)
     return known
+
+
+def nodes(root: object) -> Iterator[Syntax]:
+    """All nodes of a tree, or of a tuple of trees, in the order of the text."""
+    stack: list[object] = [root]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend(reversed(current))
+        elif isinstance(current, Syntax):
+            yield current
+            stack.extend([getattr(current, name) for name in reversed(branches_of(current))])
 
 
 @dataclass(frozen=True, slots=True)

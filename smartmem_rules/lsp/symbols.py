@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expansion import bound_in
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import ROOTS
 from smartmem_rules.rulebase.checks.scope import head
@@ -204,24 +206,6 @@ _KINDS: dict[type, str] = {
 
 
 def _local_names(item: s.Item) -> frozenset[str]:
-    """The names that an operator or function gives a meaning, its extents among them."""
-    found: set[str] = set()
-    stack: list[object] = [item]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend(node)
-        elif isinstance(node, s.Syntax):
-            if isinstance(node, s.Function | s.Predicate):
-                found.update(node.parameters)
-            if isinstance(node, s.Input | s.Attribute | s.Output | s.Let | s.RuleLet | s.Binder | s.DtypeVariable):
-                found.add(node.name)
-            if isinstance(node, s.TensorType):
-                for extent in node.shape:
-                    bound = extent.operand if isinstance(extent, s.Splat) else extent
-                    if isinstance(bound, s.Name):
-                        found.add(bound.id)
-            if isinstance(node, s.EquationSyntax):
-                found.add(node.tensor)
-            stack.extend(getattr(node, part.name) for part in fields(node) if part.compare)
-    return frozenset(found)
+    """The names that an item gives a meaning, its extents and tensors among them."""
+    named = {node.name for node in nodes(item) if isinstance(node, s.RuleLet)}
+    return bound_in(item) | named | {node.tensor for node in nodes(item) if isinstance(node, s.EquationSyntax)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smartmem_rules.plan.kernel.launch_printer import launch_line
 from smartmem_rules.plan.kernel.printer import tensor_text
+from smartmem_rules.plan.probe import Probe
 from smartmem_rules.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -71,10 +73,12 @@ class Enqueue:
     Attributes:
         launch: what it runs.
         source: its OpenCL C, with the arguments and the grid of the enqueue.
+        spares: the same over the same arguments by other schedules, for devices that compute the source wrongly.
     """
 
     launch: Launch
     source: Source
+    spares: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +109,8 @@ class Plan:
         dimensions: those for a range of which the plan is made; extents are expressions of them.
         statistics: what the stages measured and decided.
         provenance: what it was made from, once it has been saved.
+        probes: questions to its kernels with their answers, where the plan was made to test itself.
+        unasked: the kernels that have none, by the number of their launch, with the reason.
     """
 
     model: str
@@ -121,6 +127,8 @@ class Plan:
     dimensions: tuple[Dimension, ...] = ()
     statistics: Statistics = field(default_factory=Statistics)
     provenance: Provenance = Provenance()
+    probes: tuple[Probe, ...] = ()
+    unasked: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def launches(self) -> tuple[Launch, ...]:

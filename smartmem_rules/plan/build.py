@@ -8,25 +8,22 @@ from dataclasses import dataclass, replace
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel
-from smartmem_rules.language.blocks.level import LayoutWeights
-from smartmem_rules.language.blocks.schedule import Elementwise, Schedule, Tile, Winograd
+from smartmem_rules.language.blocks.schedule import Elementwise, Schedule
 from smartmem_rules.plan.fusion.alternatives import Limits
-from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Launch, Single
-from smartmem_rules.plan.kernel.model import Kernel, PlanError, Stored, row_major
+from smartmem_rules.plan.kernel.model import Kernel, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds
 from smartmem_rules.plan.launch.launches import FusionInput, launches, same, settle
-from smartmem_rules.plan.layout.accesses import RegisterBlock
 from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace
 from smartmem_rules.plan.layout.choose import LayoutChoice, choose_layouts, lay_out_row_major, solve_layouts
+from smartmem_rules.plan.means import Means, PlanOptions, means_of
 from smartmem_rules.plan.printer import fused_text, layouts_text
 from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.plan.schedule.elementwise import Choice, element_schedules
-from smartmem_rules.plan.schedule.loops import TEXEL_LANES
-from smartmem_rules.plan.schedule.scheduler import Scheduler, candidates, within_stack
+from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.plan.schedule.templates import Templates
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.stages import Stages, Unmeasured
@@ -86,25 +83,13 @@ def prepare(
     graph: Graph,
     base: RuleBase,
     profile: Device,
-    level: str,
-    dtype: str = "float32",
-    memory: str = "auto",
-    layout: str = "exact",
-    wide: Collection[str] = (),
+    options: PlanOptions,
     clock: Stages | None = None,
     refusals: Refusals | None = None,
 ) -> Planning:
     """Fuse a graph's equations to kernels and lay out their tensors.
 
     Args:
-        level: a level of levels.smr.
-        dtype: how floating-point tensors are stored (float32, float16); sums are always float32.
-        memory: image or buffer for all tensors; auto leaves it to the level whether the device profile decides,
-            preferred does not.  A profile that prefers images leaves the choice between both to the costs of layouts.
-        layout: exact chooses for all tensors together, and kernels with them where the level says so; local edge by
-            edge, for the kernels of the fusion rules.
-        wide: tensors that are stored as float32, because their values exceed what halves hold; so are tensors
-            inside of operators.
         clock: measures the stages `fuse` and `layout`.
         refusals: takes in why kernels stay apart.
 
@@ -112,91 +97,71 @@ def prepare(
         PlanError: the level is unknown, or no kernel or schedule exists for something.
     """
     clock = clock or Unmeasured()
-    means = _means(base, profile, level, dtype, memory, bool(graph.dimensions))
-    policy, schedules = means.policy, means.schedules
+    means = means_of(base, profile, options, bool(graph.dimensions))
     with clock.stage("fuse"):
-        program = flatten(graph, policy.reads_through_views)
-        # an operator rounds its outputs alone, however many kernels it takes
-        storage = _Storage(dtype, program.inner.union(wide))
-        fusion = FusionInput(
-            program=program,
-            policy=policy,
-            schedules=schedules,
-            local_memory=profile.memory.local_memory,
-            refusals=refusals,
-        )
-        own = fusion.kernels()
-    where = _layout_options(base, level, profile, program, own, means)
-    exact = layout == "exact"
-    with clock.stage("fuse"):
-        joint = None
-        if policy.chooses_kernels and exact:
-            fused, joint = _joint_choice(fusion, own, where, storage)
-        else:
-            fused = launches(own, fusion, profile)
-    clock.show("fuse", lambda: fused_text(fused))
+        fused = _fused(graph, means, options, refusals)
+    clock.show("fuse", lambda: fused_text(fused.launches))
     with clock.stage("layout"):
-        laid, tensors, layouts = _laid_out(fused, joint, program, where, storage, policy.chooses_layouts, exact)
-    clock.show("layout", lambda: layouts_text(tensors, layouts))
+        laid = _laid_out(fused, means, options.layout == "exact")
+    clock.show("layout", lambda: layouts_text(laid.tensors, laid.layouts))
     return Planning(
         graph=graph,
         profile=profile,
-        level=level,
-        dtype=dtype,
-        program=program,
-        launches=tuple(laid),
-        tensors=tensors,
-        schedules=schedules,
+        level=options.level,
+        dtype=options.dtype,
+        program=fused.program,
+        launches=tuple(laid.launches),
+        tensors=laid.tensors,
+        schedules=means.schedules,
         elementwise=element_schedules(base.schedules, profile.kind, means.memory),
-        limits=profile.memory.limits if means.memory == "image" else None,
-        width=TEXEL_LANES if means.memory == "image" else profile.compute.vector_width,
-        layouts=layouts,
-        joint=joint,
-        in_place=policy.writes_in_place,
-        wide=storage.wide,
-        horizontal=policy.rule(Horizontal),
-        megakernel=policy.rule(Megakernel) if profile.compute.ordered_launches else None,
+        limits=means.limits,
+        width=means.width,
+        layouts=laid.layouts,
+        joint=fused.joint,
+        in_place=means.policy.writes_in_place,
+        wide=fused.storage.wide,
+        horizontal=means.horizontal,
+        megakernel=means.megakernel,
         refusals=refusals,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Means:
-    """What a level and a device offer to kernels.
+class _Fused:
+    """What the stage `fuse` gives.
 
     Attributes:
-        policy: which equations are fused, and how layouts and memory are chosen.
-        memory: what the schedules are for, image or buffer.
-        kinds: where single tensors may lie.
+        joint: how well kernels were chosen together with layouts, None where the fusion rules alone made them.
+        space: what the choice of layouts is about.
     """
 
-    policy: Policy
-    memory: str
-    kinds: tuple[str, ...]
-    schedules: tuple[Schedule, ...]
+    program: Program
+    storage: _Storage
+    launches: list[Launch]
+    joint: JointChoice | None
+    space: LayoutOptions
 
 
-def _means(base: RuleBase, profile: Device, level: str, dtype: str, memory: str, open_extents: bool) -> _Means:
-    """The means of a level on a device; the fusion rules are those that the schedules can realise.
-
-    Args:
-        memory: as for `prepare`.
-        open_extents: whether the plan is made for ranges of extents.
-
-    Raises:
-        PlanError: the level is unknown, or no schedule is admitted.
-    """
-    if level not in base.levels:
-        raise PlanError(f"there is no level {level}; the rule files define {', '.join(base.levels)}")
-    policy = policy_of(base.levels[level], base.tables, base.fuses)
-    memory, kinds = _memory(memory, policy, profile)
-    schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, open_extents)
-    schedules = within_stack(schedules, profile.memory.stack_bytes)
-    # transformed weights of few bits would lose too much
-    schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or dtype == "float32")
-    return _Means(
-        policy=policy.within({s.template for s in schedules}), memory=memory, kinds=kinds, schedules=schedules
+def _fused(graph: Graph, means: Means, options: PlanOptions, refusals: Refusals | None) -> _Fused:
+    """The launches of a graph, of the kernels that the rules make or that are chosen together with layouts."""
+    policy = means.policy
+    program = flatten(graph, policy.reads_through_views)
+    # an operator rounds its outputs alone, however many kernels it takes
+    storage = _Storage(options.dtype, program.inner.union(options.wide))
+    fusion = FusionInput(
+        program=program,
+        policy=policy,
+        schedules=means.schedules,
+        local_memory=means.device.memory.local_memory,
+        refusals=refusals,
     )
+    by_rules = fusion.kernels()
+    space = _layout_options(means, program, by_rules)
+    if policy.chooses_kernels and options.layout == "exact":
+        fused, joint = _joint_choice(fusion, by_rules, space, storage)
+    else:
+        fused, joint = launches(by_rules, fusion, means.device), None
+    return _Fused(program=program, storage=storage, launches=fused, joint=joint, space=space)
 
 
 @dataclass(frozen=True)
@@ -207,25 +172,17 @@ class _Storage:
     wide: frozenset[str]
 
 
-def _layout_options(
-    base: RuleBase,
-    level: str,
-    profile: Device,
-    program: Program,
-    kernels: Sequence[Kernel],
-    means: _Means,
-) -> LayoutOptions:
+def _layout_options(means: Means, program: Program, kernels: Sequence[Kernel]) -> LayoutOptions:
     """What the choice of layouts is about."""
     # weights that a recurrence reads at every step: the elements that it sums up lie side by side as they come
     fixed = [*program.outputs, *(t for k in kernels if k.form == "scan" for t in (*k.writes, *k.reads))]
-    block = _register_block(means.schedules, profile.compute.wave if "image" in means.kinds else 0)
     return LayoutOptions(
-        costs=_weights(base, level),
-        device=profile,
+        costs=means.weights,
+        device=means.device,
         kinds=means.kinds,
         fixed=fixed,
         constants=program.packable.keys(),
-        block=block,
+        block=means.register_block,
         launched=(),
     )
 
@@ -244,58 +201,44 @@ def _joint_choice(
     return settle(joint, by_rules, fusion, profile, costs)
 
 
-def _laid_out(
-    fused: list[Launch],
-    joint: JointChoice | None,
-    program: Program,
-    where: LayoutOptions,
-    storage: _Storage,
-    chooses: bool,
-    exact: bool,
-) -> tuple[list[Launch], dict[str, Stored], LayoutChoice | None]:
-    """The launches with those that copy layouts, the tensors with their layouts, and how well these were chosen."""
-    if joint is not None and chooses and same(fused, joint.kernels):
+@dataclass(frozen=True, kw_only=True)
+class _LaidOut:
+    """What the stage `layout` gives: the launches with those that copy layouts, and the tensors with their layouts.
+
+    Attributes:
+        layouts: how well they were chosen, None where tensors stay row-major.
+    """
+
+    launches: list[Launch]
+    tensors: dict[str, Stored]
+    layouts: LayoutChoice | None
+
+
+def _laid_out(fused: _Fused, means: Means, exact: bool) -> _LaidOut:
+    """The layouts of what the launches read and write; the kernels' own where these were chosen together with them."""
+    constants = fused.program.constants
+    chooses = means.policy.chooses_layouts
+    if fused.joint is not None and chooses and same(fused.launches, fused.joint.kernels):
         # the layouts were chosen for these very kernels
-        answer = joint.answer
+        answer = fused.joint.answer
         tensors = dict(answer.problem.space.tensors)
     else:
-        kernels = [kernel for launch in fused for kernel in launch.kernels]
-        tensors = _stored(kernels, program, storage)
-        launched = {kernel.name for launch in fused for kernel in launch.kernels if launch.steps}
-        space = LayoutSpace(kernels, tensors, replace(where, launched=launched))
+        kernels = [kernel for launch in fused.launches for kernel in launch.kernels]
+        tensors = _stored(kernels, fused.program, fused.storage)
+        launched = {kernel.name for launch in fused.launches for kernel in launch.kernels if launch.steps}
+        space = LayoutSpace(kernels, tensors, replace(fused.space, launched=launched))
         if not chooses:
-            return _over(fused, lay_out_row_major(space, tensors, program.constants)), tensors, None
+            row_major_kernels = lay_out_row_major(space, tensors, constants)
+            return _LaidOut(launches=_over(fused.launches, row_major_kernels), tensors=tensors, layouts=None)
         answer = solve_layouts(space, exact)
-    layouts = choose_layouts(answer, tensors, program.constants, exact)
-    return _with_copiers(_over(fused, layouts.kernels), layouts), tensors, layouts
+    layouts = choose_layouts(answer, tensors, constants, exact)
+    laid = _with_copiers(_over(fused.launches, layouts.kernels), layouts)
+    return _LaidOut(launches=laid, tensors=tensors, layouts=layouts)
 
 
 def _over(fused: Sequence[Launch], kernels: Mapping[str, Kernel]) -> list[Launch]:
     """The launches of kernels that read the layouts that suit them."""
     return [launch.each(lambda one: replace(one, kernel=kernels[one.name])) for launch in fused]
-
-
-def _memory(memory: str, policy: Policy, profile: Device) -> tuple[str, tuple[str, ...]]:
-    """What schedules are for, image or buffer, and where single tensors may lie."""
-    if memory == "auto":
-        memory = "preferred" if policy.prefers_device_memory else "buffer"
-    if memory != "preferred":
-        return memory, (memory,)
-    # where buffers are no slower than textures, nothing speaks for an image
-    both = profile.prefers == "image" and policy.chooses_layouts
-    return profile.prefers, ("image", "buffer") if both else (profile.prefers,)
-
-
-def _weights(base: RuleBase, level: str) -> LayoutWeights:
-    """The weights of the level's layout block; those of the schema where it leaves tensors row-major."""
-    own = base.levels[level]
-    return base.layouts[own.layout] if own.layout else LayoutWeights(name="row_major", block=own.block)
-
-
-def _register_block(schedules: tuple[Schedule, ...], wave: int) -> RegisterBlock | None:
-    """The block of sums for which a contraction on textures reads its operands from memory, by its first schedule."""
-    first = schedules[0]
-    return RegisterBlock(first.rows[0], first.columns[0], wave) if isinstance(first, Tile) else None
 
 
 def _with_copiers(laid: Sequence[Launch], layouts: LayoutChoice) -> list[Launch]:

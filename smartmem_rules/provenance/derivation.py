@@ -16,6 +16,7 @@ from smartmem_rules.egraph.model import ENode, Saturation
 from smartmem_rules.exchange.expressions import map_json
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.roots import roots_of
 from smartmem_rules.provenance.explained import ExplainedTerms
 from smartmem_rules.rulebase.base import RuleBase
@@ -172,7 +173,7 @@ class Derivation:
         for pattern in reversed(roots_of(left)):
             _classes_of(pattern, firing, numbers, results, children)
         forms = [(p, c, a) for p, c, a in zip(patterns, children, firing.attributes, strict=True)]
-        asks = any(isinstance(n, ast.Call) and n.function == "uses" for g in rule.guards for n in _walk(g))
+        asks = any(isinstance(n, ast.Call) and n.function == "uses" for n in nodes(rule.guards))
         uses = self._uses(firing.tensors) if asks else {}
         for terms, swapped in self._operands([(root, None) for root in reversed(roots_of(left))], forms, len(forms)):
             step: dict[str, Any] = {"rule": rule.name, "match": [self._name(t) for t in terms]}
@@ -290,17 +291,6 @@ def renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 
 _NAMING = ("at", "compose", "under", "identity", "value")
-
-
-def _walk(expr: ast.Expression) -> Iterator[ast.Expression]:
-    stack: list[object] = [expr]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, ast.Expression):
-            yield current
-            stack.extend(getattr(current, slot) for slot in current.__dataclass_fields__ if slot != "span")
-        elif isinstance(current, tuple):
-            stack.extend(current)
 
 
 def _form(node: ENode, children: Collection[int]) -> tuple[object, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from smartmem_rules.exchange.expressions import expression_json, index_json
+from smartmem_rules.exchange.kernels import KernelClaim, stage_text, store_text
 from smartmem_rules.exchange.kernels import Stage as ClaimedStage
 from smartmem_rules.exchange.kernels import Store as Claimed
-from smartmem_rules.exchange.kernels import stage_text, store_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, own_indices, rename_reads, walk
@@ -20,12 +20,8 @@ class Unshown(Exception):
     """A kernel cannot be described; the message says why."""
 
 
-def kernel_json(kernel: Kernel) -> dict[str, Any]:
-    """A single kernel.
-
-    Raises:
-        Unshown: two of its loops have one name.
-    """
+def claim_of(kernel: Kernel) -> KernelClaim:
+    """A single kernel as stages that it keeps to itself and stores over them."""
     stages: list[tuple[str, tuple[Var, ...], Expr]] = []
     stores = list(kernel.stores)
     c = kernel.contraction
@@ -35,10 +31,24 @@ def kernel_json(kernel: Kernel) -> dict[str, Any]:
             stages.append((INNER, (c.n,), _sum(c, c.b, _dtype(s.body for s in kernel.stages))))
         stores = list(_of_parts(kernel, c, stages))
     stages += [(stage.name, stage.axes, stage.body) for stage in kernel.stages]
+    return KernelClaim(
+        name=kernel.name,
+        stages={name: ClaimedStage(axes=axes, value=body) for name, axes, body in stages},
+        stores=tuple(Claimed(tensor=one.tensor, indices=one.indices, value=one.value) for one in stores),
+    )
+
+
+def kernel_json(kernel: Kernel) -> dict[str, Any]:
+    """A single kernel.
+
+    Raises:
+        Unshown: two of its loops have one name.
+    """
+    claim = claim_of(kernel)
     loops: dict[str, int] = {}
-    for _, axes, body in stages:
-        _collect([*axes, *_variables(body)], loops)
-    for store in stores:
+    for stage in claim.stages.values():
+        _collect([*stage.axes, *_variables(stage.value)], loops)
+    for store in claim.stores:
         _collect([*(v for i in store.indices for v in i.variables), *_variables(store.value)], loops)
     return {
         "name": kernel.name,
@@ -46,20 +56,20 @@ def kernel_json(kernel: Kernel) -> dict[str, Any]:
         "loops": loops,
         "stages": [
             {
-                "text": stage_text(name, ClaimedStage(axes=axes, value=body)),
+                "text": stage_text(name, stage),
                 "name": name,
-                "axes": [v.name for v in axes],
-                "value": expression_json(body),
+                "axes": [v.name for v in stage.axes],
+                "value": expression_json(stage.value),
             }
-            for name, axes, body in stages
+            for name, stage in claim.stages.items()
         ],
-        "stores": [_store_json(store) for store in stores],
+        "stores": [_store_json(store) for store in claim.stores],
     }
 
 
-def _store_json(store: Store) -> dict[str, Any]:
+def _store_json(store: Claimed) -> dict[str, Any]:
     return {
-        "text": store_text(Claimed(tensor=store.tensor, indices=store.indices, value=store.value)),
+        "text": store_text(store),
         "tensor": store.tensor,
         "indices": list(map(index_json, store.indices)),
         "value": expression_json(store.value),

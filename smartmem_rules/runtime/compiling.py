@@ -156,9 +156,14 @@ def _build(program: Any, options: Sequence[str]) -> Any:
 
 
 def _text(source: Source, device: Device) -> _Text:
-    """What a source is compiled from, with the options that the device's driver needs."""
+    """What a source is compiled from."""
+    return source.entry, source.text, options_of(source, device)
+
+
+def options_of(source: Source, device: Device) -> tuple[str, ...]:
+    """The options with which a source is compiled: its own, and those that the device's driver needs."""
     joined = device.workaround("option_of_joined") if _SHARED in source.text else ()
-    return source.entry, source.text, (*source.options, *device.workaround("option"), *joined)
+    return (*source.options, *device.workaround("option"), *joined)
 
 
 _SHARED = "__local float smr_local["

@@ -6,6 +6,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -64,17 +65,17 @@ class Executor:
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
-        context = cl.Context([device.handle])
+        context = _context_of(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress)
         self.programs = programs.count
         memory = PlanMemory(plan, device, context, cl.CommandQueue(context, device.handle))
-        self._built = Built(
+        self.built = Built(
             plan=plan, device=device, context=context, programs=programs, sources=sources, memory=memory, debug=debug
         )
         # not a method: without a cycle of references the device's memory is free when the last user lets go
-        self._contexts = ContextPool(partial(_open, self._built), contexts)
+        self._contexts = ContextPool(partial(_open, self.built), contexts)
         self._runs = itertools.count()
 
     @property
@@ -136,7 +137,7 @@ class Executor:
 
         arrays = check_feeds(self.input_types, random_feeds(self.input_types) if feeds is None else feeds)
         queue = cl.CommandQueue(
-            self._built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
+            self.built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
         )
         with self._contexts.taken() as context:
             context.run(arrays, extents_of(self.input_types, arrays))
@@ -146,6 +147,10 @@ class Executor:
                 (launch.name, (event.profile.end - event.profile.start) * 1e-6)
                 for launch, event in zip(context.launches, events, strict=True)
             ]
+
+    def taken(self) -> AbstractContextManager[ExecutionContext]:
+        """An execution context of one's own, to look at launches one by one."""
+        return self._contexts.taken()
 
     def fetch(self, tensor: str) -> Array:
         """What lies in the memory of a row-major buffer tensor after the last run: for debugging kernels."""
@@ -172,6 +177,20 @@ class Executor:
                     if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
                         found[name] = float(np.abs(context.fetch(name)).max(initial=0.0))
         return found
+
+
+_open_contexts: dict[Any, Any] = {}
+"""By device handle the context that stays open; it holds no memory of a plan."""
+
+
+def _context_of(device: Device) -> Any:
+    """A new OpenCL context of a device; the first one stays open where the driver starts anew after the last one."""
+    import pyopencl as cl
+
+    context = cl.Context([device.handle])
+    if device.workaround("keeps_context_open"):
+        _open_contexts.setdefault(device.handle, context)
+    return context
 
 
 def _open(built: Built, number: int) -> ExecutionContext:

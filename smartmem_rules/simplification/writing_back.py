@@ -33,7 +33,7 @@ def written_back(region: Region, made: Assembled) -> onnx.ModelProto:
     graph.initializer.extend(_initializers(region, made))
     read = {name for node in made.nodes for name in _read_by(node)}
     graph.sparse_initializer.extend(t for t in model.graph.sparse_initializer if t.values.name in read)
-    _declare_inputs(model, graph, made)
+    _declare_inputs(model, graph)
     there = {tensor.name for tensor in graph.initializer}.union(*(node.output for node in graph.node))
     graph.value_info.extend(value for value in model.graph.value_info if value.name in there)
     there |= {value.name for value in graph.input}
@@ -79,7 +79,7 @@ def _read_by(node: onnx.NodeProto) -> Iterator[str]:
             yield from (value.name for value in body.output)
 
 
-def _declare_inputs(model: onnx.ModelProto, graph: onnx.GraphProto, made: Assembled) -> None:
+def _declare_inputs(model: onnx.ModelProto, graph: onnx.GraphProto) -> None:
     held = {tensor.name for tensor in model.graph.initializer}
     left = {tensor.name for tensor in graph.initializer}
     graph.input.extend(value for value in model.graph.input if value.name not in held or value.name in left)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import bind, output_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
@@ -72,7 +73,6 @@ def instantiate(
     operands: Sequence[TensorType | None],
     attributes: Mapping[str, Value],
     outputs: int = 1,
-    opset: int | None = None,
     types_only: bool = False,
 ) -> Instance:
     """The first overload of the operator that accepts the operands.
@@ -81,7 +81,6 @@ def instantiate(
         operands: types of the tensor operands (compile-time operands are attributes); None for an absent one.
         attributes: given attributes and compile-time operands by name.
         outputs: how many outputs are wanted.
-        opset: where given, overloads outside their ONNX range are passed over.
         types_only: leave the equations out, which takes most of the time.
 
     Raises:
@@ -92,16 +91,12 @@ def instantiate(
         raise Unsupported(f"the rule base defines no operator {name}")
     reasons: list[str] = []
     for operator in overloads:
-        if opset is not None and operator.onnx is not None:
-            since, until = operator.onnx.since, operator.onnx.until
-            if opset < since or (until is not None and opset > until):
-                continue
         try:
             return Instantiation(base, operator, operands, attributes, outputs).run(types_only)
         except Unsupported as reason:
             if str(reason) not in reasons:
                 reasons.append(str(reason))
-    raise Unsupported("; ".join(reasons) or f"no definition covers opset {opset}")
+    raise Unsupported("; ".join(reasons))
 
 
 def instantiate_overload(
@@ -338,18 +333,12 @@ def size_of(extent: ast.Expression) -> tuple[str, ast.Expression] | None:
     return None
 
 
-def names_in(expr: ast.Expression) -> set[str]:
-    """All names that occur in an expression."""
+def names_in(tree: object) -> set[str]:
+    """All names that occur in a tree, or in a tuple of trees."""
     found: set[str] = set()
-    stack: list[object] = [expr]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, ast.Name):
-            found.add(current.id)
-        elif isinstance(current, ast.PatternVariable):
-            found.add(current.name)
-        elif isinstance(current, ast.Syntax):
-            stack.extend(getattr(current, slot) for slot in current.__dataclass_fields__ if slot != "span")
-        elif isinstance(current, tuple):
-            stack.extend(current)
+    for node in nodes(tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.PatternVariable):
+            found.add(node.name)
     return found

@@ -42,7 +42,6 @@ class Measured:
     """
 
     incumbent_ms: float
-    candidate_ms: float
     ratio: float
     better: bool
     device: str
@@ -77,7 +76,6 @@ def measure(job: Job) -> Measured:
     if reason:
         return Measured(
             incumbent_ms=0.0,
-            candidate_ms=math.inf,
             ratio=math.inf,
             better=False,
             device=device.name,
@@ -103,7 +101,6 @@ def compare(incumbent: Executor, candidate: Executor, device: Device) -> Measure
     better = len(ratios) == ROUNDS and wins >= _WINS and ratio < _GAIN
     return Measured(
         incumbent_ms=min(theirs),
-        candidate_ms=min(mine),
         ratio=ratio,
         better=better,
         device=device.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,19 +113,9 @@ class _Shrinker:
 
     def _simplify_special(self, case: Case, difference: Difference) -> Difference:
         """The same difference with plain numbers wherever a special value plays no part."""
-        fixed = set(case.uniform)
-        for candidate in (1, 0, 2):
-            for name in [n for n in difference.tensors if n not in fixed]:
-                values = difference.tensors[name]
-                if values.dtype == bool or values.size == 0:
-                    continue
-                for place in [None, *np.ndindex(values.shape)][: 1 + SHOWN]:
-                    changed = np.array(values)
-                    changed[... if place is None else place] = candidate
-                    found = self._at_special(case, {**difference.tensors, name: changed})
-                    if found is not None and _oddness(found) < _oddness(difference):
-                        difference = found
-        return difference
+        return _plainest(
+            difference, (1, 0, 2), set(case.uniform), lambda elements: self._at_special(case, elements), _oddness
+        )
 
     def _at_special(self, case: Case, elements: Mapping[str, Array]) -> Difference | None:
         exact = Bounded(self.trial.comparison.near) if "reassociation" in self.trial.comparison.relaxes else Domain()
@@ -134,18 +124,37 @@ class _Shrinker:
 
     def _simplify(self, case: Case, domain: Domain, difference: Difference) -> Difference:
         fixed = {*case.uniform, *case.elements}
-        for candidate in (1, 0, 2, 3):
-            for name in [n for n in difference.tensors if n not in fixed]:
-                values = difference.tensors[name]
-                if values.dtype == bool or values.size == 0:
-                    continue
-                for place in [None, *np.ndindex(values.shape)][: 1 + SHOWN]:
-                    changed = np.array(values)
-                    changed[... if place is None else place] = candidate
-                    found = self._attempt(case, domain, {**difference.tensors, name: changed})
-                    if found is not None and _plainness(found) < _plainness(difference):
-                        difference = found
-        return difference
+        return _plainest(
+            difference, (1, 0, 2, 3), fixed, lambda elements: self._attempt(case, domain, elements), _plainness
+        )
+
+
+def _plainest(
+    difference: Difference,
+    numbers: Sequence[int],
+    fixed: Collection[str],
+    attempt: Callable[[Mapping[str, Array]], Difference | None],
+    cost: Callable[[Difference], Any],
+) -> Difference:
+    """A difference with plain numbers at as many elements as it takes to make it cheap.
+
+    Args:
+        numbers: what elements are tried with, the plainest first.
+        fixed: tensors that stay as they are.
+        attempt: the difference that is left with other elements, if any.
+    """
+    for number in numbers:
+        for name in [n for n in difference.tensors if n not in fixed]:
+            values = difference.tensors[name]
+            if values.dtype == bool or values.size == 0:
+                continue
+            for place in [None, *np.ndindex(values.shape)][: 1 + SHOWN]:
+                changed = np.array(values)
+                changed[... if place is None else place] = number
+                found = attempt({**difference.tensors, name: changed})
+                if found is not None and cost(found) < cost(difference):
+                    difference = found
+    return difference
 
 
 def _plainness(difference: Difference) -> float:

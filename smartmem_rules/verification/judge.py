@@ -87,7 +87,7 @@ def _rewrite(
         rounding=outcome.rounding,
     )
     if outcome.failure is not None:
-        return replace(report, verdict=r.FAILED, counterexample=_counterexample(rule, outcome, instances, seed, files))
+        return _failed(report, _counterexample(rule, outcome, instances, seed, files))
     if outcome.trials < FLOOR or outcome.share < SMALLEST_SHARE:
         return _too_few(report, outcome)
     if prove:
@@ -101,10 +101,14 @@ def _rewrite(
         found = try_numbers(rule, instances, seed, proof.numbers) if proof.numbers else None
         if found is not None:
             outcome.failure = found
-            example = _counterexample(rule, outcome, instances, seed, files)
-            return replace(report, verdict=r.FAILED, counterexample=example, method=f"{method}, numbers found by z3")
+            found_by_z3 = replace(report, method=f"{method}, numbers found by z3")
+            return _failed(found_by_z3, _counterexample(rule, outcome, instances, seed, files))
         return replace(report, reason=f"not proved: {proof.reason}")
     return report
+
+
+def _failed(report: RuleReport, counterexample: Counterexample) -> RuleReport:
+    return replace(report, verdict=r.FAILED, counterexample=counterexample)
 
 
 def _too_few(report: RuleReport, outcome: Outcome) -> RuleReport:
@@ -171,10 +175,8 @@ def _eliminate(
             f"  on {operands}",
             f"  {reason}",
         )
-        snippet = _again(rule, seed, budget, files)
-        return replace(
-            report, verdict=r.FAILED, counterexample=Counterexample(reason, lines, snippet, {"term": term_text(term)})
-        )
+        again = _again(rule, seed, budget, files)
+        return _failed(report, Counterexample(reason, lines, again, {"term": term_text(term)}))
     if outcome.trials < FLOOR:
         return replace(
             report, verdict=r.VACUOUS, reason=f"{outcome.trials} of {outcome.generated} instances were views"
@@ -221,11 +223,7 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool, files: Sequence[str]) ->
         satisfied=share,
     )
     if outcome.failure is not None:
-        return replace(
-            report,
-            verdict=r.FAILED,
-            counterexample=_index_example(rule, outcome.failure, outcome.left, outcome.right, files),
-        )
+        return _failed(report, _index_example(rule, outcome.failure, outcome.left, outcome.right, files))
     if not prove:
         return report if outcome.trials >= FLOOR else _vacuous_index(report)
     proof = prove_index_rule(rule)
@@ -234,7 +232,7 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool, files: Sequence[str]) ->
             return _vacuous_index(report)
         return replace(report, verdict=r.PROVED, method=f"z3: all integers; {method}")
     if proof.answer == "refuted" and proof.numbers is not None:
-        return replace(report, verdict=r.FAILED, counterexample=_index_example(rule, proof.numbers, None, None, files))
+        return _failed(report, _index_example(rule, proof.numbers, None, None, files))
     return replace(report, reason=f"not proved: {proof.reason}")
 
 
@@ -300,8 +298,7 @@ def _operator(rule: ast.Operator, instances: Instances, seed: int, budget: Budge
     )
     if outcome.failure is not None:
         lines = (f"{rule.place('reference')}: {rule.name} is not its reference (seed {seed})", *outcome.failure)
-        found = Counterexample(outcome.failure[-1].strip(), lines, _again(rule, seed, budget, files))
-        return replace(report, verdict=r.FAILED, counterexample=found)
+        return _failed(report, Counterexample(outcome.failure[-1].strip(), lines, _again(rule, seed, budget, files)))
     if not outcome.trials:
         return replace(report, verdict=r.VACUOUS, reason="no instance of the operator was found")
     return report
@@ -325,8 +322,7 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, fil
     )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
-        found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
-        return replace(report, verdict=r.FAILED, counterexample=found)
+        return _failed(report, Counterexample(outcome.failure, lines, _again(rule, seed, budget, files)))
     if outcome.untested:
         return replace(report, reason="no pair was found for " + ", ".join(outcome.untested))
     return report
@@ -348,6 +344,5 @@ def _layout(rule: ast.Block, seed: int, budget: Budget, files: Sequence[str]) ->
     )
     if outcome.failure is not None:
         lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
-        found = Counterexample(outcome.failure, lines, _again(rule, seed, budget, files))
-        return replace(report, verdict=r.FAILED, counterexample=found)
+        return _failed(report, Counterexample(outcome.failure, lines, _again(rule, seed, budget, files)))
     return report

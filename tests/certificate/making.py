@@ -14,6 +14,7 @@ from smartmem_rules.extraction import extract
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.plan.build import prepare
+from smartmem_rules.plan.means import PlanOptions
 from smartmem_rules.provenance.certificate import certificate_text, made_certificate
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 
@@ -34,7 +35,7 @@ def certified(model: onnx.ModelProto | Path, level: str = "smartmem", device: st
     rulesets = base.levels[level].rulesets
     saturation = saturate(graph, base, rulesets, record=True) if rulesets else None
     extracted = graph if saturation is None else extract(saturation, graph, base.devices[device])[0]
-    planning = prepare(extracted, base, base.devices[device], level)
+    planning = prepare(extracted, base, base.devices[device], PlanOptions(level=level))
     how = {"device": device, "level": level, "dtype": "float32"}
     certificate = made_certificate(graph, base, saturation, planning, how)
     return Certified(graph, base, json.loads(certificate_text(certificate)))

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from bench.rule_coverage import NEVER, report
-from smartmem_rules.analysis.probes import nodes
 from smartmem_rules.analysis.tries import Probe, tried
 from smartmem_rules.egraph import saturate
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.rulebase.checks.index_checks import divisors
 from smartmem_rules.tensor.builtins import DefinitionError, Value

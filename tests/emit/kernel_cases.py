@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from onnx import ModelProto
 
 from smartmem_rules.emit.c.program import render
-from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.launch import Launch
+from tests.plan.building import build
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.programs import rules
 

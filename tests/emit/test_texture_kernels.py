@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
+from tests.plan.building import build
 from tests.plan.models import model, normal
 from tests.plan.programs import rules
 

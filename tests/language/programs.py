@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.patterns import pattern_of
+from smartmem_rules.language.printing.printer import print_item
 
 AT = s.NOWHERE
 NAMES = st.sampled_from(["a", "b", "k", "S", "K", "max_pool", "index", "view_"])
@@ -15,6 +16,11 @@ FUNCTIONS = st.sampled_from(["f", "rank", "max", "sum", "prod", "put"])
 NUMBERS = st.integers(0, 10**17) | st.floats(0, 1e30, allow_nan=False).map(abs)
 WORDS = st.sampled_from(["first", "alpha", "x_1", "longer_name"])
 STRINGS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=6)
+
+
+def printed(module: s.Module) -> str:
+    """All items, a blank line between them."""
+    return "\n\n".join(print_item(item) for item in module.items) + "\n"
 
 
 def _leaf() -> st.SearchStrategy[s.Expression]:

@@ -9,8 +9,9 @@ import pytest
 from smartmem_rules.language.choices import operators_of
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.printing.formatter import format_text
-from smartmem_rules.language.printing.printer import print_equation, print_module
+from smartmem_rules.language.printing.printer import print_equation
 from smartmem_rules.rulebase.base import RuleBase, load_rules
+from tests.language.programs import printed
 
 TEXT = """family Kept = Relu | Abs
 family Pointwise = Kept | Neg
@@ -63,7 +64,7 @@ def test_families_that_name_each_other_end() -> None:
 
 def test_they_are_printed_and_laid_out() -> None:
     tree = parse_text(TEXT)
-    assert parse_text(print_module(tree)).items == tree.items
+    assert parse_text(printed(tree)).items == tree.items
     spoilt = TEXT.replace("(Relu | Neg)((Relu | Neg)(", "( Relu|Neg ) ((Relu |Neg) ( ")
     assert format_text(spoilt) == TEXT
     assert format_text(TEXT) == TEXT

@@ -16,9 +16,9 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.diagnostics import LanguageError
 from smartmem_rules.language.parsing.parser import parse_text
 from smartmem_rules.language.printing.formatter import format_text
-from smartmem_rules.language.printing.printer import print_expression, print_module
+from smartmem_rules.language.printing.printer import print_expression
 from smartmem_rules.resources import rules_path
-from tests.language.programs import expressions, modules
+from tests.language.programs import expressions, modules, printed
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -55,7 +55,7 @@ def test_files_keep_their_trees_and_comments(path: Path) -> None:
     assert parse_text(made) == tree
     assert [one.rstrip() for one in comments(text)] == comments(made)
     assert format_text(made) == made
-    assert parse_text(print_module(tree)).items == tree.items
+    assert parse_text(printed(tree)).items == tree.items
 
 
 def spoilt(text: str, source: random.Random) -> str:
@@ -141,7 +141,7 @@ def test_printed_expressions_give_their_trees(expression: s.Expression) -> None:
 @settings(max_examples=60, deadline=None)
 @given(modules())
 def test_printed_programs_give_their_trees(module: s.Module) -> None:
-    text = print_module(module)
+    text = printed(module)
     assert parse_text(text).items == module.items
     for width in (60, 120):
         made = format_text(text, width)

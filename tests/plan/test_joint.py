@@ -14,7 +14,6 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.emit.plan import build as emitted
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
 from smartmem_rules.plan.artefact import Plan
@@ -31,6 +30,7 @@ from smartmem_rules.plan.schedule.cost import KernelCosts
 from smartmem_rules.rulebase.base import RuleBase, load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
+from tests.plan.building import build as emitted
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
 from tests.plan.running import drawing

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.emit.plan import build as emitted
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan import build
 from smartmem_rules.plan.artefact import Plan
@@ -22,9 +21,11 @@ from smartmem_rules.plan.layout.accesses import writable_lane
 from smartmem_rules.plan.layout.candidates import LayoutSpace
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Pbqp
+from smartmem_rules.plan.means import PlanOptions
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
+from tests.plan.building import build as emitted
 from tests.plan.models import Array, Model, Node, i64, model, normal
 from tests.plan.random_graphs import models
 from tests.plan.running import Mode, plan_of, prepare
@@ -45,7 +46,7 @@ def problem_of(proto: onnx.ModelProto, device: str, monkeypatch: pytest.MonkeyPa
     base = replace(BASE, layouts={name: replace(one, **changed) for name, one in BASE.layouts.items()})
     monkeypatch.setattr("smartmem_rules.plan.layout.choose.LayoutProblem", kept)
     profile = base.devices[device]
-    build.prepare(import_model(proto, base, {}), base, profile, "smartmem", "float32", "preferred")
+    build.prepare(import_model(proto, base, {}), base, profile, PlanOptions(level="smartmem", memory="preferred"))
     monkeypatch.undo()
     return found[0]
 
@@ -134,7 +135,7 @@ def test_images_keep_the_limits_and_can_be_written(made: Model, limits: tuple[in
     graph = import_model(made.proto, BASE, {})
     profile = BASE.devices["adreno_740"]
     profile = replace(profile, memory=replace(profile.memory, image2d=limits))
-    planning = build.prepare(graph, BASE, profile, "smartmem", "float32", "image")
+    planning = build.prepare(graph, BASE, profile, PlanOptions(level="smartmem", memory="image"))
     for name, stored in planning.tensors.items():
         layout = stored.layout
         assert sorted(a for a in layout.order if a >= 0) == list(range(len(stored.type.shape)))

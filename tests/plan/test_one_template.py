@@ -13,6 +13,7 @@ from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Chain
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.layout.candidates import LayoutOptions
+from smartmem_rules.plan.means import PlanOptions
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice
 from smartmem_rules.plan.schedule.contraction.sizing import panel_of, resources_of
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import filters_of
@@ -77,7 +78,7 @@ def planned(device: str, program: Model, monkeypatch: pytest.MonkeyPatch) -> tup
 
     monkeypatch.setattr(build, "choose_kernels", noted)
     graph = import_model(program.proto, BASE, {})
-    return build.prepare(graph, BASE, BASE.devices[device], "smartmem", memory="auto"), assumed
+    return build.prepare(graph, BASE, BASE.devices[device], PlanOptions(level="smartmem")), assumed
 
 
 def same(form: Form, own: Kernel) -> bool:

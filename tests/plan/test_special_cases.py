@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.emit.plan import build
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
+from tests.plan.building import build
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.running import Mode, prepare, run
 

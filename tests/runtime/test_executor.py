@@ -68,6 +68,19 @@ def test_driver_without_parts_of_buffers_gets_whole_ones(device: Device) -> None
         assert all(pieces.tensors[other] is pieces.tensors[name] for other in same)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_context_stays_open_for_a_driver_that_starts_anew_after_the_last(
+    device: Device, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: dict[object, object] = {}
+    monkeypatch.setattr("smartmem_rules.runtime.executor._open_contexts", opened)
+    clauses = [workaround_of(["keeps_context_open", "on", ".*", "because", "of this test"])] if kept else []
+    told = replace(device, workarounds=tuple(clauses))
+    for _ in range(2):
+        np.testing.assert_array_equal(Executor(make_plan(), told).run(feed())["y"], expected(feed()["x"]))
+    assert list(opened) == ([device.handle] if kept else [])
+
+
 def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> None:
     plan = make_plan()
     text = """__kernel void add(__global const half *x, __global half *y) {

@@ -48,6 +48,24 @@ PB_BIND(smartmem_format_Slot, smartmem_format_Slot, AUTO)
 PB_BIND(smartmem_format_Launch, smartmem_format_Launch, AUTO)
 
 
+PB_BIND(smartmem_format_Spare, smartmem_format_Spare, AUTO)
+
+
+PB_BIND(smartmem_format_Probe, smartmem_format_Probe, AUTO)
+
+
+PB_BIND(smartmem_format_Filling, smartmem_format_Filling, AUTO)
+
+
+PB_BIND(smartmem_format_Answer, smartmem_format_Answer, AUTO)
+
+
+PB_BIND(smartmem_format_Rows, smartmem_format_Rows, AUTO)
+
+
+PB_BIND(smartmem_format_Unasked, smartmem_format_Unasked, AUTO)
+
+
 PB_BIND(smartmem_format_Argument, smartmem_format_Argument, AUTO)
 
 
@@ -63,4 +81,14 @@ PB_BIND(smartmem_format_Workaround, smartmem_format_Workaround, AUTO)
 
 
 
+
+
+
+#ifndef PB_CONVERT_DOUBLE_FLOAT
+/* On some platforms (such as AVR), double is really float.
+ * To be able to encode/decode double on these platforms, you need.
+ * to define PB_CONVERT_DOUBLE_FLOAT in pb.h or compiler command line.
+ */
+PB_STATIC_ASSERT(sizeof(double) == 8, DOUBLE_MUST_BE_8_BYTES)
+#endif
 

@@ -52,6 +52,14 @@ typedef enum _smartmem_format_Memory {
     smartmem_format_Memory_SCRATCH = 3 /* as in a buffer; a work-item reads its own rows only */
 } smartmem_format_Memory;
 
+typedef enum _smartmem_format_FillingKind {
+    smartmem_format_FillingKind_FILLING_NONE = 0,
+    smartmem_format_FillingKind_GIVEN = 1, /* the rows */
+    smartmem_format_FillingKind_SIGNS = 2, /* of each float of the constant: docs/plan_format.md */
+    smartmem_format_FillingKind_OWN = 3, /* a copy of the constant */
+    smartmem_format_FillingKind_UNSET = 4 /* bytes of ones */
+} smartmem_format_FillingKind;
+
 /* Struct definitions */
 /* What the plan was made from. */
 typedef struct _smartmem_format_Provenance {
@@ -139,6 +147,10 @@ typedef struct _smartmem_format_Plan {
     struct _smartmem_format_Workaround *workarounds;
     bool has_report;
     smartmem_format_Section report; /* JSON: what the optimizer tells people of the plan */
+    pb_size_t probes_count;
+    struct _smartmem_format_Probe *probes; /* by which a plan tests itself */
+    pb_size_t unasked_count;
+    struct _smartmem_format_Unasked *unasked;
 } smartmem_format_Plan;
 
 /* The values of a constant, in the kernels' order. */
@@ -200,7 +212,60 @@ typedef struct _smartmem_format_Launch {
     int64_t *global_size; /* extents; nothing is enqueued where one is 0 */
     pb_size_t local_size_count;
     uint32_t *local_size; /* empty: the driver chooses */
+    pb_size_t spares_count;
+    struct _smartmem_format_Spare *spares;
 } smartmem_format_Launch;
+
+/* Another kernel for a launch, of the same arguments and sizes, where a device computes the first one wrongly. */
+typedef struct _smartmem_format_Spare {
+    uint32_t text;
+    char *entry;
+    pb_size_t options_count;
+    char **options;
+} smartmem_format_Spare;
+
+/* A question to a kernel whose answer is known. */
+typedef struct _smartmem_format_Probe {
+    pb_size_t launches_count;
+    uint32_t *launches; /* that run it; the first one is asked */
+    pb_size_t fillings_count;
+    struct _smartmem_format_Filling *fillings; /* of its arguments */
+    pb_size_t answers_count;
+    struct _smartmem_format_Answer *answers;
+} smartmem_format_Probe;
+
+/* Contents of memory as their different rows. */
+typedef struct _smartmem_format_Rows {
+    smartmem_format_Element element;
+    uint32_t width; /* elements of a row */
+    uint32_t count; /* of different rows */
+    bool has_different;
+    smartmem_format_Section different;
+    bool has_numbers;
+    smartmem_format_Section numbers; /* for each row of the memory which one it is, as int32 */
+} smartmem_format_Rows;
+
+/* What an argument holds before the kernel runs. */
+typedef struct _smartmem_format_Filling {
+    smartmem_format_FillingKind kind;
+    bool has_rows;
+    smartmem_format_Rows rows;
+    int32_t exponent; /* of SIGNS */
+} smartmem_format_Filling;
+
+/* What an argument must hold afterwards. */
+typedef struct _smartmem_format_Answer {
+    uint32_t argument;
+    bool has_rows;
+    smartmem_format_Rows rows;
+    double bound; /* how far an element may be from it */
+} smartmem_format_Answer;
+
+/* A launch whose kernel has no known answers. */
+typedef struct _smartmem_format_Unasked {
+    uint32_t launch;
+    char *reason;
+} smartmem_format_Unasked;
 
 typedef struct _smartmem_format_Argument {
     uint32_t tensor;
@@ -240,6 +305,10 @@ extern "C" {
 #define _smartmem_format_Memory_MAX smartmem_format_Memory_SCRATCH
 #define _smartmem_format_Memory_ARRAYSIZE ((smartmem_format_Memory)(smartmem_format_Memory_SCRATCH+1))
 
+#define _smartmem_format_FillingKind_MIN smartmem_format_FillingKind_FILLING_NONE
+#define _smartmem_format_FillingKind_MAX smartmem_format_FillingKind_UNSET
+#define _smartmem_format_FillingKind_ARRAYSIZE ((smartmem_format_FillingKind)(smartmem_format_FillingKind_UNSET+1))
+
 
 
 
@@ -263,10 +332,18 @@ extern "C" {
 
 
 
+#define smartmem_format_Filling_kind_ENUMTYPE smartmem_format_FillingKind
+
+
+#define smartmem_format_Rows_element_ENUMTYPE smartmem_format_Element
+
+
+
+
 
 
 /* Initializer values for message structs */
-#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default}
+#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL}
 #define smartmem_format_Provenance_init_default  {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_default   {NULL, 0, 0}
 #define smartmem_format_Formula_init_default     {0, NULL}
@@ -279,11 +356,17 @@ extern "C" {
 #define smartmem_format_Section_init_default     {0, 0, 0}
 #define smartmem_format_Place_init_default       {0, 0}
 #define smartmem_format_Slot_init_default        {_smartmem_format_Memory_MIN, 0, 0, 0, _smartmem_format_Element_MIN}
-#define smartmem_format_Launch_init_default      {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Launch_init_default      {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Spare_init_default       {0, NULL, 0, NULL}
+#define smartmem_format_Probe_init_default       {0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Filling_init_default     {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_default, 0}
+#define smartmem_format_Answer_init_default      {0, false, smartmem_format_Rows_init_default, 0}
+#define smartmem_format_Rows_init_default        {_smartmem_format_Element_MIN, 0, 0, false, smartmem_format_Section_init_default, false, smartmem_format_Section_init_default}
+#define smartmem_format_Unasked_init_default     {0, NULL}
 #define smartmem_format_Argument_init_default    {0, 0}
 #define smartmem_format_Count_init_default       {0, 0, 0}
 #define smartmem_format_Workaround_init_default  {NULL, NULL, NULL, NULL}
-#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero}
+#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL}
 #define smartmem_format_Provenance_init_zero     {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_zero      {NULL, 0, 0}
 #define smartmem_format_Formula_init_zero        {0, NULL}
@@ -296,7 +379,13 @@ extern "C" {
 #define smartmem_format_Section_init_zero        {0, 0, 0}
 #define smartmem_format_Place_init_zero          {0, 0}
 #define smartmem_format_Slot_init_zero           {_smartmem_format_Memory_MIN, 0, 0, 0, _smartmem_format_Element_MIN}
-#define smartmem_format_Launch_init_zero         {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Launch_init_zero         {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Spare_init_zero          {0, NULL, 0, NULL}
+#define smartmem_format_Probe_init_zero          {0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Filling_init_zero        {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_zero, 0}
+#define smartmem_format_Answer_init_zero         {0, false, smartmem_format_Rows_init_zero, 0}
+#define smartmem_format_Rows_init_zero           {_smartmem_format_Element_MIN, 0, 0, false, smartmem_format_Section_init_zero, false, smartmem_format_Section_init_zero}
+#define smartmem_format_Unasked_init_zero        {0, NULL}
 #define smartmem_format_Argument_init_zero       {0, 0}
 #define smartmem_format_Count_init_zero          {0, 0, 0}
 #define smartmem_format_Workaround_init_zero     {NULL, NULL, NULL, NULL}
@@ -339,6 +428,8 @@ extern "C" {
 #define smartmem_format_Plan_counts_tag          15
 #define smartmem_format_Plan_workarounds_tag     16
 #define smartmem_format_Plan_report_tag          17
+#define smartmem_format_Plan_probes_tag          18
+#define smartmem_format_Plan_unasked_tag         19
 #define smartmem_format_Packed_section_tag       1
 #define smartmem_format_Packed_element_tag       2
 #define smartmem_format_Packed_shape_tag         3
@@ -370,6 +461,26 @@ extern "C" {
 #define smartmem_format_Launch_dimensions_tag    7
 #define smartmem_format_Launch_global_size_tag   8
 #define smartmem_format_Launch_local_size_tag    9
+#define smartmem_format_Launch_spares_tag        10
+#define smartmem_format_Spare_text_tag           1
+#define smartmem_format_Spare_entry_tag          2
+#define smartmem_format_Spare_options_tag        3
+#define smartmem_format_Probe_launches_tag       1
+#define smartmem_format_Probe_fillings_tag       2
+#define smartmem_format_Probe_answers_tag        3
+#define smartmem_format_Rows_element_tag         1
+#define smartmem_format_Rows_width_tag           2
+#define smartmem_format_Rows_count_tag           3
+#define smartmem_format_Rows_different_tag       4
+#define smartmem_format_Rows_numbers_tag         5
+#define smartmem_format_Filling_kind_tag         1
+#define smartmem_format_Filling_rows_tag         2
+#define smartmem_format_Filling_exponent_tag     3
+#define smartmem_format_Answer_argument_tag      1
+#define smartmem_format_Answer_rows_tag          2
+#define smartmem_format_Answer_bound_tag         3
+#define smartmem_format_Unasked_launch_tag       1
+#define smartmem_format_Unasked_reason_tag       2
 #define smartmem_format_Argument_tensor_tag      1
 #define smartmem_format_Argument_written_tag     2
 #define smartmem_format_Count_output_tag         1
@@ -398,7 +509,9 @@ X(a, POINTER,  REPEATED, STRING,   texts,            13) \
 X(a, POINTER,  REPEATED, MESSAGE,  launches,         14) \
 X(a, POINTER,  REPEATED, MESSAGE,  counts,           15) \
 X(a, POINTER,  REPEATED, MESSAGE,  workarounds,      16) \
-X(a, STATIC,   OPTIONAL, MESSAGE,  report,           17)
+X(a, STATIC,   OPTIONAL, MESSAGE,  report,           17) \
+X(a, POINTER,  REPEATED, MESSAGE,  probes,           18) \
+X(a, POINTER,  REPEATED, MESSAGE,  unasked,          19)
 #define smartmem_format_Plan_CALLBACK NULL
 #define smartmem_format_Plan_DEFAULT NULL
 #define smartmem_format_Plan_provenance_MSGTYPE smartmem_format_Provenance
@@ -410,6 +523,8 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  report,           17)
 #define smartmem_format_Plan_counts_MSGTYPE smartmem_format_Count
 #define smartmem_format_Plan_workarounds_MSGTYPE smartmem_format_Workaround
 #define smartmem_format_Plan_report_MSGTYPE smartmem_format_Section
+#define smartmem_format_Plan_probes_MSGTYPE smartmem_format_Probe
+#define smartmem_format_Plan_unasked_MSGTYPE smartmem_format_Unasked
 
 #define smartmem_format_Provenance_FIELDLIST(X, a) \
 X(a, POINTER,  SINGULAR, STRING,   version,           1) \
@@ -517,10 +632,61 @@ X(a, POINTER,  REPEATED, STRING,   options,           5) \
 X(a, POINTER,  REPEATED, MESSAGE,  arguments,         6) \
 X(a, POINTER,  REPEATED, UINT32,   dimensions,        7) \
 X(a, POINTER,  REPEATED, SINT64,   global_size,       8) \
-X(a, POINTER,  REPEATED, UINT32,   local_size,        9)
+X(a, POINTER,  REPEATED, UINT32,   local_size,        9) \
+X(a, POINTER,  REPEATED, MESSAGE,  spares,           10)
 #define smartmem_format_Launch_CALLBACK NULL
 #define smartmem_format_Launch_DEFAULT NULL
 #define smartmem_format_Launch_arguments_MSGTYPE smartmem_format_Argument
+#define smartmem_format_Launch_spares_MSGTYPE smartmem_format_Spare
+
+#define smartmem_format_Spare_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UINT32,   text,              1) \
+X(a, POINTER,  SINGULAR, STRING,   entry,             2) \
+X(a, POINTER,  REPEATED, STRING,   options,           3)
+#define smartmem_format_Spare_CALLBACK NULL
+#define smartmem_format_Spare_DEFAULT NULL
+
+#define smartmem_format_Probe_FIELDLIST(X, a) \
+X(a, POINTER,  REPEATED, UINT32,   launches,          1) \
+X(a, POINTER,  REPEATED, MESSAGE,  fillings,          2) \
+X(a, POINTER,  REPEATED, MESSAGE,  answers,           3)
+#define smartmem_format_Probe_CALLBACK NULL
+#define smartmem_format_Probe_DEFAULT NULL
+#define smartmem_format_Probe_fillings_MSGTYPE smartmem_format_Filling
+#define smartmem_format_Probe_answers_MSGTYPE smartmem_format_Answer
+
+#define smartmem_format_Filling_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UENUM,    kind,              1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  rows,              2) \
+X(a, STATIC,   SINGULAR, SINT32,   exponent,          3)
+#define smartmem_format_Filling_CALLBACK NULL
+#define smartmem_format_Filling_DEFAULT NULL
+#define smartmem_format_Filling_rows_MSGTYPE smartmem_format_Rows
+
+#define smartmem_format_Answer_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UINT32,   argument,          1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  rows,              2) \
+X(a, STATIC,   SINGULAR, DOUBLE,   bound,             3)
+#define smartmem_format_Answer_CALLBACK NULL
+#define smartmem_format_Answer_DEFAULT NULL
+#define smartmem_format_Answer_rows_MSGTYPE smartmem_format_Rows
+
+#define smartmem_format_Rows_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UENUM,    element,           1) \
+X(a, STATIC,   SINGULAR, UINT32,   width,             2) \
+X(a, STATIC,   SINGULAR, UINT32,   count,             3) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  different,         4) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  numbers,           5)
+#define smartmem_format_Rows_CALLBACK NULL
+#define smartmem_format_Rows_DEFAULT NULL
+#define smartmem_format_Rows_different_MSGTYPE smartmem_format_Section
+#define smartmem_format_Rows_numbers_MSGTYPE smartmem_format_Section
+
+#define smartmem_format_Unasked_FIELDLIST(X, a) \
+X(a, STATIC,   SINGULAR, UINT32,   launch,            1) \
+X(a, POINTER,  SINGULAR, STRING,   reason,            2)
+#define smartmem_format_Unasked_CALLBACK NULL
+#define smartmem_format_Unasked_DEFAULT NULL
 
 #define smartmem_format_Argument_FIELDLIST(X, a) \
 X(a, STATIC,   SINGULAR, UINT32,   tensor,            1) \
@@ -557,6 +723,12 @@ extern const pb_msgdesc_t smartmem_format_Section_msg;
 extern const pb_msgdesc_t smartmem_format_Place_msg;
 extern const pb_msgdesc_t smartmem_format_Slot_msg;
 extern const pb_msgdesc_t smartmem_format_Launch_msg;
+extern const pb_msgdesc_t smartmem_format_Spare_msg;
+extern const pb_msgdesc_t smartmem_format_Probe_msg;
+extern const pb_msgdesc_t smartmem_format_Filling_msg;
+extern const pb_msgdesc_t smartmem_format_Answer_msg;
+extern const pb_msgdesc_t smartmem_format_Rows_msg;
+extern const pb_msgdesc_t smartmem_format_Unasked_msg;
 extern const pb_msgdesc_t smartmem_format_Argument_msg;
 extern const pb_msgdesc_t smartmem_format_Count_msg;
 extern const pb_msgdesc_t smartmem_format_Workaround_msg;
@@ -576,6 +748,12 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 #define smartmem_format_Place_fields &smartmem_format_Place_msg
 #define smartmem_format_Slot_fields &smartmem_format_Slot_msg
 #define smartmem_format_Launch_fields &smartmem_format_Launch_msg
+#define smartmem_format_Spare_fields &smartmem_format_Spare_msg
+#define smartmem_format_Probe_fields &smartmem_format_Probe_msg
+#define smartmem_format_Filling_fields &smartmem_format_Filling_msg
+#define smartmem_format_Answer_fields &smartmem_format_Answer_msg
+#define smartmem_format_Rows_fields &smartmem_format_Rows_msg
+#define smartmem_format_Unasked_fields &smartmem_format_Unasked_msg
 #define smartmem_format_Argument_fields &smartmem_format_Argument_msg
 #define smartmem_format_Count_fields &smartmem_format_Count_msg
 #define smartmem_format_Workaround_fields &smartmem_format_Workaround_msg
@@ -591,12 +769,18 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 /* smartmem_format_Layout_size depends on runtime parameters */
 /* smartmem_format_Packed_size depends on runtime parameters */
 /* smartmem_format_Launch_size depends on runtime parameters */
+/* smartmem_format_Spare_size depends on runtime parameters */
+/* smartmem_format_Probe_size depends on runtime parameters */
+/* smartmem_format_Unasked_size depends on runtime parameters */
 /* smartmem_format_Workaround_size depends on runtime parameters */
-#define SMARTMEM_FORMAT_PLAN_PB_H_MAX_SIZE       smartmem_format_Factor_size
+#define SMARTMEM_FORMAT_PLAN_PB_H_MAX_SIZE       smartmem_format_Answer_size
+#define smartmem_format_Answer_size              89
 #define smartmem_format_Argument_size            8
 #define smartmem_format_Count_size               18
 #define smartmem_format_Factor_size              28
+#define smartmem_format_Filling_size             82
 #define smartmem_format_Place_size               17
+#define smartmem_format_Rows_size                72
 #define smartmem_format_Section_size             27
 #define smartmem_format_Slot_size                27
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from smartmem_rules.analysis.probes import Drawing, Operand, nodes
+from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
@@ -32,8 +33,6 @@ class Typing:
     differing: str | None = None
     left: str = ""
     right: str = ""
-    matched: int = 0
-    """Uses of the left side, whatever the guards say of them."""
     refused: str | None = None
     """Of uses that no guard admits one."""
 
@@ -58,7 +57,7 @@ def check_types(
 ) -> Typing:
     """Try a directed rewrite at several operand types, until both sides agreed at `wanted` of them."""
     facts = _Facts.of(guards)
-    agreed, matched = 0, 0
+    agreed = 0
     found = Typing(agreed=0)
     parts = 1 + max((node.output or 0 for node in nodes(left) if isinstance(node, s.PatternOperator)), default=0)
     refused: str | None = None
@@ -67,7 +66,6 @@ def check_types(
         expected = solver.attempt(left)
         if expected is None:
             continue
-        matched += 1
         scope = solver.scope()
         try:
             holds = all(truth(guard, scope) for guard in guards)
@@ -83,9 +81,7 @@ def check_types(
             found = Typing(agreed=0, differing=solver.shown(), left=str(expected), right=actual)
         if agreed >= wanted:
             break
-    return Typing(
-        agreed=agreed, differing=found.differing, left=found.left, right=found.right, matched=matched, refused=refused
-    )
+    return Typing(agreed=agreed, differing=found.differing, left=found.left, right=found.right, refused=refused)
 
 
 def _is_computable(base: Definitions, left: s.Pattern, number: int, facts: _Facts, parts: int) -> bool:

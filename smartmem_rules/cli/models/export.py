@@ -16,6 +16,7 @@ from smartmem_rules.cli.common import (
     print_json,
     progress_display,
     reports_errors,
+    self_test_option,
 )
 
 
@@ -25,6 +26,7 @@ from smartmem_rules.cli.common import (
 @click.option("--single-file", is_flag=True, help="Put the plan into the program, which needs no other file then.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
 @optimize_options
+@self_test_option
 @json_option
 @reports_errors
 def command(model: Path, output: Path, single_file: bool, level: str, as_json: bool, **how: Any) -> None:

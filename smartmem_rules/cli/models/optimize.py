@@ -21,6 +21,7 @@ from smartmem_rules.cli.common import (
     print_json,
     progress_display,
     reports_errors,
+    self_test_option,
 )
 from smartmem_rules.cli.tables import print_optimize, print_rules
 from smartmem_rules.stages import STAGES
@@ -31,6 +32,7 @@ from smartmem_rules.statistics import RewriteStatistics
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
 @optimize_options
+@self_test_option
 @click.option("--no-check", is_flag=True, help="Do not compare the outputs with a reference's.")
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs of the check.")
 @debug_option

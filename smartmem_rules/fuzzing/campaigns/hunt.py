@@ -51,11 +51,6 @@ class Finding:
     proof: tuple[Step, ...]
     request: Request
 
-    @property
-    def signature(self) -> tuple[str, ...]:
-        """Findings with the same one are most likely one fault."""
-        return (self.system, self.kind, *self.operators)
-
     def lines(self) -> Iterator[str]:
         """The finding for a reader."""
         version = f" {self.version}" if self.version else ""

@@ -45,7 +45,6 @@ def prove_equal(
     other: onnx.ModelProto,
     base: RuleBase,
     verdicts: Mapping[str, str],
-    likely: Iterable[str] = (),
 ) -> tuple[Step, ...] | None:
     """The rules of a proof that two models with the same inputs and outputs are equal; None where none is found.
 
@@ -54,7 +53,6 @@ def prove_equal(
 
     Args:
         verdicts: of the rules of the rule base.
-        likely: rules that may be enough, tried first.
     """
     try:
         joined = import_model(_joined(one, other), base, fold_outputs=False)
@@ -66,17 +64,12 @@ def prove_equal(
         found = saturate(joined, _with(base, names), [*RULESETS, RULESETS[0]], bounds=BOUNDS).tensor_class
         return all(found[first] == found[second] for first, second in pairs)
 
-    rules = [*(rule.name for rule in base.rewrites), *(rule.name for rule in base.eliminates)]
-    enough = next((names for names in (_closed(likely, base), rules) if equal(names)), None)
+    eliminations = [rule.name for rule in base.eliminates]
+    rules = [*(rule.name for rule in base.rewrites), *eliminations]
+    enough = next((names for names in (eliminations, rules) if equal(names)), None)
     if enough is None:
         return None
     return tuple(_step(name, base, verdicts) for name in fewest(list(enough), equal))
-
-
-def _closed(likely: Iterable[str], base: RuleBase) -> list[str]:
-    """Rules together with the eliminations, by which layout operators meet."""
-    wanted = set(likely)
-    return [r.name for r in base.rewrites if r.name in wanted] + [r.name for r in base.eliminates]
 
 
 def _step(name: str, base: RuleBase, verdicts: Mapping[str, str]) -> Step:

@@ -27,11 +27,6 @@ _LOOPING = frozenset({"sum", "max", "min", "prod", "mean", "any", "all", "first"
 _LOOP = re.compile(r"(\*\s*)?[A-Za-z_]\w*\s*<(?!=)")
 
 
-def print_module(module: s.Module) -> str:
-    """All items, a blank line between them."""
-    return "\n\n".join(print_item(item) for item in module.items) + "\n"
-
-
 # --- expressions -------------------------------------------------------------------------------------
 
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 INDENT = "  "
 
 
-def kernel_text(kernel: Kernel, tensors: Mapping[str, Stored] | None = None) -> str:
-    """A kernel with all that it computes; with `tensors`, the types and layouts of what it reads and writes too."""
+def kernel_text(kernel: Kernel) -> str:
+    """A kernel with all that it computes."""
     with numbered():
         lines = [
             title("kernel", kernel.name, kernel.form, kernel.moves_only),
-            *indented(_content(kernel, tensors or {})),
+            *indented(_content(kernel)),
         ]
         return "\n".join(lines) + "\n"
 
@@ -53,9 +53,9 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {sizes[name]}" for name in sorted(sizes))
 
 
-def _content(kernel: Kernel, tensors: Mapping[str, Stored]) -> Iterator[str]:
+def _content(kernel: Kernel) -> Iterator[str]:
     yield from origin_lines(kernel.origin)
-    yield from tensor_lines(kernel.reads, kernel.writes, tensors, {})
+    yield from tensor_lines(kernel.reads, kernel.writes, {}, {})
     yield f"{kernel.operations} operations"
     yield from loop_lines(kernel.axes)
     yield from computation_lines(kernel)

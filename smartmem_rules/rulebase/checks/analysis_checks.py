@@ -9,6 +9,7 @@ from smartmem_rules.language.analyses import KIND, MERGE
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import replacement, spelling
 from smartmem_rules.rulebase.checks.scope import head
 
@@ -52,8 +53,6 @@ def check_facts(
     item: s.Rewrite | s.Eliminate | s.Keep | s.Function | s.Predicate, names: Names
 ) -> Iterator[Diagnostic]:
     """Facts that are asked for where the e-graph cannot be asked."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     whole: set[int] = set()
     if isinstance(item, s.Rewrite):
         bound = {node.name for node in nodes(item.left) if isinstance(node, s.PatternVariable)}

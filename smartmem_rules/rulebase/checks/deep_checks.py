@@ -13,6 +13,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import advice, replacement
 
 _IN_MEMORY: dict[object, Any] = {}
@@ -264,8 +265,6 @@ def _rewrite_finding(base: DeepChecker, rule: s.Rewrite) -> dict[str, Any]:
 
 def operators_in(rule: s.Rewrite) -> set[str]:
     """The operators that a rewrite speaks of, in its sides and in terms of its guards."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     return {node.operator for node in nodes(rule) if isinstance(node, s.PatternOperator)}
 
 
@@ -277,8 +276,6 @@ def _where(rule: s.Rewrite | s.Keep) -> s.Span:
 
 def _place_of(at: Any, operator: s.Operator) -> s.Span:
     """The part of the operator at a line (from its first) and column; its name where that is unknown."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     if at is not None:
         line, column = operator.span.line + at[0], at[1]
         for node in nodes(operator):

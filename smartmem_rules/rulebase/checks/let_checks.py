@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import advice, replacement
 from smartmem_rules.language.patterns import subpatterns
 from smartmem_rules.language.printing.printer import print_expression
@@ -17,8 +18,6 @@ _ON_LEFT = "a pattern names operators: `Add(x, 0)`; bind a constant by a name, a
 
 def check_lets(rule: s.Rule) -> Iterator[Diagnostic]:
     """Names that are given twice or not used; the rule's `let` clauses are written out."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     first: dict[str, s.RuleLet] = {}
     for let in rule.lets:
         earlier = first.setdefault(let.name, let)
@@ -54,7 +53,6 @@ def check_computed_on_left(left: s.Pattern) -> Iterator[Diagnostic]:
 def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
     """Loops over elements of tensors that no guard asks to be constant; predicates are written out."""
     from smartmem_rules.analysis.ordering import constant_names  # start-up time
-    from smartmem_rules.analysis.probes import nodes  # start-up time
     from smartmem_rules.guards.constant_elements import tensors_of  # start-up time
 
     constants = constant_names(rule.guards)
@@ -67,8 +65,6 @@ def check_loops(rule: s.Rewrite | s.Eliminate) -> Iterator[Diagnostic]:
 
 def terms_of(expression: s.Syntax) -> Iterator[s.Term]:
     """The terms that a guard or an attribute asks about."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     for node in nodes(expression):
         if isinstance(node, s.Term):
             yield node
@@ -76,8 +72,6 @@ def terms_of(expression: s.Syntax) -> Iterator[s.Term]:
 
 def check_uses_of_terms(guard: s.Expression, left: s.Pattern) -> Iterator[Diagnostic]:
     """`uses(t)` of a term that the left side does not have: nothing of the model reads it."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     matched = set(subpatterns(left))
     for node in nodes(guard):
         match node:

@@ -9,6 +9,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, spelling
 from smartmem_rules.language.vocabulary import (
     ALL_FUNCTIONS,
@@ -48,8 +49,6 @@ def check_constant(
 
 def _in_upper_case(constant: s.Constant, items: Sequence[s.Item]) -> Fix:
     """The constant's name in upper case, where it is defined and where items of its file use it."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     new = constant.name.upper()
     edits = {constant.place("name"): Edit(constant.place("name"), new, constant.name)}
     for item in items:
@@ -62,8 +61,6 @@ def _in_upper_case(constant: s.Constant, items: Sequence[s.Item]) -> Fix:
 
 def _bound_in(item: s.Item) -> set[str]:
     """The names that an item gives a meaning of its own."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     own = s.Input | s.Attribute | s.Output | s.Let | s.Binder | s.PatternVariable
     found = {node.name for node in nodes(item) if isinstance(node, own)}
     return found | set(getattr(item, "parameters", ()))

@@ -8,6 +8,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import Names
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import Edit, Fix, advice, edit, replacement, spelling
 from smartmem_rules.language.patterns import OR
 from smartmem_rules.language.roots import roots_of
@@ -101,8 +102,6 @@ def check_eliminate(
 
 def check_keep(rule: s.Keep, operators: Operators, functions: Functions, names: Names) -> Iterator[Diagnostic]:
     """The problems of one `keep`; it is asked when a model is imported, before anything is known of readers."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     yield from check_eliminate(rule, operators, functions, names)
     for guard in rule.guards:
         for node in nodes(guard):
@@ -136,7 +135,7 @@ def check_index_rule(rule: s.IndexRule, functions: Functions, names: Names) -> I
     yield from check_lets(rule)
     if isinstance(rule.left, s.Name | s.Number):
         yield _bare(rule.left.span)
-    scope = _scope(_free_names(rule.left), functions, names)
+    scope = _scope({node.id for node in nodes(rule.left) if isinstance(node, s.Name)}, functions, names)
     for expression in (rule.left, rule.right, *rule.guards):
         yield from scope.problems(expression)
 
@@ -189,8 +188,6 @@ def check_pattern(
 
 def _in_lower_case(name: str, rule: s.Rewrite) -> Fix:
     """The name of a tensor in lower case, at all its places in the rule, unless another one has that name."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     text, new = "write it in lower case", name[0].lower() + name[1:]
     places: dict[str, list[s.Span]] = {}
     for node in nodes(rule):
@@ -344,16 +341,6 @@ def _binds(part: s.Pattern | s.PatternAttribute) -> Iterator[str]:
         if part.variadic is not None:
             yield part.variadic
             yield f"*{part.variadic}"
-
-
-def _free_names(node: object) -> set[str]:
-    if isinstance(node, s.Name):
-        return {node.id}
-    if isinstance(node, tuple):
-        return set().union(*map(_free_names, node))
-    if isinstance(node, s.Syntax):
-        return set().union(*(_free_names(getattr(node, name)) for name in s.parts_of(node)))
-    return set()
 
 
 def _canonical(node: object, renamed: Mapping[str, str]) -> object:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.fixes import advice, replacement, spelling
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
@@ -51,8 +52,6 @@ def _ordered(pattern: s.Pattern, commutative: Collection[str]) -> object:
 
 def check_division(item: s.Item) -> Iterator[Diagnostic]:
     """Whole divisions and moduli by the number 0, quotients of numbers by it."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     for node in nodes(item):
         match node:
             case s.Binary(operator="//" | "%" as word, right=s.Number(value=0) as zero):
@@ -67,8 +66,6 @@ def check_division(item: s.Item) -> Iterator[Diagnostic]:
 
 def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagnostic]:
     """Words that a guard compares a dtype with and that are the name of none."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     for guard in rule.guards:
         for node in nodes(guard):
             words: list[s.Text] = []
@@ -90,8 +87,6 @@ def check_dtype_words(rule: s.Rewrite | s.Eliminate | s.Keep) -> Iterator[Diagno
 
 def check_bare_dtypes(item: s.Item) -> Iterator[Diagnostic]:
     """Dtypes without quotes where a dtype is compared: a name there has no value, so the guard never holds."""
-    from smartmem_rules.analysis.probes import nodes  # start-up time
-
     for node in nodes(item):
         words: list[s.Expression] = []
         match node:

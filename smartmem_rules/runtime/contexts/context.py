@@ -16,6 +16,7 @@ import numpy as np
 
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import Programs
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError
@@ -177,6 +178,22 @@ class ExecutionContext:
         host = np.empty(shape_at(stored.type.shape, self._values), buffer_dtype(stored.storage))
         if host.size:
             cl.enqueue_copy(self.queue, host, self._memory[tensor], is_blocking=True)
+        return host
+
+    def memory(self, tensor: str) -> Array:
+        """What lies in the memory of a tensor of closed extents, in its order there, as `packing.pack` gives it."""
+        import pyopencl as cl
+
+        stored = self.plan.tensors[tensor]
+        dtype = buffer_dtype(stored.storage)
+        if stored.layout.memory != "image":
+            host = np.empty(stored.type.elements, dtype)
+            if host.size:
+                cl.enqueue_copy(self.queue, host, self._memory[tensor], is_blocking=True)
+            return host
+        width, height = stored.layout.image_size(stored.type.shape)
+        host = np.empty((height, width, TEXEL_LANES), dtype)
+        cl.enqueue_copy(self.queue, host, self._memory[tensor], origin=(0, 0), region=(width, height), is_blocking=True)
         return host
 
     def poison(self) -> None:

@@ -47,6 +47,14 @@ class Memory(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     BUFFER: _ClassVar[Memory]
     IMAGE: _ClassVar[Memory]
     SCRATCH: _ClassVar[Memory]
+
+class FillingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FILLING_NONE: _ClassVar[FillingKind]
+    GIVEN: _ClassVar[FillingKind]
+    SIGNS: _ClassVar[FillingKind]
+    OWN: _ClassVar[FillingKind]
+    UNSET: _ClassVar[FillingKind]
 ELEMENT_NONE: Element
 FLOAT16: Element
 FLOAT32: Element
@@ -80,9 +88,14 @@ MEMORY_NONE: Memory
 BUFFER: Memory
 IMAGE: Memory
 SCRATCH: Memory
+FILLING_NONE: FillingKind
+GIVEN: FillingKind
+SIGNS: FillingKind
+OWN: FillingKind
+UNSET: FillingKind
 
 class Plan(_message.Message):
-    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report")
+    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +113,8 @@ class Plan(_message.Message):
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     WORKAROUNDS_FIELD_NUMBER: _ClassVar[int]
     REPORT_FIELD_NUMBER: _ClassVar[int]
+    PROBES_FIELD_NUMBER: _ClassVar[int]
+    UNASKED_FIELD_NUMBER: _ClassVar[int]
     model: str
     target: str
     level: str
@@ -117,7 +132,9 @@ class Plan(_message.Message):
     counts: _containers.RepeatedCompositeFieldContainer[Count]
     workarounds: _containers.RepeatedCompositeFieldContainer[Workaround]
     report: Section
-    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ...) -> None: ...
+    probes: _containers.RepeatedCompositeFieldContainer[Probe]
+    unasked: _containers.RepeatedCompositeFieldContainer[Unasked]
+    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("version", "model", "rules")
@@ -252,7 +269,7 @@ class Slot(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, str]] = ..., bytes: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., storage: _Optional[_Union[Element, str]] = ...) -> None: ...
 
 class Launch(_message.Message):
-    __slots__ = ("name", "ordered", "text", "entry", "options", "arguments", "dimensions", "global_size", "local_size")
+    __slots__ = ("name", "ordered", "text", "entry", "options", "arguments", "dimensions", "global_size", "local_size", "spares")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ORDERED_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -262,6 +279,7 @@ class Launch(_message.Message):
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     GLOBAL_SIZE_FIELD_NUMBER: _ClassVar[int]
     LOCAL_SIZE_FIELD_NUMBER: _ClassVar[int]
+    SPARES_FIELD_NUMBER: _ClassVar[int]
     name: str
     ordered: bool
     text: int
@@ -271,7 +289,70 @@ class Launch(_message.Message):
     dimensions: _containers.RepeatedScalarFieldContainer[int]
     global_size: _containers.RepeatedScalarFieldContainer[int]
     local_size: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ...) -> None: ...
+    spares: _containers.RepeatedCompositeFieldContainer[Spare]
+    def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ..., spares: _Optional[_Iterable[_Union[Spare, _Mapping]]] = ...) -> None: ...
+
+class Spare(_message.Message):
+    __slots__ = ("text", "entry", "options")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    text: int
+    entry: str
+    options: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Probe(_message.Message):
+    __slots__ = ("launches", "fillings", "answers")
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    FILLINGS_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    launches: _containers.RepeatedScalarFieldContainer[int]
+    fillings: _containers.RepeatedCompositeFieldContainer[Filling]
+    answers: _containers.RepeatedCompositeFieldContainer[Answer]
+    def __init__(self, launches: _Optional[_Iterable[int]] = ..., fillings: _Optional[_Iterable[_Union[Filling, _Mapping]]] = ..., answers: _Optional[_Iterable[_Union[Answer, _Mapping]]] = ...) -> None: ...
+
+class Filling(_message.Message):
+    __slots__ = ("kind", "rows", "exponent")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    EXPONENT_FIELD_NUMBER: _ClassVar[int]
+    kind: FillingKind
+    rows: Rows
+    exponent: int
+    def __init__(self, kind: _Optional[_Union[FillingKind, str]] = ..., rows: _Optional[_Union[Rows, _Mapping]] = ..., exponent: _Optional[int] = ...) -> None: ...
+
+class Answer(_message.Message):
+    __slots__ = ("argument", "rows", "bound")
+    ARGUMENT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    argument: int
+    rows: Rows
+    bound: float
+    def __init__(self, argument: _Optional[int] = ..., rows: _Optional[_Union[Rows, _Mapping]] = ..., bound: _Optional[float] = ...) -> None: ...
+
+class Rows(_message.Message):
+    __slots__ = ("element", "width", "count", "different", "numbers")
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENT_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    element: Element
+    width: int
+    count: int
+    different: Section
+    numbers: Section
+    def __init__(self, element: _Optional[_Union[Element, str]] = ..., width: _Optional[int] = ..., count: _Optional[int] = ..., different: _Optional[_Union[Section, _Mapping]] = ..., numbers: _Optional[_Union[Section, _Mapping]] = ...) -> None: ...
+
+class Unasked(_message.Message):
+    __slots__ = ("launch", "reason")
+    LAUNCH_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    launch: int
+    reason: str
+    def __init__(self, launch: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Argument(_message.Message):
     __slots__ = ("tensor", "written")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,8 +15,10 @@ from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.format import plan_pb2 as pb
-from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
+from smartmem_rules.runtime.format.container import DamageError, Header, section
+from smartmem_rules.runtime.format.elements import dtype_of, known, span_of
 from smartmem_rules.runtime.format.extents import FormulaReader
+from smartmem_rules.runtime.format.probes import read_probe
 from smartmem_rules.statistics import Statistics
 from smartmem_rules.tensor.extents import Dimension
 from smartmem_rules.tensor.primitives import storage_dtype
@@ -48,7 +50,7 @@ def read_plan(data: Any) -> Plan:
         index.ParseFromString(Header.of(data).index(data))
     except DecodeError as error:
         raise DamageError(f"its index is none: {error}") from error
-    span = _span(index.report)
+    span = span_of(index.report)
     report = json.loads(section(data, span)[: span.size].tobytes())
     return _Reader(index, data).plan(report)
 
@@ -81,7 +83,7 @@ class _Reader:
             inputs=list(map(self._tensor_name, index.inputs)),
             outputs=list(map(self._tensor_name, index.outputs)),
             tensors={one.name: self._stored(one) for one in index.tensors},
-            enqueues=[Enqueue(launch=_launch(one, told), source=self._source(one)) for one, told in launches],
+            enqueues=[self._enqueue(one, told) for one, told in launches],
             slots=[_slot(one) for one in index.slots],
             placement={one.name: self._place(one.place) for one in index.tensors if one.HasField("place")},
             sizes=sizes,
@@ -92,7 +94,11 @@ class _Reader:
             ),
         )
         _check_places(plan)
-        return plan
+        return replace(
+            plan,
+            probes=tuple(read_probe(one, plan, self._data) for one in index.probes),
+            unasked={one.launch: one.reason for one in index.unasked},
+        )
 
     def _tensor_name(self, number: int) -> str:
         return str(_at(self._names, number, "tensor"))
@@ -105,18 +111,26 @@ class _Reader:
         layout = tensor.layout
         return Stored(
             name=tensor.name,
-            type=TensorType(_dtype(tensor.element), self._extents.shape(tensor.shape)),
+            type=TensorType(dtype_of(tensor.element), self._extents.shape(tensor.shape)),
             layout=Layout(_memory(layout.memory), tuple(layout.order), layout.rows, layout.inner),
-            role=_known(pb.Role, tensor.role),
-            storage=_dtype(tensor.storage),
+            role=known(pb.Role, tensor.role),
+            storage=dtype_of(tensor.storage),
             packed=self._packed(tensor.packed) if tensor.HasField("packed") else None,
             shown=self._extents.shape(tensor.shown.extents) if tensor.HasField("shown") else None,
         )
 
     def _packed(self, packed: pb.Packed) -> np.ndarray:
-        span = _span(packed.section)
-        dtype = storage_dtype(_dtype(packed.element))
+        span = span_of(packed.section)
+        dtype = storage_dtype(dtype_of(packed.element))
         return section(self._data, span)[: span.size].view(dtype).reshape(tuple(packed.shape))
+
+    def _enqueue(self, launch: pb.Launch, told: Mapping[str, Any]) -> Enqueue:
+        source = self._source(launch)
+        spares = tuple(
+            replace(source, text=_at(self._index.texts, one.text, "text"), entry=one.entry, options=tuple(one.options))
+            for one in launch.spares
+        )
+        return Enqueue(launch=_launch(launch, told), source=source, spares=spares)
 
     def _source(self, launch: pb.Launch) -> Source:
         return Source(
@@ -167,24 +181,9 @@ def _launch(launch: pb.Launch, told: Mapping[str, Any]) -> Recorded:
 
 
 def _slot(slot: pb.Slot) -> Slot:
-    storage = _dtype(slot.storage) if slot.storage else ""
+    storage = dtype_of(slot.storage) if slot.storage else ""
     return Slot(_memory(slot.memory), slot.bytes, (slot.width, slot.height), storage)
 
 
-def _span(one: pb.Section) -> Span:
-    return Span(offset=one.offset, size=one.size, sum=one.sum)
-
-
-def _dtype(number: int) -> str:
-    return _known(pb.Element, number)
-
-
 def _memory(number: int) -> str:
-    return _known(pb.Memory, number)
-
-
-def _known(kind: Any, number: int) -> str:
-    """The name of a value of an enumeration, none of which is 0."""
-    if not number or number not in kind.values():
-        raise DamageError(f"{kind.DESCRIPTOR.name} has no value {number}")
-    return str(kind.Name(number)).lower()
+    return known(pb.Memory, number)

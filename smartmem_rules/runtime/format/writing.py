@@ -9,13 +9,15 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.language.blocks.workarounds import Workaround
-from smartmem_rules.plan.artefact import Plan, Slot, Source
+from smartmem_rules.plan.artefact import Enqueue, Plan, Slot
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import Span, placed, write_file
+from smartmem_rules.runtime.format.elements import element
 from smartmem_rules.runtime.format.extents import FormulaWriter, numbered
+from smartmem_rules.runtime.format.probes import ProbeWriter
 from smartmem_rules.tensor.extents import extent_data, is_symbolic
 from smartmem_rules.tensor.ranges import largest
 
@@ -33,14 +35,19 @@ def write_plan(plan: Plan, workarounds: Sequence[Workaround], stream: IO[bytes])
     # numpy makes a scalar an array of one axis when it makes it contiguous
     arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in packed.items()}
     report = json.dumps(_report(plan), allow_nan=False, default=_plain).encode()
-    spans, report_span = placed(list(arrays.values()), report)
-    index = _Index(plan, arrays, dict(zip(arrays, spans, strict=True))).message()
+    asked = ProbeWriter(plan.probes)
+    written = [*arrays.values(), *([asked.contents] if plan.probes else [])]
+    spans, report_span = placed(written, report)
+    index = _Index(plan, arrays, dict(zip(arrays, spans, strict=False))).message()
+    if plan.probes:
+        index.probes.extend(asked.messages(spans[-1].offset))
+    index.unasked.extend(pb.Unasked(launch=number, reason=reason) for number, reason in plan.unasked.items())
     index.report.CopyFrom(_section(report_span))
     index.workarounds.extend(
         pb.Workaround(effect=one.effect, value=one.value, driver=one.driver, versions=one.versions)
         for one in workarounds
     )
-    write_file(stream, list(arrays.values()), spans, report, index.SerializeToString(deterministic=True))
+    write_file(stream, written, spans, report, index.SerializeToString(deterministic=True))
 
 
 class _Index:
@@ -52,13 +59,14 @@ class _Index:
         self._spans = spans
         self._tensors = numbered(plan.tensors)
         self._dimensions = numbered(dimension.name for dimension in plan.dimensions)
-        self._texts = numbered(dict.fromkeys(source.text for source in plan.sources))
+        own = [source.text for source in plan.sources]
+        self._texts = numbered(dict.fromkeys([*own, *(s.text for one in plan.enqueues for s in one.spares)]))
         self._formulas = FormulaWriter(plan.dimensions)
 
     def message(self) -> pb.Plan:
         plan = self._plan
         tensors = [self._tensor(tensor) for tensor in plan.tensors.values()]
-        launches = [self._launch(enqueue.launch, enqueue.source) for enqueue in plan.enqueues]
+        launches = list(map(self._launch, plan.enqueues))
         made = plan.provenance
         return pb.Plan(
             model=plan.model,
@@ -110,7 +118,8 @@ class _Index:
         array = self._arrays[name]
         return pb.Packed(section=_section(self._spans[name]), element=element(array.dtype.name), shape=array.shape)
 
-    def _launch(self, launch: Launch, source: Source) -> pb.Launch:
+    def _launch(self, enqueue: Enqueue) -> pb.Launch:
+        launch, source = enqueue.launch, enqueue.source
         return pb.Launch(
             name=launch.name,
             ordered=launch.form == "ordered",
@@ -123,12 +132,10 @@ class _Index:
             dimensions=[self._dimensions[name] for name in source.dimensions],
             global_size=self._formulas.extents(source.global_size),
             local_size=source.local_size or (),
+            spares=[
+                pb.Spare(text=self._texts[one.text], entry=one.entry, options=one.options) for one in enqueue.spares
+            ],
         )
-
-
-def element(dtype: str) -> Any:
-    """The value of the enumeration `Element` for a dtype's name."""
-    return pb.Element.Value(dtype.upper())
 
 
 def _section(span: Span) -> pb.Section:

@@ -52,9 +52,7 @@ class Outcome:
     generated: int = 0
     satisfied: int = 0
     refused: int = 0
-    undefined: int = 0
     special: int = 0
-    too_large: int = 0
     domains: set[str] = field(default_factory=set)
     rounding: float | None = None
     failure: tuple[Case, Difference] | None = None

@@ -133,7 +133,6 @@ class Trial:
             try:
                 difference = self._compared(case, domain, drawn, outcome)
             except TooLarge:
-                outcome.too_large += 1
                 return None
             if difference is not None:
                 return case, difference
@@ -163,7 +162,6 @@ class Trial:
             try:
                 difference = self._difference(case, one, drawn)
             except (Undefined, ZeroDivisionError):
-                outcome.undefined += 1
                 continue
             outcome.domains.add(one.name)
             outcome.trials += 1

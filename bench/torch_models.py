@@ -1,0 +1,156 @@
+"""`torch.compile(model, backend="smartmem")` on models of timm and transformers, beside Inductor.
+
+`python bench/torch_models.py --json build/torch_models.json` needs the extra `torch` with timm and transformers; models
+that the file has already are left as they are. `--write docs/torch.md` puts the table there.
+
+A model is right if, for inputs that no plan was made with, its largest difference from the model in double precision is
+at most `FACTOR` times that of eager single precision, or `FACTOR` roundings of its largest value: both round as often,
+in another order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import statistics
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from markdown_tables import markdown, replace_table
+from torch_model_list import Example, example, names
+
+FACTOR = 16
+ROUNDING = 2.0**-23
+ROUNDS = 15
+HEADER = (
+    "model | right | operators left to PyTorch | error, ours | error, eager "
+    "| ours ms | Inductor ms | eager ms | compile s, ours | compile s, Inductor"
+)
+
+
+def main() -> int:
+    """Measure, store, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="by default all models")
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--no-peer", action="store_true", help="without Inductor and times")
+    parser.add_argument("--write", type=Path)
+    arguments = parser.parse_args()
+    found: dict[str, Any] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    for name in arguments.names or names():
+        if name in found:
+            continue
+        found[name] = measured(name, not arguments.no_peer)
+        print(name, json.dumps(found[name]), flush=True)
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(found, indent=1))
+    if arguments.write:
+        replace_table(arguments.write, "torch models", table(found))
+    return 0
+
+
+def measured(name: str, with_peer: bool) -> dict[str, Any]:
+    """What is known of one model; `error` says why there is no result."""
+    import torch
+
+    torch._dynamo.reset()
+    try:
+        with torch.no_grad():
+            return _measured(example(name), with_peer)
+    except Exception as error:
+        traceback.print_exc(file=sys.stderr)
+        return {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
+
+
+def _measured(one: Example, with_peer: bool) -> dict[str, Any]:
+    import torch
+
+    from smartmem_rules.torch_backend.backend import smartmem
+    from smartmem_rules.torch_backend.errors import LeftToEagerWarning
+
+    first, other = one.inputs(1), one.inputs(2)
+    ours = torch.compile(one.module, backend=smartmem)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        ours(*first, **one.named)
+    result: dict[str, Any] = {"compile_s": time.perf_counter() - start, "load": os.getloadavg()[0]}
+    result["left"] = [str(one.message) for one in warned if issubclass(one.category, LeftToEagerWarning)]
+    double = copy.deepcopy(one.module).double()
+    wanted = tensors(double(*(t.double() if t.is_floating_point() else t for t in other), **one.named))
+    result["ours_error"] = error_of(tensors(ours(*other, **one.named)), wanted)
+    result["eager_error"] = error_of(tensors(one.module(*other, **one.named)), wanted)
+    result["right"] = result["ours_error"] <= FACTOR * max(result["eager_error"], ROUNDING)
+    del double
+    if with_peer:
+        result |= times(one, ours)
+    return result
+
+
+def times(one: Example, ours: Callable[..., Any]) -> dict[str, Any]:
+    """Milliseconds of ours, Inductor's and eager inferences, in turns."""
+    import torch
+
+    given = one.inputs(1)
+    inductor = torch.compile(one.module, backend="inductor")
+    start = time.perf_counter()
+    inductor(*given, **one.named)
+    compiled = time.perf_counter() - start
+    runs: dict[str, list[float]] = {"ours": [], "inductor": [], "eager": []}
+    for number in range(ROUNDS + 2):
+        for key, run in (("ours", ours), ("inductor", inductor), ("eager", one.module)):
+            start = time.perf_counter()
+            run(*given, **one.named)
+            if number >= 2:
+                runs[key].append((time.perf_counter() - start) * 1e3)
+    medians = {f"{key}_ms": statistics.median(values) for key, values in runs.items()}
+    return {**medians, "inductor_compile_s": compiled}
+
+
+def tensors(output: Any) -> list[Any]:
+    """The tensors of what a model gives."""
+    import torch
+
+    if isinstance(output, torch.Tensor):
+        return [output]
+    values = output.values() if isinstance(output, dict) else output
+    return [tensor for value in values if value is not None for tensor in tensors(value)]
+
+
+def error_of(found: list[Any], wanted: list[Any]) -> float:
+    """The largest difference relative to the largest value, over all outputs; infinite for other shapes or values."""
+    if len(found) != len(wanted):
+        return float("inf")
+    worst = 0.0
+    for one, other in zip(found, wanted, strict=True):
+        if one.shape != other.shape or not bool(one.isfinite().all()):
+            return float("inf")
+        scale = float(other.abs().max()) or 1.0
+        worst = max(worst, float((one.double() - other.double()).abs().max()) / scale)
+    return worst
+
+
+def table(found: dict[str, Any]) -> str:
+    """All models."""
+    rows = []
+    for name, one in found.items():
+        if "error" in one:
+            rows.append([name, f"refused: {one['error']}", *[""] * 8])
+            continue
+        left = sum(text.count(" at ") for text in one["left"])
+        timed = [f"{one[f'{key}_ms']:.1f}" if f"{key}_ms" in one else "" for key in ("ours", "inductor", "eager")]
+        built = [f"{one[key]:.0f}" if key in one else "" for key in ("compile_s", "inductor_compile_s")]
+        errors = [f"{one['ours_error']:.1e}", f"{one['eager_error']:.1e}"]
+        rows.append([name, "yes" if one["right"] else "**no**", str(left or ""), *errors, *timed, *built])
+    return markdown(HEADER, rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

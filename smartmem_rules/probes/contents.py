@@ -1,0 +1,122 @@
+"""What tensors hold when a kernel is asked: small integers that repeat, and constants as their signs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from smartmem_rules.plan.kernel.launch import Launch
+from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
+from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.provenance.kernels import claim_of
+from smartmem_rules.tensor.atoms import Gathered
+from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+
+PERIOD = 17
+"""Elements after which contents repeat: few rows differ then, and no distance between tiles is a multiple of it."""
+_SIGNED = (0.0, 1.0, -1.0, 2.0, -2.0)
+_POSITIVE = (1.0, 2.0, 0.5)
+_LARGEST_INTEGER = 5
+_EXPONENTS = (-8, 2)
+
+
+def contents(tensor: Stored, number: int, variant: int, bound: int | None, positive: bool) -> Array:
+    """What a tensor that is no constant holds, in its shape and in the type in which memory holds it.
+
+    Args:
+        number: of the argument: no two hold the same.
+        variant: of the question; an odd one asks the numbers of the one before with the other sign, so that what one
+            of them cuts off (a rectified unit) is there in the other.
+        bound: of integers that are indices, how many values they may have.
+        positive: no zeros and no negative numbers, for roots and logarithms.
+    """
+    dtype = storage_dtype(tensor.storage)
+    kind = "f" if dtype.kind == "V" else dtype.kind
+    random = np.random.default_rng((PERIOD, number, variant // 2))
+    if kind == "b":
+        period = random.permutation(np.arange(PERIOD) % 2).astype(dtype)
+    elif kind in "iu":
+        most = _LARGEST_INTEGER if bound is None else bound
+        lowest = 1 if bound is None else 0
+        period = (lowest + random.permutation(PERIOD) % max(1, most)).astype(dtype)
+    else:
+        drawn = random.permutation(np.resize(_POSITIVE if positive else _SIGNED, PERIOD))
+        period = (-drawn if variant % 2 and not positive else drawn).astype(dtype)
+    return np.resize(period, math.prod(tensor.type.shape)).reshape(tensor.type.shape)
+
+
+def index_bounds(launch: Launch) -> dict[str, int]:
+    """For each tensor that a launch uses as indices how many values these may have."""
+    found: dict[str, int] = {}
+    for kernel in launch.kernels:
+        claim = claim_of(kernel)
+        indices = [index for store in claim.stores for index in store.indices]
+        for value in _values(kernel):
+            indices += [index for node in walk(value) for index in own_indices(node)]
+        for index in indices:
+            for atom, _ in index.terms:
+                if isinstance(atom, Gathered):
+                    found[atom.tensor] = min(found.get(atom.tensor, atom.extent), atom.extent)
+    return found
+
+
+def _values(kernel: Kernel) -> Iterable[Expr]:
+    claim = claim_of(kernel)
+    return [*(stage.value for stage in claim.stages.values()), *(store.value for store in claim.stores)]
+
+
+def replaceable(launch: Launch) -> bool:
+    """Whether packed factors of a launch hold the elements of constants: none is computed from several of them."""
+    for kernel in launch.kernels:
+        if kernel.template == "winograd":
+            return False
+        c = kernel.contraction
+        if c is not None and not all(isinstance(b, Read) for b in (c.b, *(part.b for part in kernel.parts))):
+            return False
+    return True
+
+
+def exponent_of(values: Iterable[Array]) -> int:
+    """The power of two next to the size of some constants, within bounds: probes keep the scale of the model."""
+    squares, count = 0.0, 0
+    for array in values:
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        finite = array[np.isfinite(array)]
+        squares += float(np.square(finite, dtype=np.float64).sum())
+        count += finite.size
+    size = math.sqrt(squares / count) if count else 0.0
+    return 0 if not math.isfinite(size) or size == 0.0 else int(np.clip(round(math.log2(size)), *_EXPONENTS))
+
+
+def unpacked(packed: Array, layout: Layout, shape: tuple[int, ...]) -> Array:
+    """The elements of a tensor from memory in its layout: what `pack` undoes."""
+    places = element_numbers(layout, shape)
+    made = np.zeros(math.prod(shape), packed.dtype)
+    inside = places >= 0
+    made[places[inside]] = packed.reshape(-1)[inside]
+    return made.reshape(shape)
+
+
+def element_numbers(layout: Layout, shape: tuple[int, ...]) -> Array:
+    """For each place of a tensor's memory the number of its element in order of rows, -1 where none lies there."""
+    numbers = np.arange(1, math.prod(shape) + 1, dtype=np.int64).reshape(shape)
+    return pack(numbers, layout, "int64").reshape(-1) - 1
+
+
+def given_constants(
+    names: Collection[str], tensors: Mapping[str, Stored], constants: Mapping[str, Array]
+) -> dict[str, Array]:
+    """The values of constants as kernels' expressions read them, in the types in which memory holds them."""
+    found = {}
+    for name in names:
+        stored = tensors.get(name)
+        if name in constants:
+            storage = constants[name].dtype if stored is None else storage_dtype(stored.storage)
+            found[name] = constants[name].astype(storage, copy=False)
+        elif stored is not None and stored.packed is not None:
+            found[name] = unpacked(stored.packed, stored.layout, stored.type.shape)
+    return found

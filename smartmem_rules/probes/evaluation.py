@@ -1,0 +1,181 @@
+"""What launches compute, with numpy: their kernels' expressions for given contents of the tensors that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from smartmem_rules.exchange.kernels import KernelClaim, Store
+from smartmem_rules.plan.kernel.launch import Launch, Wave
+from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.provenance.kernels import claim_of
+from smartmem_rules.tensor.atoms import Var
+from smartmem_rules.tensor.expr import (
+    Apply,
+    Const,
+    Equation,
+    Expr,
+    FromIndex,
+    Read,
+    Reduce,
+    Select,
+    TensorType,
+    free_variables,
+    reads,
+    substitute_reads,
+)
+from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+
+_SINGLE = frozenset({"float32", "float16", "bfloat16"})
+_VALUE = "@value"
+_PLACE = "@place"
+
+
+class Unanswered(Exception):
+    """What a launch computes is not known here; the message says why."""
+
+
+def computed(
+    launch: Launch, values: Mapping[str, Array], tensors: Mapping[str, Stored], double: bool = False
+) -> dict[str, Array]:
+    """All tensors that the kernels of a launch store, in the types in which memory holds them.
+
+    Args:
+        values: what the tensors hold that the launch reads.
+        double: compute floats in double precision until they are stored.
+
+    Raises:
+        Unanswered: the kernels are of a form that this does not compute.
+    """
+    if isinstance(launch, Wave) or any(isinstance(step, Wave) for step in launch.steps):
+        raise Unanswered("it computes shares of recurrences")
+    known = dict(values)
+    found: dict[str, Array] = {}
+    for kernel in launch.kernels:
+        try:
+            made = _Kernel(kernel, known, tensors, double).stored()
+        except (InterpretError, KeyError, ValueError, IndexError) as error:
+            raise Unanswered(f"{kernel.name} cannot be interpreted: {error}") from error
+        known.update(made)
+        found.update(made)
+    return found
+
+
+class _Kernel:
+    """One kernel, whose stages become tensors with an axis for each loop that they depend on."""
+
+    def __init__(self, kernel: Kernel, known: Mapping[str, Array], tensors: Mapping[str, Stored], double: bool) -> None:
+        self._kernel = kernel
+        self._double = double
+        self._claim: KernelClaim = claim_of(kernel)
+        self._known: dict[str, Array] = dict(known)
+        self._tensors = tensors
+        self._loops: dict[str, tuple[Var, ...]] = {}
+
+    def stored(self) -> dict[str, Array]:
+        if self._kernel.form == "scan":
+            return self._steps()
+        for name, stage in self._claim.stages.items():
+            value = self._opened(stage.value)
+            loops = tuple(v for v in _ordered(value) if v not in stage.axes)
+            self._loops[name] = loops
+            self._known[name] = self._evaluated(name, (*loops, *stage.axes), value)
+        found: dict[str, Array] = {}
+        for store in self._claim.stores:
+            self._store(store, found)
+            self._known[store.tensor] = found[store.tensor]
+        return found
+
+    def _steps(self) -> dict[str, Array]:
+        """A recurrence: all of its stores read each other's earlier steps."""
+        if self._claim.stages or self._double:
+            raise Unanswered("it is a recurrence")
+        equations = []
+        for store in self._claim.stores:
+            axes = tuple(_only_variable(index) for index in store.indices)
+            type_ = self._tensors[store.tensor].type
+            if tuple(v.extent for v in axes) != type_.shape:
+                raise Unanswered("it is a recurrence that stores a part")
+            equations.append(Equation(store.tensor, axes, store.value, type_, scan=True))
+        return {
+            name: array.astype(storage_dtype(self._tensors[name].storage))
+            for name, array in evaluate_equations(equations, self._known).items()
+        }
+
+    def _opened(self, expr: Expr) -> Expr:
+        """The expression, reading stages at the loops that these depend on."""
+        opened = substitute_reads(expr, self._read)
+        return in_double(opened) if self._double else opened
+
+    def _read(self, read: Read) -> Expr:
+        loops = self._loops.get(read.tensor)
+        if loops is None:
+            return read
+        return Read(read.tensor, (*map(variable, loops), *read.indices), read.dtype)
+
+    def _store(self, store: Store, found: dict[str, Array]) -> None:
+        value = self._opened(store.value)
+        axes = tuple(dict.fromkeys(v for index in store.indices for v in _of_index(index)))
+        if not free_variables(value) <= set(axes):
+            raise Unanswered("a store depends on a loop that no index has")
+        stored = self._tensors[store.tensor]
+        if store.tensor not in found:
+            before = self._known.get(store.tensor)
+            found[store.tensor] = (
+                np.zeros(stored.type.shape, storage_dtype(stored.storage)) if before is None else before.copy()
+            )
+        extents = tuple(v.extent for v in axes)
+        values = self._evaluated(_VALUE, axes, value)
+        places = tuple(
+            self._evaluated(_PLACE, axes, FromIndex(index, "int64")) if index.terms else np.int64(index.constant)
+            for index in store.indices
+        )
+        found[store.tensor][places] = values.reshape(extents)
+
+    def _evaluated(self, name: str, axes: tuple[Var, ...], value: Expr) -> Array:
+        type_ = TensorType(value.dtype, tuple(v.extent for v in axes))
+        needed = {read.tensor: self._known[read.tensor] for read in reads(value)}
+        return evaluate_equations([Equation(name, axes, value, type_)], self._known | needed, {name})[name]
+
+
+def in_double(expr: Expr) -> Expr:
+    """The expression with its floats in double precision, and its constants what single precision has of them.
+
+    Raises:
+        Unanswered: it looks at the bits of a float.
+    """
+    dtype = "float64" if expr.dtype in _SINGLE else expr.dtype
+    match expr:
+        case Const(value=value) if dtype != expr.dtype:
+            return Const(float(np.float32(value)), dtype)
+        case Read() | FromIndex():
+            return replace(expr, dtype=dtype)
+        case Apply(function="bitcast"):
+            raise Unanswered("it looks at bits")
+        case Apply(arguments=arguments):
+            return replace(expr, arguments=tuple(map(in_double, arguments)), dtype=dtype)
+        case Select(then=then, otherwise=otherwise):
+            return replace(expr, then=in_double(then), otherwise=in_double(otherwise), dtype=dtype)
+        case Reduce(body=body):
+            return replace(expr, body=in_double(body), dtype=dtype)
+    return expr
+
+
+def _ordered(expr: Expr) -> list[Var]:
+    return sorted(free_variables(expr), key=lambda v: v.name)
+
+
+def _of_index(index: Index) -> list[Var]:
+    return sorted(index.variables, key=lambda v: v.name)
+
+
+def _only_variable(index: Index) -> Var:
+    if index.constant == 0 and len(index.terms) == 1:
+        atom, coefficient = index.terms[0]
+        if isinstance(atom, Var) and coefficient == 1:
+            return atom
+    raise Unanswered("it is a recurrence that stores through a map")

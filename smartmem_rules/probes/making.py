@@ -1,0 +1,312 @@
+"""Probes for the kernels of a plan: contents of their arguments, and what must be there afterwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartmem_rules.exchange.kernels import KernelClaim
+from smartmem_rules.plan.artefact import Enqueue, Plan
+from smartmem_rules.plan.kernel.launch import Recorded
+from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET, Answer, Filling, Probe, Rows, signs
+from smartmem_rules.probes.contents import contents, exponent_of, given_constants, index_bounds, replaceable
+from smartmem_rules.probes.evaluation import Unanswered, computed
+from smartmem_rules.probes.exactness import Grid, exact_stores, grid_of
+from smartmem_rules.provenance.kernels import claim_of
+from smartmem_rules.tensor.expr import reads
+from smartmem_rules.tensor.extents import is_symbolic
+from smartmem_rules.tensor.primitives import Array, storage_dtype
+
+TOLERANCES = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
+"""How far an element may be from what is expected where arithmetic rounds, over the largest that is expected."""
+_TOLERANCE = 2.0**-16
+_ROUNDINGS = 32
+"""How many times farther apart another order of sums may be than single from double precision."""
+_USUAL = 0.99
+"""The share of elements for which rounding decides nothing; of the others, too many cannot be asked."""
+_QUESTIONS = ((1 << 12, 8), (1 << 15, 4), (1 << 18, 2))
+"""Of how many elements a kernel's results are at most, and how many questions it is asked; one beyond."""
+_PACKED = re.compile(r"@\d+$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unasked:
+    """A kernel without a probe.
+
+    Attributes:
+        launches: the numbers of those that run it.
+        reason: why nothing is asked.
+    """
+
+    launches: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probes:
+    """What the kernels of a plan are asked.
+
+    Attributes:
+        probes: for each kernel that differs from all before it, one after the other.
+        unasked: the kernels whose answers are not known.
+    """
+
+    probes: tuple[Probe, ...]
+    unasked: tuple[Unasked, ...]
+
+
+def probes_of(plan: Plan, tensors: Mapping[str, Stored], constants: Mapping[str, Array]) -> Probes:
+    """A probe for each different kernel of a plan, which was just made.
+
+    Args:
+        tensors: those of the plan, and those of which launches keep a part to themselves.
+        constants: the values of the model's constants by name, as the kernels' expressions read them.
+    """
+    probes: list[Probe] = []
+    unasked: list[Unasked] = []
+    for launches in alike(plan):
+        try:
+            probes += _Maker(plan, tensors, constants, launches).probes()
+        except Unanswered as reason:
+            unasked.append(Unasked(launches=launches, reason=str(reason)))
+    return Probes(probes=tuple(probes), unasked=tuple(unasked))
+
+
+def probe_of(
+    plan: Plan,
+    tensors: Mapping[str, Stored],
+    constants: Mapping[str, Array],
+    number: int,
+    held: Mapping[str, Array],
+) -> Probe:
+    """The probe of one launch that has the model's own constants, for what the other tensors that it reads hold.
+
+    Args:
+        held: what these hold, in their shapes.
+
+    Raises:
+        Unanswered: what its kernels compute is not known.
+    """
+    return _Maker(plan, tensors, constants, (number,)).real(held)
+
+
+def alike(plan: Plan) -> list[tuple[int, ...]]:
+    """The numbers of the launches, those together that run the same text over tensors of the same types."""
+    groups: dict[object, list[int]] = {}
+    for number, enqueue in enumerate(plan.enqueues):
+        groups.setdefault(_kind(plan, enqueue), []).append(number)
+    return [tuple(numbers) for numbers in groups.values()]
+
+
+def _kind(plan: Plan, enqueue: Enqueue) -> object:
+    source = enqueue.source
+    arguments = tuple(
+        (a.access, t.role == "constant", t.type.dtype, t.type.shape, t.layout, t.storage)
+        for a in source.arguments
+        for t in (plan.tensors[a.tensor],)
+    )
+    return source.entry, source.text, source.options, source.global_size, source.local_size, arguments
+
+
+class _Maker:
+    """Makes the probe of launches that are alike, from the first of them."""
+
+    def __init__(
+        self, plan: Plan, tensors: Mapping[str, Stored], constants: Mapping[str, Array], launches: tuple[int, ...]
+    ) -> None:
+        self._plan = plan
+        self._tensors = tensors
+        self._constants = constants
+        self._launches = launches
+        self._enqueue = plan.enqueues[launches[0]]
+        self._source = self._enqueue.source
+        if isinstance(self._enqueue.launch, Recorded):
+            raise Unanswered("a plan from a file has no expressions")
+        if self._source.dimensions or any(map(is_symbolic, self._source.global_size)):
+            raise Unanswered("its extents are open")
+        self._claims = [claim_of(kernel) for kernel in self._enqueue.launch.kernels]
+
+    def probes(self) -> list[Probe]:
+        """The probes: the fewer elements a kernel writes, the more, because each element then shows less of it.
+
+        Raises:
+            Unanswered: what the kernel computes is not known.
+        """
+        first = self._probe(0)
+        elements = sum(answer.rows.numbers.size * answer.rows.different.shape[1] for answer in first.answers)
+        count = next((count for most, count in _QUESTIONS if elements <= most), 1)
+        return [first, *map(self._probe, range(1, count))]
+
+    def _probe(self, variant: int) -> Probe:
+        fillings, values = self._asked(variant, positive=False)
+        found = self._with_answers(fillings, values)
+        floats = [a.rows.different for a in found.answers if a.rows.different.dtype.kind == "f"]
+        if all(np.isfinite(array).mean() >= _USUAL for array in floats):
+            return found
+        fillings, values = self._asked(variant, positive=True)
+        return self._with_answers(fillings, values)
+
+    def _with_answers(self, fillings: tuple[Filling, ...], values: Mapping[str, Array]) -> Probe:
+        expected = computed(self._enqueue.launch, values, self._tensors)
+        return Probe(launches=self._launches, fillings=fillings, answers=tuple(self._answers(values, expected)))
+
+    def real(self, held: Mapping[str, Array]) -> Probe:
+        """The probe for contents that some run had, with the constants as they are."""
+        values = {**self._given(self._constants_read()), **held}
+        fillings: list[Filling] = []
+        for argument in self._source.arguments:
+            tensor = self._plan.tensors[argument.tensor]
+            if tensor.role == "constant":
+                fillings.append(Filling(kind=OWN))
+            elif tensor.name in held:
+                fillings.append(Filling(kind=GIVEN, rows=in_memory(held[tensor.name], tensor)))
+            else:
+                fillings.append(Filling(kind=UNSET))
+        return self._with_answers(tuple(fillings), values)
+
+    def _asked(self, variant: int, positive: bool) -> tuple[tuple[Filling, ...], dict[str, Array]]:
+        """What the arguments hold in memory, and what the kernels' expressions read."""
+        values = self._signs() if replaceable(self._enqueue.launch) else self._given(self._constants_read())
+        exponents = self._exponents() if replaceable(self._enqueue.launch) else None
+        bounds = index_bounds(self._enqueue.launch)
+        fillings: list[Filling] = []
+        for number, argument in enumerate(self._source.arguments):
+            tensor = self._plan.tensors[argument.tensor]
+            if tensor.role == "constant":
+                exponent = None if exponents is None or argument.access == "write" else exponents.get(tensor.name)
+                fillings.append(Filling(kind=OWN) if exponent is None else Filling(kind=SIGNS, exponent=exponent))
+            elif argument.access == "write":
+                fillings.append(Filling(kind=UNSET))
+            else:
+                array = contents(tensor, number, variant, bounds.get(tensor.name), positive)
+                values[tensor.name] = array
+                fillings.append(Filling(kind=GIVEN, rows=in_memory(array, tensor)))
+        return tuple(fillings), values
+
+    def _constants_read(self) -> list[str]:
+        """The constants that the kernels' expressions read."""
+        found = dict.fromkeys(
+            read.tensor
+            for claim in self._claims
+            for value in (*(s.value for s in claim.stages.values()), *(s.value for s in claim.stores))
+            for read in reads(value)
+            if read.tensor not in claim.stages
+        )
+        tensors = self._plan.tensors
+        return [
+            name for name in found if name in self._constants or (name in tensors and tensors[name].role == "constant")
+        ]
+
+    def _given(self, names: Sequence[str]) -> dict[str, Array]:
+        """Constants in the precision in which memory holds them, also those that only their packed form holds."""
+        found = given_constants(names, self._plan.tensors, self._constants)
+        packed = [self._plan.tensors[name] for name in self._packed()]
+        for name in names:
+            if name not in self._plan.tensors and packed and found[name].dtype.kind == "f":
+                found[name] = found[name].astype(storage_dtype(packed[0].storage))
+        return found
+
+    def _packed(self) -> list[str]:
+        """The arguments that hold packed factors."""
+        return [
+            a.tensor
+            for a in self._source.arguments
+            if _PACKED.search(a.tensor) and a.access == "read" and self._plan.tensors[a.tensor].role == "constant"
+        ]
+
+    def _exponents(self) -> dict[str, int]:
+        """The exponents of the arguments that hold constants; packed factors share one."""
+        names = self._constants_read()
+        given = self._given(names)
+        arguments = {a.tensor for a in self._source.arguments}
+        shared = exponent_of(given[name] for name in names if name not in arguments)
+        own = {name: exponent_of([given[name]]) for name in names if name in arguments}
+        return own | dict.fromkeys(self._packed(), shared)
+
+    def _signs(self) -> dict[str, Array]:
+        """The constants as the probe replaces them."""
+        names = self._constants_read()
+        exponents = self._exponents()
+        shared = next((exponents[name] for name in self._packed()), 0)
+        return {name: signs(array, exponents.get(name, shared)) for name, array in self._given(names).items()}
+
+    def _answers(self, values: Mapping[str, Array], expected: Mapping[str, Array]) -> list[Answer]:
+        grids = self._grids(values)
+        wide = self._in_double(values)
+        answers = []
+        for number, argument in enumerate(self._source.arguments):
+            tensor = self._plan.tensors[argument.tensor]
+            if argument.access != "write" or tensor.name not in expected or tensor.layout.memory == "scratch":
+                continue
+            array, bound = expected[tensor.name], 0.0
+            if tensor.name not in grids:
+                array, bound = _bounded(array, wide.get(tensor.name, array))
+            answers.append(Answer(argument=number, rows=in_memory(array, tensor), bound=bound))
+        if not answers:
+            raise Unanswered("it writes nothing that others read")
+        return answers
+
+    def _in_double(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """What is expected, computed in double precision; nothing where that cannot be."""
+        try:
+            return computed(self._enqueue.launch, values, self._tensors, double=True)
+        except Unanswered:
+            return {}
+
+    def _grids(self, values: Mapping[str, Array]) -> dict[str, Grid]:
+        """The tensors that are computed exactly."""
+        storage = {name: tensor.storage for name, tensor in self._tensors.items()}
+        grids = {name: grid for name, array in values.items() if (grid := grid_of(array)) is not None}
+        for kernel, claim in zip(self._enqueue.launch.kernels, self._claims, strict=True):
+            if kernel.template != "winograd" and kernel.form != "scan":  # they add what the expressions do not have
+                grids |= exact_stores(claim, grids, storage)
+                _forget(claim, grids, exact_stores(claim, grids, storage))
+            else:
+                _forget(claim, grids, {})
+        return grids
+
+
+def _forget(claim: KernelClaim, grids: dict[str, Grid], exact: Mapping[str, Grid]) -> None:
+    for store in claim.stores:
+        if store.tensor not in exact:
+            grids.pop(store.tensor, None)
+
+
+def _bounded(single: Array, double: Array) -> tuple[Array, float]:
+    """What is expected where arithmetic rounds, and how far an element may be from that.
+
+    Elements that the precision of the arithmetic decides (the larger of two near ones, a rounded half) become no
+    numbers, which are not compared.
+
+    Raises:
+        Unanswered: these are too many, or such elements are integers.
+    """
+    apart = np.abs(single.astype(np.float64) - double.astype(np.float64))
+    if single.dtype.kind in "iub":
+        if apart.any():
+            raise Unanswered("rounding decides an integer")
+        return single, 0.0
+    finite = np.isfinite(apart)
+    largest = float(np.abs(double[finite].astype(np.float64)).max(initial=0.0))
+    usual = float(np.quantile(apart[finite], _USUAL)) if finite.any() else 0.0
+    bound = max(largest * TOLERANCES.get(single.dtype.name, _TOLERANCE), usual * _ROUNDINGS)
+    undecided = finite & (apart > bound / 2)
+    if np.count_nonzero(undecided) > (1 - _USUAL) * apart.size:
+        raise Unanswered("rounding decides too much")
+    return (np.where(undecided, single.dtype.type(np.nan), double) if undecided.any() else double), bound
+
+
+def in_memory(array: Array, tensor: Stored) -> Rows:
+    """A tensor's elements in the order of its memory, cut along its last axis there."""
+    packed = pack(array, tensor.layout, tensor.storage)
+    if tensor.layout.memory == "image":
+        width = packed.shape[1] * 4
+    else:
+        last = tensor.layout.order[-1] if tensor.layout.order else None
+        width = 1 if last is None else max(1, array.shape[last])
+    return Rows.of(packed, width)

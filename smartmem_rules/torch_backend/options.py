@@ -1,0 +1,53 @@
+"""How graphs of PyTorch are planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from smartmem_rules.language.fixes import did_you_mean
+from smartmem_rules.limits import DEFAULT_LIMITS, Limits
+from smartmem_rules.optimized import DEFAULT_LEVEL
+from smartmem_rules.runtime.devices import AUTO
+from smartmem_rules.torch_backend.errors import TorchError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchOptions:
+    """What `torch.compile(model, backend="smartmem", options={...})` takes.
+
+    Attributes:
+        rules, device, level, dtype, memory, disable, layout, limits: as for `smartmem_rules.optimize`.
+        check: whether the first outputs of each plan are compared with those of PyTorch; a plan whose outputs differ
+            is not used.
+    """
+
+    rules: Sequence[str | Path] = ()
+    device: str = AUTO
+    level: str = DEFAULT_LEVEL
+    dtype: str = "float32"
+    memory: str = "auto"
+    disable: Sequence[str] = ()
+    layout: str = "exact"
+    limits: Limits = DEFAULT_LIMITS
+    check: bool = True
+
+    @staticmethod
+    def of(given: Mapping[str, Any] | None) -> TorchOptions:
+        """Options by name.
+
+        Raises:
+            TorchError: there is no option of a name.
+        """
+        known = [field.name for field in fields(TorchOptions)]
+        for name in given or {}:
+            if name not in known:
+                near = did_you_mean(name, known) or f"the options are {', '.join(known)}"
+                raise TorchError(f"the backend smartmem has no option {name!r}; {near}")
+        return TorchOptions(**(given or {}))
+
+    def of_optimize(self) -> dict[str, Any]:
+        """The arguments of `smartmem_rules.optimize`."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "check"}
