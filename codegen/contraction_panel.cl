@@ -2,11 +2,11 @@
 {% from "register_block.cl" import accumulate %}
 {% macro rows_of_columns(first, last, rows, part, ahead) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, part.space, ahead) }}
-            float8 result[{{ rows * columns // 8 }}];
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead) }}
+            float{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}
-{% for j in range(columns // 8) %}
-            result[{{ i * (columns // 8) + j }}] = c{{ i }}_{{ j }};
+{% for j in range(columns // lanes) %}
+            result[{{ i * (columns // lanes) + j }}] = c{{ i }}_{{ j }};
 {% endfor %}
 {% endfor %}
             const int valid_rows = min({{ rows }}, row_count - r);
@@ -17,7 +17,7 @@
             for (int i = 0; i < valid_rows; ++i) {
 {% endif %}
                 const int {{ row }} = first_row + r + i;
-                const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
+                const float* accumulated = (const float*)(result + i * {{ columns // lanes }});
 {{ part.epilogue }}
             }
         }
@@ -29,7 +29,7 @@
 //   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
 //   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
 
-{{ entry(inside, in_group, parameters, tables, shared) }}
+{{ entry(inside, in_group, parameters, tables, shared, vector_bits=vector_bits) }}
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
     const int {{ batch }} = item / {{ column_blocks * row_blocks }};

@@ -1,11 +1,11 @@
 {% from "register_block.cl" import accumulate %}
 {% macro rows_of_columns(first, last, rows, ahead) %}
     for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, left_space, left_pointer, right_space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead) }}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {
-{% for j in range(columns // 8) %}
-            *(smr_float8*)(inner + (r + {{ i }}) * {{ padded }} + tile * {{ columns }} + {{ j * 8 }}) = c{{ i }}_{{ j }};
+{% for j in range(columns // lanes) %}
+            *(smr_float{{ lanes }}*)(inner + (r + {{ i }}) * {{ padded }} + tile * {{ columns }} + {{ j * lanes }}) = c{{ i }}_{{ j }};
 {% endfor %}
         }
 {% endfor %}

@@ -3,11 +3,11 @@
 {% from "winograd_transform.cl" import transform %}
 {% macro products(first, last, rows, right_space, ahead) %}
             for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), right_space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), right_space, ahead) }}
 {% for i in range(rows) %}
                 if (r + {{ i }} < row_count) {
-{% for j in range(columns // 8) %}
-                    *(smr_float8*)(sums + (point * {{ most_tiles }} + r + {{ i }}) * {{ columns }} + {{ j * 8 }}) = c{{ i }}_{{ j }};
+{% for j in range(columns // lanes) %}
+                    *(smr_float{{ lanes }}*)(sums + (point * {{ most_tiles }} + r + {{ i }}) * {{ columns }} + {{ j * lanes }}) = c{{ i }}_{{ j }};
 {% endfor %}
                 }
 {% endfor %}
@@ -16,12 +16,12 @@
 // Convolutions with windows of {{ taps }} x {{ taps }} and stride 1 by Winograd's minimal filtering, for CPUs:
 // {{ points * points }} products for each channel make a tile of {{ outputs }} x {{ outputs }} outputs. A work-item owns whole rows of tiles
 // and a range of columns.
-//   1. tiles of the left factor are transformed (B^T d B), eight channels at a time;
+//   1. tiles of the left factor are transformed (B^T d B), a vector of channels at a time;
 //   2. the right factor was transformed when the plan was made; at each of the {{ points * points }} points the tiles are the rows
 //      of a product with register blocks of {{ rows }} x {{ columns }};
 //   3. the sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
 
-{{ entry(inside, in_group, parameters, tables, shared) }}
+{{ entry(inside, in_group, parameters, tables, shared, vector_bits=vector_bits) }}
     const int column_block = item % {{ column_blocks }};
     const int row_block = item / {{ column_blocks }} % {{ row_blocks }};
     const int {{ batch }} = item / {{ column_blocks * row_blocks }};
@@ -48,28 +48,28 @@
 {% endif %}
         }
         for (int t = 0; t < row_count; ++t) {
-            float8 result[{{ outputs * outputs * columns // 8 }}];
-            for (int j = 0; j < {{ columns // 8 }}; ++j) {
-                float8 half_done[{{ outputs * points }}];
-                const float* sum = sums + t * {{ columns }} + j * 8;
+            float{{ lanes }} result[{{ outputs * outputs * columns // lanes }}];
+            for (int j = 0; j < {{ columns // lanes }}; ++j) {
+                float{{ lanes }} half_done[{{ outputs * points }}];
+                const float* sum = sums + t * {{ columns }} + j * {{ lanes }};
                 for (int v = 0; v < {{ points }}; ++v) {
 {% for u in range(points) %}
-                    const float8 m{{ u }} = *(const smr_float8*)(sum + ({{ u * points }} + v) * {{ most_tiles * columns }});
+                    const float{{ lanes }} m{{ u }} = *(const smr_float{{ lanes }}*)(sum + ({{ u * points }} + v) * {{ most_tiles * columns }});
 {% endfor %}
                     {{ transform(output, "m", "half_done[ROW * %d + v]"|format(points))|indent(20) }}
                 }
                 for (int i = 0; i < {{ outputs }}; ++i) {
 {% for v in range(points) %}
-                    const float8 m{{ v }} = half_done[i * {{ points }} + {{ v }}];
+                    const float{{ lanes }} m{{ v }} = half_done[i * {{ points }} + {{ v }}];
 {% endfor %}
-                    {{ transform(output, "m", "result[(i * %d + ROW) * %d + j]"|format(outputs, columns // 8))|indent(20) }}
+                    {{ transform(output, "m", "result[(i * %d + ROW) * %d + j]"|format(outputs, columns // lanes))|indent(20) }}
                 }
             }
             const int y = (first_strip + t / {{ across }}) * {{ outputs }}, x = t % {{ across }} * {{ outputs }};
             for (int i = 0; i < {{ outputs * outputs }}; ++i) {
                 if (y + i / {{ outputs }} < {{ height }} && x + i % {{ outputs }} < {{ width }}) {
                     const int {{ row }} = (y + i / {{ outputs }}) * {{ width }} + x + i % {{ outputs }};
-                    const float* accumulated = (const float*)(result + i * {{ columns // 8 }});
+                    const float* accumulated = (const float*)(result + i * {{ columns // lanes }});
 {{ part.epilogue }}
                 }
             }

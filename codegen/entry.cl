@@ -4,11 +4,14 @@
 #pragma OPENCL FP_CONTRACT {{ how }}
 {%- endmacro %}
 {# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
-{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true) %}
+{% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true, vector_bits=0) %}
 {% if inside %}
 {% for name, values in tables %}
 __constant int {{ name }}[{{ values|length }}] = { {{ values|join(', ') }} };
 {% endfor %}
+{% if vector_bits %}
+SMR_VECTORS({{ vector_bits }})
+{% endif %}
 static void smr_part(
     {{ parameters }},
     const int item{% if in_group %}, const int group, __local float* smr_local{% endif %}) {
@@ -17,6 +20,9 @@ static void smr_part(
     __local {{ array.type }}* {{ array.name }} = (__local {{ array.type }}*)(smr_local + {{ first }});
 {%- endfor %}
 {%- else %}
+{% if vector_bits %}
+SMR_VECTORS({{ vector_bits }})
+{% endif %}
 __kernel {% if threads %}__attribute__((reqd_work_group_size({{ threads }}, 1, 1))) {% endif %}void smr_kernel(
     {{ parameters }}) {
 {% for array, first in shared %}

@@ -16,6 +16,17 @@ static inline float smr_lane(float4 texel, int lane) {
 // vectors in memory need no more alignment than their elements
 typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
 typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));
+typedef float smr_float16 __attribute__((ext_vector_type(16), aligned(4)));
+
+// A function whose vectors are wider than its compiler likes best: without this LLVM takes 256 bits at a time where it could 512.
+#if defined(__has_attribute)
+#if __has_attribute(min_vector_width)
+#define SMR_VECTORS(BITS) __attribute__((min_vector_width(BITS)))
+#endif
+#endif
+#ifndef SMR_VECTORS
+#define SMR_VECTORS(BITS)
+#endif
 
 // Nor do halves. PoCL's own vload_half4, vload_half8 and their vstore take the pointer to be aligned as the whole vector
 // is, and where the compiler moves the conversion out of a loop, the aligned instruction that is left stops the process.

@@ -1,5 +1,5 @@
 {% from "winograd_transform.cl" import transform %}
 {% for value in values %}
-const float8 d{{ loop.index0 }} = {{ value }};
+const float{{ lanes }} d{{ loop.index0 }} = {{ value }};
 {% endfor %}
 {{ transform(matrix, "d", "half_done[ROW * %d + %s]"|format(points, place)) -}}

@@ -1,7 +1,7 @@
 {% from "winograd_transform.cl" import transform %}
 for (int u = 0; u < {{ points }}; ++u) {
 {% for v in range(points) %}
-    const float8 d{{ v }} = half_done[u * {{ points }} + {{ v }}];
+    const float{{ lanes }} d{{ v }} = half_done[u * {{ points }} + {{ v }}];
 {% endfor %}
-    {{ transform(matrix, "d", "*(smr_float8*)(%s + (u * %d + ROW) * %d)"|format(target, points, stride))|indent(4) }}
+    {{ transform(matrix, "d", "*(smr_float%d*)(%s + (u * %d + ROW) * %d)"|format(lanes, target, points, stride))|indent(4) }}
 }

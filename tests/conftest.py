@@ -15,6 +15,7 @@ __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 os.environ["SMARTMEM_VERIFY"] = "full"  # every plan that a test makes is checked thoroughly
 os.environ["SMARTMEM_PLANS"] = "off"  # and made anew
+os.environ["SMARTMEM_CALIBRATION"] = "off"  # as the rules say, whatever this computer's figures are
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
 os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themselves

@@ -18,6 +18,7 @@ _COMMANDS = {
         "Follow a model's memory accesses through a model of a device that need not be here.",
     ),
     "tune": ("models.tune", "Find the fastest sizes of a model's kernels by measuring them."),
+    "calibrate": ("models.calibrate", "Measure this computer's CPU for the cost model."),
     "show": ("models.show", "List the launches of a plan, or print one kernel with its schedule and OpenCL C."),
     "diff": ("models.diff", "Show what differs between two plans, stage by stage."),
     "explain": ("models.explain", "Say which kernel an ONNX node ended in, and through which rules."),

@@ -16,6 +16,7 @@ from typing import Any
 
 from smartmem_rules.kept_plans.files import bytes_digest, file_digest, folder_files, unchanged_since
 from smartmem_rules.resources import STARTED, grammar_path, rules_path, templates_path, tunings_path
+from smartmem_rules.runtime.calibration.store import path_of
 from smartmem_rules.runtime.devices import DeviceError, devices
 from smartmem_rules.tuning.database import Tunings
 
@@ -63,6 +64,7 @@ def key_of(model: Any, rules: Sequence[str | Path], options: Mapping[str, Any]) 
         database = Tunings.of_user().path
         measured = [] if database is None or not database.exists() else [str(database)]
         shipped = [*_shipped_rules(), *_files_below(tunings_path(), (".json",))]
+        measured += [str(one) for one in _calibrations()]
         files = [*user, *shipped, *measured]
         parts = [
             content.digest,
@@ -121,6 +123,15 @@ def _here() -> list[str]:
         return [repr(device) for device in devices()]
     except DeviceError:
         return []
+
+
+def _calibrations() -> list[Path]:
+    """What was measured of the devices of this computer."""
+    try:
+        paths = [path_of(device) for device in devices()]
+    except DeviceError:
+        return []
+    return [path for path in paths if path is not None and path.exists()]
 
 
 def _environment() -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.layout.accesses import RegisterBlock
 from smartmem_rules.plan.schedule.loops import TEXEL_LANES
-from smartmem_rules.plan.schedule.scheduler import candidates, within_stack
+from smartmem_rules.plan.schedule.scheduler import candidates, on_device
 from smartmem_rules.rulebase.base import RuleBase
 
 
@@ -100,7 +100,7 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
     policy = policy_of(level, base.tables, base.fuses)
     memory, kinds = _memory(options.memory, policy, profile)
     schedules = candidates(base.schedules, profile.kind, memory, policy.tuned, open_extents)
-    schedules = within_stack(schedules, profile.memory.stack_bytes)
+    schedules = on_device(schedules, profile)
     # transformed weights of few bits would lose too much
     schedules = tuple(s for s in schedules if not isinstance(s, Winograd) or options.dtype == "float32")
     weights = base.layouts[level.layout] if level.layout else LayoutWeights(name="row_major", block=level.block)

@@ -62,6 +62,7 @@ class Device:
     image_height: int
     local_memory: int
     compute_units: int
+    vector_width: int
     global_memory: int
     largest_allocation: int
     alignment: int
@@ -183,6 +184,7 @@ def _describe(place: str, platform: Any, handle: Any, workarounds: Sequence[Work
         image_height=handle.image2d_max_height if images else 0,
         local_memory=handle.local_mem_size,
         compute_units=handle.max_compute_units,
+        vector_width=max(handle.preferred_vector_width_float, handle.native_vector_width_float),
         global_memory=handle.global_mem_size,
         largest_allocation=handle.max_mem_alloc_size,
         alignment=max(1, handle.mem_base_addr_align // 8),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from smartmem_rules.language.blocks.schedule import Panel
+from smartmem_rules.runtime.calibration.record import Calibration
+from smartmem_rules.runtime.calibration.store import SWITCH, keep, known, measures_at_need
 from smartmem_rules.runtime.devices import (
     AUTO,
     Device,
@@ -45,9 +49,31 @@ def target_of(name: str, base: RuleBase) -> Target:
             device = choose(name, base.devices)
         except DeviceError:
             return Target(profile, None)
-        return Target(_within_limits(profile, device), device)
-    device = choose(name, base.devices)
-    return Target(_within_limits(profile_of(device, base), device), device)
+    else:
+        device = choose(name, base.devices)
+        profile = profile_of(device, base)
+    limited = _within_limits(profile, device)
+    return Target(_as_measured(limited, device, base) if matches(profile, device) else limited, device)
+
+
+def _as_measured(profile: Profile, device: Device, base: RuleBase) -> Profile:
+    """The profile with what was measured of the device, as it is where nothing was."""
+    panel = next((s for s in base.schedules.values() if isinstance(s, Panel)), None)
+    if profile.kind != "cpu" or panel is None:
+        return profile
+    found = known(device)
+    if found is None and measures_at_need():
+        found = _first_measured(device, profile, panel)
+    return profile if found is None else found.profile_of(profile, panel.step_overhead)
+
+
+def _first_measured(device: Device, profile: Profile, panel: Panel) -> Calibration:
+    from smartmem_rules.runtime.calibration.measuring import SECONDS, measure  # start-up time
+
+    print(f"measuring {device.name} once, at most about {SECONDS:.0f} s ({SWITCH}=off: never)", file=sys.stderr)
+    found = measure(device, profile, panel)
+    keep(device, found)
+    return found
 
 
 def _within_limits(profile: Profile, device: Device) -> Profile:
@@ -60,6 +86,7 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         compute=replace(
             compute,
             units=device.compute_units if own else compute.units,
+            register_width=compute.register_width or (_register_width(profile, device) if own else 0),
             half=compute.half if device.capability >= compute.shuffle_capability else "",
             shuffle=compute.shuffle if device.capability >= compute.shuffle_capability else "",
             # what other devices that the profile stands in for do with work-groups is not known
@@ -74,6 +101,12 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         units=tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
         allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
     )
+
+
+def _register_width(profile: Profile, device: Device) -> int:
+    """The widest of the profile's registers that the device's compiler prefers; 0 where it names none."""
+    widths = [width for width, _ in profile.compute.registers]
+    return max((width for width in widths if width <= device.vector_width), default=0)
 
 
 def device_for(recorded: str, name: str = AUTO) -> Device:

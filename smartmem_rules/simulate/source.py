@@ -75,7 +75,7 @@ class KernelText:
 @lru_cache(maxsize=1)
 def _typedefs() -> str:
     names = [f"{kind}{width}" for kind in _VECTORS for width in (2, 3, 4, 8, 16)]
-    names += ["smr_float4", "smr_float8", *_SCALARS]
+    names += ["smr_float4", "smr_float8", "smr_float16", *_SCALARS]
     return "".join(f"typedef int {name}; " for name in names) + "\n"
 
 
@@ -95,7 +95,8 @@ def _preprocessed(text: str) -> str:
     )
     if cut is None:
         raise SimulationError("a kernel's text holds no __kernel function")
-    defined = "#define SMR_CPU\n" if text.startswith("#define SMR_CPU") else ""
+    defined = "#define SMR_VECTORS(BITS)\n"
+    defined += "#define SMR_CPU\n" if text.startswith("#define SMR_CPU") else ""
     reader = _Quiet()
     reader.parse(defined + cut.group(0))
     written = io.StringIO()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles
+from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles, Schedule
 from smartmem_rules.plan.schedule.contraction.sizing import (
     LINE_FLOATS,
     least_step,
@@ -15,7 +16,7 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
     rows_as_at_peak,
     steps_ahead,
 )
-from smartmem_rules.plan.schedule.scheduler import candidates, within_stack
+from smartmem_rules.plan.schedule.scheduler import candidates, on_device
 from tests.plan.programs import rules
 
 PANEL = next(s for s in rules().schedules.values() if isinstance(s, Panel))
@@ -71,8 +72,22 @@ def test_without_blocks_to_share_the_lines_nothing_is_asked_for() -> None:
 
 
 def test_no_work_item_keeps_more_to_itself_than_the_device_has_room_for() -> None:
-    schedules = candidates(rules().schedules, "cpu", "buffer", True)
-    bounded = within_stack(schedules, 1000)
-    assert {s.scratch_bytes for s in bounded if isinstance(s, RegisterTiles)} == {1000}
-    assert within_stack(schedules, 0) == schedules
-    assert within_stack(schedules, 1 << 40) == schedules
+    schedules, pocl = candidates(rules().schedules, "cpu", "buffer", True), rules().devices["pocl"]
+
+    def within(stack_bytes: int) -> tuple[Schedule, ...]:
+        return on_device(schedules, replace(pocl, memory=replace(pocl.memory, stack_bytes=stack_bytes)))
+
+    assert {s.scratch_bytes for s in within(1000) if isinstance(s, RegisterTiles)} == {1000}
+    assert within(0) == schedules
+    assert within(1 << 40) == schedules
+
+
+@pytest.mark.parametrize(("lanes", "columns", "most_sums"), [(4, (8, 12, 4), 48), (16, (32, 48, 16), 448)])
+def test_register_tiles_are_as_wide_as_the_registers(lanes: int, columns: tuple[int, ...], most_sums: int) -> None:
+    pocl = rules().devices["pocl"]
+    device = replace(pocl, compute=replace(pocl.compute, register_width=lanes))
+    (panel,) = (s for s in on_device(tuple(rules().schedules.values()), device) if isinstance(s, Panel))
+    assert (panel.columns, panel.most_sums) == (columns, most_sums)
+    # a step of as many vectors takes as long, whatever their width
+    assert register_step(panel, 6, columns[0]) == register_step(PANEL, 6, PANEL.columns[0])
+    assert least_step(panel) <= least_step(PANEL) * PANEL.lanes / lanes

@@ -50,6 +50,11 @@ class Columns:
         return self.panel.schedule.columns
 
     @property
+    def width(self) -> int:
+        """Elements of a vector of the epilogue."""
+        return self.panel.emission.width
+
+    @property
     def ahead(self) -> int:
         """See `PanelSchedule`; factors that are packed or widened here lie in cache."""
         return self.panel.schedule.ahead if self.space else 0
@@ -72,9 +77,10 @@ class Columns:
         prefix = f"({panel.emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
         start = f"{parameter} + ({prefix}tile) * {per_tile}"
         if panel.tensors[packed.name].storage == "float16":
+            width = panel.emission.width
             self.pointer = (
-                f"float widened[{per_tile}]; for (int k = 0; k < {per_tile}; k += 8) "
-                f"*(smr_float8*)(widened + k) = vload_half8(0, {start} + k); const float* right = widened;"
+                f"float widened[{per_tile}]; for (int k = 0; k < {per_tile}; k += {width}) "
+                f"*(smr_float{width}*)(widened + k) = vload_half{width}(0, {start} + k); const float* right = widened;"
             )
             return
         self.space = "__global "
@@ -105,7 +111,7 @@ class Columns:
         tile = Var(f"tile{self.first}", self.tiles)
         expressions.bind_name(tile, "tile")
         first = scale(variable(tile), columns)
-        width, n = 8, self.n
+        width, n = self.width, self.n
         rows = self.panel.values(self.panel.row)
         if is_symbolic(n.extent):
             self._open_columns(rows, first)
@@ -120,7 +126,7 @@ class Columns:
             condition = f"if (tile * {columns} + {start + width} <= {n.extent})"
             if sometimes:
                 at = {**rows, n: add(add(first, Index(start)), variable(lane))}
-                self._set_accumulator(f"(*(const smr_float8*)(accumulated + {start}))", start)
+                self._set_accumulator(f"(*(const smr_float{width}*)(accumulated + {start}))", start)
                 with expressions.scope("" if always else condition):
                     self._write(at, lane)
             if not always and start < rest:
@@ -128,24 +134,24 @@ class Columns:
 
     def _open_columns(self, rows: dict[Var, Index], first: Index) -> None:
         """The columns of a tile where their number is known at run time: whole vectors, else one by one."""
-        expressions, extent = self.panel.emission.expressions, self.n.extent
-        for start in range(0, self.columns, 8):
-            lane, place = Var("lane", 8), Var(f"column{start}", 8)
+        expressions, extent, width = self.panel.emission.expressions, self.n.extent, self.width
+        for start in range(0, self.columns, width):
+            lane, place = Var("lane", width), Var(f"column{start}", width)
             before = f"tile * {self.columns} + {start}"
-            with expressions.scope(f"if ({before} + 8 <= {extent})"):
-                self._set_accumulator(f"(*(const smr_float8*)(accumulated + {start}))", start)
+            with expressions.scope(f"if ({before} + {width} <= {extent})"):
+                self._set_accumulator(f"(*(const smr_float{width}*)(accumulated + {start}))", start)
                 self._write({**rows, self.n: add(add(first, Index(start)), variable(lane))}, lane)
             name = expressions.name(place)
             head = f"for (int {name} = 0; {name} < {extent} - ({before}); ++{name})"
-            with expressions.scope(f"if ({before} + 8 > {extent})"), expressions.scope(head):
+            with expressions.scope(f"if ({before} + {width} > {extent})"), expressions.scope(head):
                 expressions.internal[ACCUMULATOR] = _element(f"accumulated[{start} + {name}]")
                 self._write({**rows, self.n: add(add(first, Index(start)), variable(place))}, None)
 
     def _partial(self, rows: dict[Var, Index], start: int, rest: int, whole_tiles: int, guarded: bool) -> None:
         """Columns of the last tile that fill no vector."""
         expressions = self.panel.emission.expressions
-        count = min(8, rest - start)
-        if count == 8:
+        count = min(self.width, rest - start)
+        if count == self.width:
             return
         place = Var("column", count)
         with expressions.scope(f"if (tile == {whole_tiles})" if guarded else ""), expressions.loop(place):

@@ -15,7 +15,7 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Stored
-from smartmem_rules.plan.schedule.contraction.sizing import INNER_COLUMNS
+from smartmem_rules.plan.schedule.contraction.sizing import SCORE_VECTORS
 from smartmem_rules.plan.schedule.records import PanelSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_variables
@@ -34,7 +34,9 @@ class Panel:
         self.schedule = schedule_of(kernel, PanelSchedule)
         self.tensors = tensors
         self.text = target.device.text
-        self.emission = Emission(launch=launch, target=target, tensors=tensors, width=8)
+        self.lanes = target.device.compute.lanes
+        # whole vectors of the epilogue make up a register tile
+        self.emission = Emission(launch=launch, target=target, tensors=tensors, width=min(target.width, self.lanes))
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
         # of the right factor as it is packed
@@ -49,6 +51,11 @@ class Panel:
         if row is not None:
             found.update(zip(c.m, unravel(variable(row), tuple(v.extent for v in c.m)), strict=True))
         return found
+
+    @property
+    def vectors(self) -> dict[str, int]:
+        """The lanes of the register tile, and the bits of its vectors where they are wider than the kernel's others."""
+        return {"lanes": self.lanes, "vector_bits": 32 * self.lanes if self.lanes > self.emission.width else 0}
 
     def emit(self) -> Source:
         expressions = self.emission.expressions
@@ -67,6 +74,7 @@ class Panel:
             items,
             rows=s.rows,
             columns=s.columns,
+            **self.vectors,
             block_rows=s.block_rows,
             tail=s.tail,
             short=not is_symbolic(self.k_count) and self.k_count <= self.emission.target.device.text.short_sums,
@@ -179,18 +187,19 @@ class Panel:
     # --- the scores of an attention ---
 
     def _padded_columns(self, scores: Scores) -> int:
-        return -(-scores.n.extent // INNER_COLUMNS) * INNER_COLUMNS
+        columns = SCORE_VECTORS * self.lanes
+        return -(-scores.n.extent // columns) * columns
 
     def _scores(self, scores: Scores) -> None:
         """Compute the block's rows of the inner contraction into scratch memory."""
-        padded = self._padded_columns(scores)
-        tiles = padded // INNER_COLUMNS
-        self.pack("inner_columns", scores.b, scores.n, scores.k, INNER_COLUMNS)
+        columns = SCORE_VECTORS * self.lanes
+        tiles = self._padded_columns(scores) // columns
+        self.pack("inner_columns", scores.b, scores.n, scores.k, columns)
         direct = self._direct_rows(scores.a, scores.k)
         space, pointer = direct if direct is not None else self._staged_rows("inner_panel", scores.a, scores.k, ())
         k_count = math.prod(v.extent for v in scores.k)
-        pointer_text = f"const float* right = inner_columns + tile * {k_count * INNER_COLUMNS};"
-        self.inner_rows(tiles, INNER_COLUMNS, k_count, (space, pointer), ("", pointer_text))
+        pointer_text = f"const float* right = inner_columns + tile * {k_count * columns};"
+        self.inner_rows(tiles, columns, k_count, (space, pointer), ("", pointer_text))
 
     def inner_rows(self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]) -> None:
         """Rows of a contraction into the scratch array `inner`."""
@@ -199,7 +208,7 @@ class Panel:
         text = render(
             "contraction_scores.cl",
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
-            columns=columns, tiles=tiles, k=k_count, padded=padded,
+            columns=columns, lanes=self.lanes, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
             ahead=self.schedule.ahead if right[0] else 0,
         )  # fmt: skip
@@ -234,7 +243,7 @@ class Panel:
                 writer.line(f"{name}[{at_lane}] = {vector}.s{i};")
 
         along_k = (
-            not surely_below(k[-1].extent, 8)
+            not surely_below(k[-1].extent, self.emission.width)
             and not expressions.is_contiguous(b, n)
             and expressions.is_contiguous(b, k[-1])
         )

@@ -38,4 +38,5 @@ def emit_rows(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> 
         block_rows=block,
         m=panel.m_count,
         batch=batch,
+        vector_bits=panel.vectors["vector_bits"],
     )

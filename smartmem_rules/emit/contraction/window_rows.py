@@ -151,7 +151,7 @@ class WindowRows:
         with expressions.loop(block):
             sums = [expressions.temporary() for _ in rows]
             for name in sums:
-                writer.line(f"float8 {name} = (float8)(0.0f);")
+                writer.line(f"float{emission.width} {name} = 0.0f;")
             body = substitute_variables(w.reduce.body, {**self.batch, w.channel: channels})
             bodies = [
                 (name, substitute_variables(body, {**row, last: Index(step)}))
@@ -161,7 +161,7 @@ class WindowRows:
             self._steps(tuple(outer), bodies, lane)
             start = expressions.index(scale(whole_index(block), emission.width))
             for q, name in enumerate(sums):
-                writer.line(f"*(smr_float8*)(window + {start} + {q * w.channel.extent}) = {name};")
+                writer.line(f"*(smr_float{emission.width}*)(window + {start} + {q * w.channel.extent}) = {name};")
 
     def _steps(self, outer: tuple[Var, ...], bodies: list[tuple[str, Expr]], lane: Var) -> None:
         expressions = self.emission.expressions

@@ -15,8 +15,6 @@ from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, substitute_variables
 from smartmem_rules.tensor.index import Index, add, scale, variable
 
-LANES = 8
-
 
 class Winograd(Panel):
     """The panel's columns and epilogues over tiles; the kernel's schedule holds `windows` and `transform` too."""
@@ -54,34 +52,38 @@ class Winograd(Panel):
             rows=s.rows, columns=s.columns, block_rows=s.block_rows, tail=s.tail, tiles_per_block=s.tiles_per_block,
             parts=parts, row_blocks=row_blocks, column_blocks=column_blocks, m=self.m_count, k=self.channels,
             taps=t.taps, outputs=t.outputs, points=t.points, output=t.output, most_tiles=most_tiles,
-            across=place.extent, width=w.x.extent, height=math.prod(v.extent for v in (*w.images, w.y)), **names,
+            across=place.extent, width=w.x.extent, height=math.prod(v.extent for v in (*w.images, w.y)),
+            channels=self.emission.width, **self.vectors, **names,
         )  # fmt: skip
 
     def _input(self, strip: Var, place: Var, most_tiles: int) -> None:
-        """Transform a tile of the left factor, eight channels at a time."""
-        expressions, writer, points = self.emission.expressions, self.emission.writer, self.transform.points
-        u, v, lane = Var("u", points), Var("v", points), Var("lane", LANES)
-        block = Var("channel_block", self.channels // LANES)
+        """Transform a tile of the left factor, a vector of channels at a time."""
+        expressions, writer = self.emission.expressions, self.emission.writer
+        points, width = self.transform.points, self.emission.width
+        u, v, lane = Var("u", points), Var("v", points), Var("lane", width)
+        block = Var("channel_block", self.channels // width)
         name = expressions.name(block)
         # one vector of channels has its loop too
-        first = scale(Index(0, ((block, 1),)), LANES)
+        first = scale(Index(0, ((block, 1),)), width)
         here = self.windows.element(self.transform, variable(strip), variable(place), variable(u), variable(v))
         values = {**self.values(None), self.windows.channel: add(first, variable(lane))}
         here = substitute_variables(here, values)
         with expressions.scope(f"for (int {name} = 0; {name} < {block.extent}; ++{name})"):
-            writer.line(f"float8 half_done[{points * points}];")
+            writer.line(f"float{width} half_done[{points * points}];")
             for body in expressions.border_and_interior(here, (u, v, lane)):
                 with expressions.loop(v):
                     self._column(body, u, expressions.name(v), lane)
             target = f"transformed + t * {self.channels} + {expressions.index(first)}"
             stride = most_tiles * self.channels
-            self._lines("winograd_input.cl", matrix=self.transform.input, points=points, target=target, stride=stride)
+            names = {"target": target, "stride": stride}
+            self._lines("winograd_input.cl", lanes=width, matrix=self.transform.input, points=points, **names)
 
     def _column(self, body: Expr, u: Var, place: str, lane: Var) -> None:
         expressions, points = self.emission.expressions, self.transform.points
         read = [expressions.value(substitute_variables(body, {u: Index(i)}), lane) for i in range(points)]
-        values = [expressions.spread(value, "float32", LANES) for value in read]
-        self._lines("winograd_columns.cl", matrix=self.transform.input, points=points, values=values, place=place)
+        values = [expressions.spread(value, "float32", lane.extent) for value in read]
+        names = {"lanes": lane.extent, "place": place}
+        self._lines("winograd_columns.cl", matrix=self.transform.input, points=points, values=values, **names)
 
     def _lines(self, template: str, **values: object) -> None:
         for line in render(template, **values).splitlines():

@@ -13,6 +13,7 @@ from smartmem_rules.language.blocks.keys import (
     flag,
     part,
     real,
+    rows_of_wholes,
     texts,
     whole,
     wholes,
@@ -23,6 +24,8 @@ from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.blocks.workarounds import EFFECTS, Workaround, workaround_of
 
 DEVICE_KINDS = ("cpu", "gpu", "texture_gpu")
+LEAST_REGISTERS = 16
+"""Vector registers where a device's block says nothing of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,17 @@ class Compute:
     peak_gflops: float = real("arithmetic of the whole device in single precision, GFLOP/s")
     launch_us: float = real("host time of one enqueue, microseconds")
     vector_width: int = whole("elements of one vector")
+    registers: tuple[tuple[int, ...], ...] = rows_of_wholes(
+        "floats of a vector register, and how many such registers there are; products on a CPU take the widest that "
+        "that the device's compiler prefers",
+        2,
+        2,
+    )
+    register_width: int = whole(
+        "floats of the registers in which a CPU multiplies; 0: the device itself is asked at run time, and until then "
+        "they are those of `vector_width`",
+        0,
+    )
     units: int = whole("cores or multiprocessors; the device itself is asked at run time", 1)
     late_unit: float = real(
         "straggler penalty: the tail of a launch in which units stand idle, as a fraction of one wave of work-items",
@@ -75,6 +89,23 @@ class Compute:
     def unit_time(self, operations: float) -> float:
         """Nanoseconds of scalar operations on one unit."""
         return operations * self.units / self.peak
+
+    product_latency: float = real(
+        "from one product to the next of the same sum, in products of a vector; 0: what the schedules say", 0.0
+    )
+    load_cost: float = real(
+        "what loading a vector or repeating an element costs, in products of a vector; 0: what the schedules say", 0.0
+    )
+
+    @property
+    def lanes(self) -> int:
+        """Floats of the registers in which a CPU multiplies."""
+        return self.register_width or self.vector_width
+
+    @property
+    def register_count(self) -> int:
+        """Registers of so many floats."""
+        return next((count for width, count in self.registers if width == self.lanes), LEAST_REGISTERS)
 
     @property
     def resident(self) -> int:

@@ -21,7 +21,7 @@ from smartmem_rules.language.blocks.keys import (
 from smartmem_rules.language.blocks.matrix import ELEMENTS
 
 TEMPLATES = ("panel", "winograd", "group", "tile", "pointwise", "reduction", "scan")
-SPACES = ("rows", "columns", "block_rows", "tiles_per_block", "items", "places", "team")
+SPACES = ("rows", "vectors", "block_rows", "tiles_per_block", "items", "places", "team")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,23 +58,42 @@ class Schedule(BlockRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class RegisterTiles(Schedule):
-    """Register tiles of a CPU's vectors; times are in products of a vector, of which a core makes some in a cycle."""
+    """Register tiles of a CPU's vectors; times are in products of a vector, of which a core makes some in a cycle.
+
+    Attributes:
+        lanes: floats of a vector register of the device.
+        register_count: its vector registers.
+        width: elements of a vector outside of the register tiles.
+    """
 
     rows: tuple[int, ...] = wholes("rows of the register tile to choose from")
-    columns: tuple[int, ...] = wholes("columns of the register tile to choose from")
-    most_sums: int = whole("sums of a register tile that the device's registers hold", 1 << 20)
+    vectors: tuple[int, ...] = wholes("vectors of columns of the register tile to choose from")
+    other_registers: int = whole("vector registers that hold no sums but what is multiplied", 4)
     scratch_bytes: int = whole("bytes that one work-item keeps to itself")
     step_overhead: float = real("what a step of the reduction costs besides, in products of a vector", 0.0)
     product_latency: float = real("from one product to the next of the same sum, in products of a vector", 0.0)
     load_cost: float = real("what loading a vector or repeating an element costs, in products of a vector", 0.0)
     request_steps: int = whole("most steps of the reduction for one prefetch of a line of the next tile of weights", 0)
+    lanes: int = 8
+    register_count: int = 16
+    width: int = 8
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Columns of the register tile to choose from."""
+        return tuple(count * self.lanes for count in self.vectors)
+
+    @property
+    def most_sums(self) -> int:
+        """Sums of a register tile that stay in registers."""
+        return (self.register_count - self.other_registers) * self.lanes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel(RegisterTiles):
     """Rows staged in cache, packed columns, register tiles (CPU)."""
 
-    row_columns: int = whole("columns of the register tile of a single row; 0: as for others", 0)
+    row_vectors: int = whole("vectors of columns of the register tile of a single row; 0: as for others", 0)
     staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
     panel_bytes: int = whole("bytes of staged rows")
     window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)

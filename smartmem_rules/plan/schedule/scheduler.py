@@ -60,11 +60,20 @@ def candidates(
     return tuple(sorted(admitted, key=lambda s: not s.tuned))
 
 
-def within_stack(schedules: tuple[Schedule, ...], stack_bytes: int) -> tuple[Schedule, ...]:
-    """The schedules, none of which has a work-item keep more bytes to itself than the device has room for (0: any)."""
+def on_device(schedules: tuple[Schedule, ...], device: Device) -> tuple[Schedule, ...]:
+    """The schedules with the device's registers; no work-item keeps more bytes to itself than there is room for."""
+    compute, room = device.compute, device.memory.stack_bytes
     return tuple(
-        replace(s, scratch_bytes=min(s.scratch_bytes, stack_bytes))
-        if stack_bytes and isinstance(s, RegisterTiles)
+        replace(
+            s,
+            scratch_bytes=min(s.scratch_bytes, room) if room else s.scratch_bytes,
+            product_latency=compute.product_latency or s.product_latency,
+            load_cost=compute.load_cost or s.load_cost,
+            lanes=compute.lanes,
+            register_count=compute.register_count,
+            width=min(compute.vector_width, compute.lanes),
+        )
+        if isinstance(s, RegisterTiles)
         else s
         for s in schedules
     )

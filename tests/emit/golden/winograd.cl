@@ -2,7 +2,7 @@
 // Convolutions with windows of 3 x 3 and stride 1 by Winograd's minimal filtering, for CPUs:
 // 36 products for each channel make a tile of 4 x 4 outputs. A work-item owns whole rows of tiles
 // and a range of columns.
-//   1. tiles of the left factor are transformed (B^T d B), eight channels at a time;
+//   1. tiles of the left factor are transformed (B^T d B), a vector of channels at a time;
 //   2. the right factor was transformed when the plan was made; at each of the 36 points the tiles are the rows
 //      of a product with register blocks of 4 x 16;
 //   3. the sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.

@@ -117,7 +117,7 @@ class PanelProblem:
     def legal(self, choice: Mapping[str, int]) -> PanelSizes | None:
         """The sizes of a choice, rounded to what the template takes; None where scratch memory does not suffice."""
         rows, columns = choice["rows"], choice["columns"]
-        if rows < 1 or columns % 8 or columns < 8:
+        if rows < 1 or columns % self.s.lanes or columns < self.s.lanes:
             return None
         kept = self.most_rows(rows, columns)
         if not kept:
@@ -134,6 +134,8 @@ class PanelProblem:
         if not spaces or default is None:
             return []
         names = ("rows", "columns", "block_rows", "tiles_per_block")
+        if "vectors" in spaces:
+            spaces = {**spaces, "columns": tuple(count * self.s.lanes for count in spaces["vectors"])}
         values = [spaces.get(name, (default.choice()[name],)) for name in names]
         found: dict[PanelSizes, None] = {}
         for combination in itertools.product(*values):
@@ -153,7 +155,7 @@ class PanelProblem:
         Args:
             units: cores of the device.
         """
-        s, vectors = self.s, sizes.columns / 8
+        s, vectors = self.s, sizes.columns / self.s.lanes
         blocks = -(-sizes.block_rows // sizes.rows)
         step = register_step(s, sizes.rows, sizes.columns)
         item = blocks * sizes.tiles_per_block * (self.k * step + 5 * sizes.rows * vectors)

@@ -67,12 +67,10 @@ class Resources:
         return most(self.m)
 
 
-LANES = 8
-"""Floats of a vector."""
 LINE_FLOATS = 16
 """Floats of a cache line."""
-INNER_COLUMNS = 16
-"""Columns of the register block that computes scores."""
+SCORE_VECTORS = 2
+"""Vectors of columns of the register tile that computes the scores of an attention."""
 UNBOUNDED = 1 << 30
 """Rows of a kernel that keeps nothing of them."""
 
@@ -115,7 +113,7 @@ def register_step(s: RegisterTiles, rows: int, columns: int) -> float:
 
     Sums wait for the products before them, products for their turn, and all for the loads of both factors.
     """
-    vectors = columns / LANES
+    vectors = columns / s.lanes
     return max(s.product_latency, rows * vectors, s.load_cost * (rows + vectors)) + s.step_overhead
 
 
@@ -173,8 +171,8 @@ def panel_columns(kernel: Kernel, s: Panel, block_rows: int | None = None) -> in
         block_rows: rows of a work-item, where the kernel's launch decides that.
     """
     c = kernel.contraction
-    if c is not None and s.row_columns and most(c.m) == 1:
-        return s.row_columns
+    if c is not None and s.row_vectors and most(c.m) == 1:
+        return s.row_vectors * s.lanes
     extents = [largest(n.extent) for n, _ in right_factors(kernel)]
 
     def time(columns: int) -> float:
@@ -195,7 +193,7 @@ def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns:
     k, m = most(c.k), most(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
-    fixed, row = scratch(c, columns, constant)
+    fixed, row = scratch(c, columns, constant, SCORE_VECTORS * s.lanes)
     if kernel.stages:
         row += 4 * -(-largest(c.n.extent) // columns) * columns
         fixed += sum(4 * most(stage.axes) for stage in kernel.stages)
@@ -204,13 +202,17 @@ def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns:
     return max(1, (s.scratch_bytes - fixed) // max(row, 1))
 
 
-def scratch(c: Contraction, columns: int, constant: bool) -> tuple[int, int]:
-    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block."""
+def scratch(c: Contraction, columns: int, constant: bool, inner_columns: int) -> tuple[int, int]:
+    """Bytes of scratch memory that a panel contraction needs: once, and for each row of a block.
+
+    Args:
+        columns, inner_columns: of the register tiles of the contraction and of an attention's scores.
+    """
     k = most(c.k)
     fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
     row = 4 * k
     if c.scores is not None:
-        padded = -(-largest(c.scores.n.extent) // INNER_COLUMNS) * INNER_COLUMNS
+        padded = -(-largest(c.scores.n.extent) // inner_columns) * inner_columns
         fixed += padded * most(c.scores.k) * 4
         row += 4 * padded + 4 * most(c.scores.k)
     for stage in c.stages:

@@ -124,7 +124,7 @@ class Windows:
         return select(inside, substitute_variables(self.source, values), Const(0.0, self.source.dtype))
 
 
-def match_windows(c: Contraction, transform: Transform, lanes: int = 8) -> Windows | None:
+def match_windows(c: Contraction, transform: Transform, lanes: int) -> Windows | None:
     """The windows of a contraction, None where it is no such convolution.
 
     Args:

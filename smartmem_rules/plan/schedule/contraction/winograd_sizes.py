@@ -20,8 +20,6 @@ from smartmem_rules.plan.schedule.contraction.sizing import (
 from smartmem_rules.plan.schedule.contraction.winograd import Transform, Windows, match_windows, transform_of
 from smartmem_rules.tensor.ranges import largest
 
-LANES = 8
-
 
 @dataclass(frozen=True, kw_only=True)
 class WinogradSizes:
@@ -70,7 +68,7 @@ class WinogradProblem:
         if not constant or kernel.stages:
             return None
         transform = transform_of(s)
-        windows = match_windows(c, transform, LANES)
+        windows = match_windows(c, transform, s.width)
         extents = [largest(n.extent) for n, _ in right_factors(kernel)]
         return None if windows is None else WinogradProblem(c, s, transform, windows, extents, block_rows)
 
@@ -151,7 +149,7 @@ class WinogradProblem:
 
     def estimate(self, sizes: WinogradSizes, units: int) -> float:
         """Relative time as `PanelProblem.estimate` counts it, arithmetic only."""
-        s, t, vectors = self.s, self.transform, sizes.columns / LANES
+        s, t, vectors = self.s, self.transform, sizes.columns / self.s.lanes
         tiles = self.tiles_of(sizes.block_rows)
         full, tail = divmod(tiles, sizes.rows)
 
@@ -162,7 +160,7 @@ class WinogradProblem:
         forth = _terms(t.input) * 2 * t.points / 2 + 2 * t.points**2
         back = _terms(t.output) * (t.points + t.outputs) + 2 * t.points**2 + 6 * t.outputs**2
         item = t.points**2 * sizes.tiles_per_block * sums
-        item += s.transform_step * tiles * (self.k / LANES * forth + sizes.tiles_per_block * vectors * back)
+        item += s.transform_step * tiles * (self.k / s.width * forth + sizes.tiles_per_block * vectors * back)
         column_items = -(-self.column_tiles(sizes.columns) // sizes.tiles_per_block)
         items = -(-self.m // sizes.block_rows) * self.batch * column_items
         return (item + 300) * max(-(-items // units), items / units)

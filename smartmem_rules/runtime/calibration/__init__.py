@@ -1,0 +1,1 @@
+"""What a device takes for the parts that kernels are made of, measured on the device itself and kept."""
