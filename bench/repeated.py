@@ -18,7 +18,7 @@ from markdown_tables import markdown
 from networks import path
 
 import smartmem_rules
-from smartmem_rules.kept_plans.store import VARIABLE
+from smartmem_rules.environment import PLANS
 
 SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 
@@ -47,7 +47,7 @@ def main() -> int:
     arguments = parser.parse_args()
     model = path(arguments.name) if path(arguments.name).exists() else Path(arguments.name)
     with tempfile.TemporaryDirectory(prefix="smartmem-plans-") as plans:
-        os.environ[VARIABLE] = plans if arguments.kept else "off"
+        os.environ[PLANS.name] = plans if arguments.kept else "off"
         taken = measured(str(model), arguments.times)
     shown = [number for number in taken if number in SHOWN or number == arguments.times]
     print(markdown(" | ".join(["times", *map(str, shown)]), [["MiB", *(f"{taken[n]:.1f}" for n in shown)]]))
