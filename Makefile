@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl lint check fuzz damaged tables models certificates operators schema arm clean
+.PHONY: demo test test-all test-opencl lint check wheel fuzz damaged tables models certificates operators schema arm clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -38,6 +38,10 @@ lint: $(VENV)/.installed
 check: $(VENV)/.installed
 	$(BIN)/smartmem fmt --check $$(find rules -name '*.smr')
 	$(BIN)/smartmem check rules
+
+# the wheel, tried in an environment of its own without the checkout
+wheel: $(VENV)/.installed
+	$(BIN)/python -m pytest tests/test_wheel.py --all
 
 # models over all operators, made small and kept in build/fuzz where they fail; FUZZ=1000 SEED=5 JOBS=8 change the run
 fuzz: $(VENV)/.installed

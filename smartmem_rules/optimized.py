@@ -18,6 +18,7 @@ from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
+from smartmem_rules.logs import logger
 from smartmem_rules.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
@@ -51,6 +52,7 @@ DEFAULT_LEVEL = "smartmem"
 DTYPES = tuple(TOLERANCES)
 MEMORIES = ("auto", "image", "buffer")
 LAYOUTS = ("exact", "local")
+_LOG = logger(__name__)
 
 
 class PlanOptions(TypedDict, total=False):
@@ -332,10 +334,13 @@ def kept_or_planned(
             key = key_of(graph, rules, asked)
         found = None if key is None else store.read(key, partial(_devices_with, rules, disable))
     if found is not None:
+        _LOG.info("the plan of %s is one that was kept in %s", found.plan.model, store.folder)
         return _Found(plan=found.plan, device=found.device)
     before = time.perf_counter()
     plan, target = planned(graph, clock, rules=rules, disable=disable, **options)
-    if key is not None and time.perf_counter() - before >= LEAST_SECONDS:
+    seconds = time.perf_counter() - before
+    _LOG.info("the plan of %s for %s has %d kernels (%.1f s)", plan.model, target.name, len(plan.launches), seconds)
+    if key is not None and seconds >= LEAST_SECONDS:
         return _Found(plan=plan, device=target.device, keep=partial(store.write, key, plan, target.device))
     return _Found(plan=plan, device=target.device)
 

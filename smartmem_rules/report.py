@@ -98,6 +98,35 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] 
     }
 
 
+def left(plan: Plan) -> list[dict[str, Any]]:
+    """What the rules left: the ONNX nodes that kernels still compute although a rule nearly took them, and those of
+    kernels that only move data.
+
+    Returns for each {node, operator, kernels, moves_only, near_misses}, those that only move data first.
+    """
+    rewriting, operators = plan.statistics.rewriting, plan.statistics.model.nodes
+    places = {rule: place.data() for rule, place in rewriting.rule_places.items()}
+    kernels: dict[str, list[Launch]] = {}
+    for launch in plan.launches:
+        for node in launch.origin:
+            kernels.setdefault(node, []).append(launch)
+    found = [
+        {
+            "node": node,
+            "operator": operators.get(node, ""),
+            "kernels": [launch.name for launch in launches],
+            "moves_only": any(launch.moves_only for launch in launches),
+            "near_misses": [
+                {**miss.data(), **places.get(miss.rule, {})} for miss in rewriting.near_misses.get(node, ())
+            ],
+        }
+        for node, launches in kernels.items()
+    ]
+    return sorted(
+        (one for one in found if one["moves_only"] or one["near_misses"]), key=lambda one: not one["moves_only"]
+    )
+
+
 def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
     """Where a rule fired on a model and where it nearly did.
 

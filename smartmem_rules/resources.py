@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+from smartmem_rules.environment import CACHE
+
 _PACKAGE = Path(__file__).resolve().parent
 STARTED = time.time_ns()
 """When the program began to read its own files, in nanoseconds of the system's clock."""
@@ -52,7 +54,7 @@ def cache_folder() -> Path | None:
 
     None where nothing is to be kept (`SMARTMEM_CACHE=off`, or a user without a home).
     """
-    given = os.environ.get("SMARTMEM_CACHE")
+    given = CACHE.value()
     if given == "off":
         return None
     try:

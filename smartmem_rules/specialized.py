@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smartmem_rules.graph.errors import GraphError
+from smartmem_rules.logs import logger
 from smartmem_rules.optimized import OptimizedPlan, optimize_now
 from smartmem_rules.runtime.feeds import DEFAULT_SEED
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from smartmem_rules.runtime.feeds import Array
     from smartmem_rules.runtime.reference import Check
 
+_LOG = logger(__name__)
 MOST_PLANS = 16
 """Plans that are kept; the one that was not used for the longest time goes first."""
 MOST_VALUES = 64
@@ -195,6 +197,7 @@ class SpecializedModel(OptimizedPlan):
                 if key in self._plans:
                     self._plans.move_to_end(key)
                     return self._plans[key], left
+                _LOG.info("inputs of a new kind: %s", key)
                 try:
                     self._plans[key] = self._make(fitted)
                 except UnknownValuesError as unknown:

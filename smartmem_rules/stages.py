@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline
+from smartmem_rules.logs import logger
 
 STAGES = (
     "import", "saturate", "extract", "calibrate", "fuse", "layout", "verify", "schedule", "launch", "memory", "emit",
@@ -17,6 +18,7 @@ STAGES = (
 layout and, at the end, the emitted plan; `build` compiles the kernels on the device; `probes`, which
 stands last because dumped files bear the stages' numbers, finds out before that what kernels must answer."""
 
+_LOG = logger(__name__)
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
@@ -68,7 +70,9 @@ class Clock:
         self.step(name, 0, 1)
         start = time.perf_counter()
         yield
-        self._seconds[name] += time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        self._seconds[name] += seconds
+        _LOG.debug("%s took %.3f s", name, seconds)
         self.step(name, 1, 1)
 
     def show(self, name: str, text: Callable[[], str]) -> None:

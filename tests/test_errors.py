@@ -13,6 +13,7 @@ from smartmem_rules.checking import own_references
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.exchange import certificates
 from smartmem_rules.simplification import checking
+from smartmem_rules.torch_backend import errors as torch_errors
 
 ARGUMENTS = {"ValueError"}
 """What a wrong argument raises: a slip of the caller, not of what was given to it."""
@@ -37,6 +38,7 @@ def test_documented_errors_have_the_common_base() -> None:
     assert certificates  # imported when one is written or read
     assert checking  # imported when a model is simplified
     assert own_references  # imported when results are compared
+    assert torch_errors  # imported when a model of PyTorch is optimized
     named = set(documented()) - ARGUMENTS
     assert {"GraphError", "PlanError", "DeviceError", "LimitError"} <= named
     assert named <= {one.__name__ for one in subclasses(SmartmemError)}

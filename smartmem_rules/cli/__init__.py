@@ -32,6 +32,8 @@ _COMMANDS = {
     "lsp": ("rules.lsp", "Serve an editor: messages, hover, definitions, completion."),
     "zoo": ("models.zoo", "List the models that come with the project, or write them."),
     "devices": ("devices", "List the OpenCL devices with their limits."),
+    "config": ("config", "List the variables of the environment, and where things are kept."),
+    "completion": ("completion", "Print a script that completes commands in bash, zsh or fish."),
 }
 """The module of each command, and what it does."""
 
@@ -46,8 +48,9 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         module, _ = _COMMANDS[name]
-        command: click.Command = importlib.import_module(f"smartmem_rules.cli.{module}").command
-        return command
+        from smartmem_rules.cli.verbosity import with_verbosity  # start-up time
+
+        return with_verbosity(importlib.import_module(f"smartmem_rules.cli.{module}").command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from smartmem_rules import __version__
+from smartmem_rules.cli.verbosity import is_quiet
+from smartmem_rules.environment import TRACEBACK
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.limits import LimitError, Limits
 
@@ -74,7 +75,7 @@ def reports_errors(function: F) -> F:
         except Exception as error:
             if _was_interrupted(error):
                 raise click.Abort from error
-            if os.environ.get("SMARTMEM_TRACEBACK") == "raise":
+            if TRACEBACK.value() == "raise":
                 raise
             _report_bug(error)
 
@@ -227,8 +228,8 @@ def names(values: Sequence[str]) -> list[str]:
 
 @contextmanager
 def progress_display() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, for `optimize`; nothing where stderr is no terminal."""
-    if not sys.stderr.isatty():
+    """A progress bar on stderr, for `optimize`; nothing where stderr is no terminal, or with `--quiet`."""
+    if not sys.stderr.isatty() or is_quiet():
         yield lambda stage, done, total: None
         return
     from rich.console import Console

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 
+from smartmem_rules.environment import VERIFY
 from smartmem_rules.invariants.bounds import check_bounds
 from smartmem_rules.invariants.layouts import check_layouts, check_sources
 from smartmem_rules.invariants.memory import check_memory
@@ -14,13 +14,10 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Stored
 
-VARIABLE = "SMARTMEM_VERIFY"
-"""The variable of the environment that asks for thorough checks: `full`."""
-
 
 def in_full() -> bool:
     """Whether the environment asks for thorough checks in every optimization."""
-    return os.environ.get(VARIABLE) == "full"
+    return VERIFY.value() == "full"
 
 
 def verify_kernels(

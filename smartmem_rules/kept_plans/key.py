@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.environment import CACHE, PLANS, PREFIX
 from smartmem_rules.kept_plans.files import bytes_digest, file_digest, folder_files, unchanged_since
 from smartmem_rules.resources import STARTED, grammar_path, rules_path, templates_path, tunings_path
 from smartmem_rules.runtime.calibration.store import path_of
@@ -21,7 +22,7 @@ from smartmem_rules.runtime.devices import DeviceError, devices
 from smartmem_rules.tuning.database import Tunings
 
 _LIBRARIES = ("egglog", "highspy", "jinja2", "numpy", "onnx", "pyopencl")
-_PLACES = ("SMARTMEM_CACHE", "SMARTMEM_PLANS")
+_PLACES = (CACHE.name, PLANS.name)
 _MOST_SERIALIZED = 1 << 30
 """Bytes of the largest ModelProto that is written out for its digest."""
 
@@ -136,7 +137,7 @@ def _calibrations() -> list[Path]:
 
 def _environment() -> list[tuple[str, str]]:
     """The variables that this program reads, but for those that say where things are kept."""
-    own = (name for name in os.environ if name.startswith("SMARTMEM_") and name not in _PLACES)
+    own = (name for name in os.environ if name.startswith(PREFIX) and name not in _PLACES)
     return [(name, os.environ[name]) for name in sorted(own)]
 
 

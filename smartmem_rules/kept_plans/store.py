@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.environment import PLANS
 from smartmem_rules.kept_plans.files import file_digest
 from smartmem_rules.kept_plans.key import PlanKey
 from smartmem_rules.plan.artefact import Plan
@@ -31,7 +32,6 @@ from smartmem_rules.runtime.format.container import DamageError
 from smartmem_rules.runtime.program_cache import forget_oldest, free_bytes
 from smartmem_rules.whole_files import whole_file
 
-VARIABLE = "SMARTMEM_PLANS"
 MOST_BYTES = 8 << 30
 LEAST_SECONDS = 0.3
 """Of planning; a plan that took less is made again as fast as it is found."""
@@ -74,7 +74,7 @@ class PlanStore:
     @staticmethod
     def of_user() -> PlanStore:
         """The user's store."""
-        given = os.environ.get(VARIABLE)
+        given = PLANS.value()
         if given:
             return PlanStore(None if given == "off" else Path(given))
         base = cache_folder()

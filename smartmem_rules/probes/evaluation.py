@@ -25,10 +25,12 @@ from smartmem_rules.tensor.expr import (
     free_variables,
     reads,
     substitute_reads,
+    substitute_variables,
 )
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_equations
-from smartmem_rules.tensor.primitives import Array, storage_dtype
+from smartmem_rules.tensor.primitives import Array, compute_dtype, storage_dtype
+from smartmem_rules.tensor.substitution import substitute
 
 _SINGLE = frozenset({"float32", "float16", "bfloat16"})
 _VALUE = "@value"
@@ -91,20 +93,24 @@ class _Kernel:
         return found
 
     def _steps(self) -> dict[str, Array]:
-        """A recurrence: all of its stores read each other's earlier steps."""
-        if self._claim.stages or self._double:
-            raise Unanswered("it is a recurrence")
-        equations = []
+        """A recurrence: its stores, step by step, each reading what earlier ones stored."""
+        if self._claim.stages:
+            raise Unanswered("it is a recurrence with stages")
+        steps = self._kernel.axes[0]
+        found: dict[str, Array] = {}
         for store in self._claim.stores:
-            axes = tuple(_only_variable(index) for index in store.indices)
-            type_ = self._tensors[store.tensor].type
-            if tuple(v.extent for v in axes) != type_.shape:
-                raise Unanswered("it is a recurrence that stores a part")
-            equations.append(Equation(store.tensor, axes, store.value, type_, scan=True))
-        return {
-            name: array.astype(storage_dtype(self._tensors[name].storage))
-            for name, array in evaluate_equations(equations, self._known).items()
-        }
+            stored = self._tensors[store.tensor]
+            # halves are kept wide from step to step: their rounding would add up
+            wide = np.dtype(np.float64) if self._double else compute_dtype(stored.storage)
+            kept = wide if stored.storage in _SINGLE else storage_dtype(stored.storage)
+            found[store.tensor] = np.zeros(stored.type.shape, kept)
+        self._known.update(found)
+        for step in range(steps.extent):
+            at = {steps: Index(step)}
+            for store in self._claim.stores:
+                indices = tuple(substitute(index, at) for index in store.indices)
+                self._put(indices, substitute_variables(self._opened(store.value), at), found[store.tensor])
+        return {name: array.astype(storage_dtype(self._tensors[name].storage)) for name, array in found.items()}
 
     def _opened(self, expr: Expr) -> Expr:
         """The expression, reading stages at the loops that these depend on."""
@@ -118,23 +124,25 @@ class _Kernel:
         return Read(read.tensor, (*map(variable, loops), *read.indices), read.dtype)
 
     def _store(self, store: Store, found: dict[str, Array]) -> None:
-        value = self._opened(store.value)
-        axes = tuple(dict.fromkeys(v for index in store.indices for v in _of_index(index)))
-        if not free_variables(value) <= set(axes):
-            raise Unanswered("a store depends on a loop that no index has")
         stored = self._tensors[store.tensor]
         if store.tensor not in found:
             before = self._known.get(store.tensor)
             found[store.tensor] = (
                 np.zeros(stored.type.shape, storage_dtype(stored.storage)) if before is None else before.copy()
             )
-        extents = tuple(v.extent for v in axes)
+        self._put(store.indices, self._opened(store.value), found[store.tensor])
+
+    def _put(self, indices: tuple[Index, ...], value: Expr, target: Array) -> None:
+        """Write the values of an expression to their places in a tensor."""
+        axes = tuple(dict.fromkeys(v for index in indices for v in _of_index(index)))
+        if not free_variables(value) <= set(axes):
+            raise Unanswered("a store depends on a loop that no index has")
         values = self._evaluated(_VALUE, axes, value)
         places = tuple(
             self._evaluated(_PLACE, axes, FromIndex(index, "int64")) if index.terms else np.int64(index.constant)
-            for index in store.indices
+            for index in indices
         )
-        found[store.tensor][places] = values.reshape(extents)
+        target[places] = values.reshape(tuple(v.extent for v in axes))
 
     def _evaluated(self, name: str, axes: tuple[Var, ...], value: Expr) -> Array:
         type_ = TensorType(value.dtype, tuple(v.extent for v in axes))
@@ -171,11 +179,3 @@ def _ordered(expr: Expr) -> list[Var]:
 
 def _of_index(index: Index) -> list[Var]:
     return sorted(index.variables, key=lambda v: v.name)
-
-
-def _only_variable(index: Index) -> Var:
-    if index.constant == 0 and len(index.terms) == 1:
-        atom, coefficient = index.terms[0]
-        if isinstance(atom, Var) and coefficient == 1:
-            return atom
-    raise Unanswered("it is a recurrence that stores through a map")

@@ -27,6 +27,8 @@ TOLERANCES = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
 _TOLERANCE = 2.0**-16
 _ROUNDINGS = 32
 """How many times farther apart another order of sums may be than single from double precision."""
+_LOOSEST = 2.0**-6
+"""The largest bound, over the largest element, for which a question is worth asking."""
 _USUAL = 0.99
 """The share of elements for which rounding decides nothing; of the others, too many cannot be asked."""
 _QUESTIONS = ((1 << 12, 8), (1 << 15, 4), (1 << 18, 2))
@@ -294,7 +296,10 @@ def _bounded(single: Array, double: Array) -> tuple[Array, float]:
     finite = np.isfinite(apart)
     largest = float(np.abs(double[finite].astype(np.float64)).max(initial=0.0))
     usual = float(np.quantile(apart[finite], _USUAL)) if finite.any() else 0.0
-    bound = max(largest * TOLERANCES.get(single.dtype.name, _TOLERANCE), usual * _ROUNDINGS)
+    least = largest * TOLERANCES.get(single.dtype.name, _TOLERANCE)
+    bound = max(least, usual * _ROUNDINGS)
+    if bound > max(least, largest * _LOOSEST):
+        raise Unanswered("rounding grows too much")
     undecided = finite & (apart > bound / 2)
     if np.count_nonzero(undecided) > (1 - _USUAL) * apart.size:
         raise Unanswered("rounding decides too much")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -51,8 +52,8 @@ class Executor:
 
         Raises:
             BuildError: the OpenCL compiler refuses a kernel.
-            RunError: the device has too little memory, its images are too small, it is not one for which work-groups
-                may wait for each other, or this process is a fork of the one that opened the device.
+            RunError: the device has too little memory, its images or work-groups are too small, it is not one for which
+                work-groups may wait for each other, or this process is a fork of the one that opened the device.
         """
         import pyopencl as cl
 
@@ -62,6 +63,7 @@ class Executor:
                 f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
                 "to run; optimize the model again on this device"
             )
+        _check_groups(plan, device)
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
@@ -177,6 +179,17 @@ class Executor:
                     if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
                         found[name] = float(np.abs(context.fetch(name)).max(initial=0.0))
         return found
+
+
+def _check_groups(plan: Plan, device: Device) -> None:
+    """Refuse work-groups that the device does not take."""
+    for launch, source in zip(plan.launches, plan.sources, strict=True):
+        items = math.prod(source.local_size or ())
+        if items > device.work_group:
+            raise RunError(
+                f"the kernel {launch.name} has work-groups of {items} work-items, and {device.name} takes at most "
+                f"{device.work_group}; optimize the model again on this device"
+            )
 
 
 _open_contexts: dict[Any, Any] = {}

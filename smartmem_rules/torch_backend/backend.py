@@ -6,7 +6,6 @@ in place outside of what is planned here.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,6 @@ from smartmem_rules.torch_backend.compiled import CompiledGraph
 from smartmem_rules.torch_backend.errors import LeftToEagerWarning, TorchError
 from smartmem_rules.torch_backend.options import TorchOptions
 
-_LOG = logging.getLogger(__name__)
 _INFERENCE = (
     "the backend smartmem computes no gradients: call the model under torch.no_grad() or torch.inference_mode()"
 )

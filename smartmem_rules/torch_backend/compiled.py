@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import warnings
 from collections import OrderedDict
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 
+from smartmem_rules.logs import logger
 from smartmem_rules.torch_backend.binding import BoundGraph, bind, evaluated
 from smartmem_rules.torch_backend.constants import Constants, state_of
 from smartmem_rules.torch_backend.errors import LeftToEagerWarning, RefusedError
@@ -23,7 +23,7 @@ MOST_PLANS = 16
 _REPLANS = 2
 """How often parameters may change before they become inputs of the plans."""
 _SHOWN = 12
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 class _Specialized:

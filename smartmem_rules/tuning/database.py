@@ -8,7 +8,6 @@ profile describes; they are used where nothing was measured on the device itself
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -16,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from smartmem_rules.environment import TUNINGS
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.resources import cache_folder, tunings_path
 from smartmem_rules.whole_files import write_whole
@@ -74,7 +74,7 @@ class Tunings:
     @staticmethod
     def of_user() -> Tunings:
         """The user's database."""
-        given = os.environ.get("SMARTMEM_TUNINGS")
+        given = TUNINGS.value()
         if given:
             return Tunings(None if given == "off" else Path(given))
         base = cache_folder()

@@ -21,7 +21,7 @@ def base() -> RuleBase:
     return load_rules()
 
 
-@pytest.mark.sampled(120)
+@pytest.mark.sampled(240)
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda m: f"{m.name}: {m.change}"[:90])
 def test_a_mutant_is_refused_where_it_differs_from_its_rule(mutant: Mutant, base: RuleBase) -> None:
     for place, found in enumerate(fired(mutant, base)):

@@ -14,6 +14,7 @@ SUITE = (
     "tests/plan/test_winograd.py",
     "tests/plan/test_random_graphs.py",
     "tests/emit/test_node_cases.py",
+    "tests/probes/test_making.py",
 )
 """Plans by hand, threads, every template, operators of ONNX's node tests, random graphs in all modes."""
 MODELS = ("mmoe", "lstm10", "mobilenetv2")

@@ -178,6 +178,13 @@ def test_a_constant_of_the_wrong_size_is_refused(device: Device) -> None:
         Executor(plan, device)
 
 
+def test_work_groups_beyond_the_device_are_refused(device: Device) -> None:
+    plan = make_plan()
+    groups = [replace(one, source=replace(one.source, local_size=(6, 10))) for one in plan.enqueues]
+    with pytest.raises(RunError, match=r"has work-groups of 60 work-items, and .* takes at most 32"):
+        Executor(replace(plan, enqueues=groups), replace(device, work_group=32))
+
+
 def test_a_buffer_beyond_the_device_is_refused(device: Device) -> None:
     plan = replace(make_plan(), slots=[Slot("buffer", 1 << 60, (0, 0), "")])
     with pytest.raises(RunError, match="allocates at most"):

@@ -294,7 +294,7 @@ def test_runs_take_no_more_and_more_memory(saved: tuple[Path, Path, Path], all_c
 def test_optimizations_take_no_more_and_more_memory(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
     """Of one model: no more objects after the second; of memory as much as the allocator may waste, however often."""
     objects, resident = [], []
-    for _ in range(100 if all_cases else 6):
+    for _ in range(100 if all_cases else 4):
         optimize(saved[0])
         gc.collect()
         objects.append(len(gc.get_objects()))

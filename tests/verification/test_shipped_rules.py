@@ -15,7 +15,7 @@ RULES = sorted(rule.name for rule in load_rules().rules() if getattr(rule, "unso
 """All but those that are kept as warnings: `test_verdicts` holds that they are wrong."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", RULES)
 def test_shipped_rules(name: str, fresh_seeds: bool) -> None:
     seed = random.randrange(10**6) if fresh_seeds else 1

@@ -70,6 +70,7 @@ static void describe(Device *one, const char *platform, unsigned p, unsigned d) 
     one->image_width = one->images ? device_number(handle, CL_DEVICE_IMAGE2D_MAX_WIDTH, sizeof(size_t)) : 0;
     one->image_height = one->images ? device_number(handle, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof(size_t)) : 0;
     one->largest_allocation = device_number(handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8);
+    one->work_group = device_number(handle, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     one->alignment = device_number(handle, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4) / 8;
     one->alignment += one->alignment == 0;
     one->host_memory = (one->kind & CL_DEVICE_TYPE_CPU) != 0 && !(one->kind & CL_DEVICE_TYPE_GPU);

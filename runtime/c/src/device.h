@@ -15,6 +15,7 @@ typedef struct Device {
     bool images;
     size_t image_width, image_height; /* texels */
     uint64_t largest_allocation;      /* bytes */
+    uint64_t work_group;              /* work-items at most */
     size_t alignment;                 /* bytes of which parts of a buffer begin at multiples */
     bool host_memory;                 /* it computes in the host's memory */
     bool runs_ordered;                /* work-groups may wait for each other */

@@ -85,8 +85,26 @@ static smartmem_status check_borders(const Plan *plan) {
     return SMARTMEM_OK;
 }
 
+/* The device takes the work-groups of all launches. */
+static smartmem_status check_groups(const Plan *plan) {
+    for (size_t i = 0; i < plan->index.launches_count; ++i) {
+        const plan_launch *launch = plan->index.launches + i;
+        uint64_t items = 1;
+        for (size_t axis = 0; axis < launch->local_size_count && items <= plan->device.work_group; ++axis)
+            items *= launch->local_size[axis];
+        if (items > plan->device.work_group)
+            return fail(SMARTMEM_UNSUITABLE,
+                        "the kernel %s has work-groups of %llu work-items, and %s takes at most %llu; optimize the model "
+                        "for it",
+                        text_of(launch->name), (unsigned long long)items, plan->device.names.name,
+                        (unsigned long long)plan->device.work_group);
+    }
+    return SMARTMEM_OK;
+}
+
 static smartmem_status check_device(const Plan *plan) {
     memory_setting setting = plan_memory_setting(plan);
+    TRY(check_groups(plan));
     for (size_t i = 0; i < plan->index.launches_count; ++i)
         if (plan->index.launches[i].ordered && !plan->device.runs_ordered)
             return fail(SMARTMEM_UNSUITABLE,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,9 +23,14 @@ from smartmem_rules.cli.common import (
     reports_errors,
     self_test_option,
 )
+from smartmem_rules.cli.conditions import Condition, fail_on_option
+from smartmem_rules.cli.left import print_left
 from smartmem_rules.cli.tables import print_optimize, print_rules
 from smartmem_rules.stages import STAGES
 from smartmem_rules.statistics import RewriteStatistics
+
+if TYPE_CHECKING:
+    from smartmem_rules.plan.artefact import Plan
 
 
 @click.command("optimize")
@@ -46,6 +51,8 @@ from smartmem_rules.statistics import RewriteStatistics
 @click.option(
     "--dump-after", multiple=True, type=click.Choice(STAGES), help="With --dump: only of this stage; repeatable."
 )
+@click.option("--explain-left", is_flag=True, help="Show what no rule took, and the rules that nearly did.")
+@fail_on_option
 @click.option("--rule-stats", is_flag=True, help="Show what each rule did.")
 @click.option("--own-rules", is_flag=True, help="With --rule-stats: only the rules of the files of --rules.")
 @json_option
@@ -60,6 +67,8 @@ def command(
     certificate: Path | None,
     dump: Path | None,
     dump_after: tuple[str, ...],
+    explain_left: bool,
+    fail_on: list[Condition],
     rule_stats: bool,
     own_rules: bool,
     as_json: bool,
@@ -92,17 +101,37 @@ def command(
         from smartmem_rules.inspection import Inspected, write_stages  # start-up time
 
         data["dumped"] = list(map(str, write_stages(Inspected(plan.plan, stages), dump, dump_after)))
-    if rule_stats:
-        data["rules"] = _rule_statistics(plan.plan.statistics.rewriting, set(how["rules"]) if own_rules else None)
+    data |= _more_data(plan.plan, rule_stats, set(how["rules"]) if own_rules else None, explain_left)
+    broken = _broken(fail_on, data)
     if as_json:
         print_json(data)
     else:
         print_optimize(console(), data)
         if rule_stats:
             print_rules(console(), data["rules"])
+        if explain_left:
+            print_left(console(), data["left"])
         _say_where(data, output, dump, how["rules"])
-    if check is not None and check["passed"] is False:
+    if broken or (check is not None and check["passed"] is False):
         sys.exit(ANSWER_IS_NO)
+
+
+def _more_data(plan: Plan, rule_stats: bool, files: set[str] | None, explain_left: bool) -> dict[str, Any]:
+    """What is shown only where it is asked for."""
+    from smartmem_rules.report import left  # start-up time
+
+    rules = {"rules": _rule_statistics(plan.statistics.rewriting, files)} if rule_stats else {}
+    return rules | ({"left": left(plan)} if explain_left else {})
+
+
+def _broken(conditions: Sequence[Condition], data: dict[str, Any]) -> list[str]:
+    """The conditions of --fail-on that hold, which are said and become a part of the report."""
+    broken = [held for condition in conditions if (held := condition.holds(data)) is not None]
+    if conditions:
+        data["failed_on"] = broken
+    for held in broken:
+        click.echo(f"smartmem: --fail-on: {held}", err=True)
+    return broken
 
 
 def _say_where(data: Mapping[str, Any], output: Path | None, dump: Path | None, rules: Sequence[str]) -> None:

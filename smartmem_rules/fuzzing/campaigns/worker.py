@@ -20,9 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from smartmem_rules.environment import PLANS
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.judge import CRASH, ERROR, HANG, NO_REFERENCE, Verdict
-from smartmem_rules.kept_plans.store import VARIABLE as PLANS
 
 SECONDS = 120.0
 """How long a case may take; small ones take one or two seconds."""
@@ -98,7 +98,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
-            env={**os.environ, PLANS: "off"},  # no model comes twice
+            env={**os.environ, PLANS.name: "off"},  # no model comes twice
         )
 
     def _line(self, stream: IO[bytes]) -> bytes | None:

@@ -9,21 +9,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 
+from smartmem_rules.environment import CALIBRATION
 from smartmem_rules.resources import cache_folder
 from smartmem_rules.runtime.calibration.record import Calibration, CalibrationError
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.whole_files import write_whole
 
-SWITCH = "SMARTMEM_CALIBRATION"
+SWITCH = CALIBRATION.name
 AUTO = "auto"
 
 
 def folder() -> Path | None:
     """Where calibrations lie; None where none are used."""
-    given = os.environ.get(SWITCH)
+    given = CALIBRATION.value()
     if given and given != AUTO:
         return None if given == "off" else Path(given)
     base = cache_folder()
@@ -32,7 +32,7 @@ def folder() -> Path | None:
 
 def measures_at_need() -> bool:
     """Whether a device of which nothing is known is measured when a plan is made for it."""
-    return os.environ.get(SWITCH) == AUTO and folder() is not None
+    return CALIBRATION.value() == AUTO and folder() is not None
 
 
 def path_of(device: Device) -> Path | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from smartmem_rules.environment import SELF_TEST
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.probe import Probe
 from smartmem_rules.runtime.devices import Device
@@ -24,8 +24,6 @@ from smartmem_rules.runtime.selftest.report import (
     replacements,
 )
 
-VARIABLE = "SMARTMEM_SELF_TEST"
-"""`off` runs plans without asking their kernels; `again` asks those that were asked before, too."""
 _STACK = 4
 
 
@@ -48,7 +46,7 @@ def executor_of(
         WrongKernelError: the device computes a kernel wrongly that nothing replaces; it says which, and how.
         BuildError, RunError: as `Executor` does.
     """
-    setting = os.environ.get(VARIABLE, "")
+    setting = SELF_TEST.value() or ""
     if not plan.probes or debug or setting == "off":
         return Tested(executor=Executor(plan, device, progress, debug), report=None)
     kept = KeptReports.of_user()

@@ -126,6 +126,7 @@ EXPORT cl_int clGetDeviceInfo(cl_device device, cl_uint what, size_t room, void 
     case CL_DEVICE_IMAGE_SUPPORT: number = 1; break;
     case CL_DEVICE_IMAGE2D_MAX_WIDTH:
     case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = 16384; break;
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = 1024; break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: number = 1u << 30; break;
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 1024; break;
     default: number = 1; break;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,20 @@ def test_buffers_and_images(tmp_path: Path, memory: str, storage: str) -> None:
     save_plan(make_plan(memory, storage), tmp_path / "a.plan")
     plan = load(tmp_path / "a.plan")
     same(plan, tmp_path / "b.plan", plan.random_feeds(1), plan.random_feeds(2))
+
+
+def test_work_groups_beyond_the_device_are_refused(tmp_path: Path) -> None:
+    plan = make_plan()
+    groups = [replace(one, source=replace(one.source, local_size=(1 << 30, 10))) for one in plan.enqueues]
+    save_plan(replace(plan, enqueues=groups), tmp_path / "a.plan")
+    with pytest.raises(CError, match="has work-groups of"), open_plan(tmp_path / "a.plan"):
+        pass
+
+
+def test_plans_that_test_themselves(tmp_path: Path) -> None:
+    plan = optimize(CASES["panel"].proto, probes=True)
+    assert plan.plan.probes
+    same(plan, tmp_path / "a.plan", plan.random_feeds(1))
 
 
 def test_ordered_launches(tmp_path: Path) -> None:

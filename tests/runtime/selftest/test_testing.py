@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from smartmem_rules import load
+from smartmem_rules.environment import SELF_TEST
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.selftest.report import KeptReports, ReplacedKernelWarning, WrongKernelError, key
-from smartmem_rules.runtime.selftest.testing import VARIABLE, asker_of, executor_of, self_test
+from smartmem_rules.runtime.selftest.testing import asker_of, executor_of, self_test
 from tests.emit.kernel_cases import CASES, KernelCase
 from tests.plan.models import normal
 from tests.probes.asked import asking
@@ -37,7 +38,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
     """The device, with a cache of its own."""
     found = choose("auto")
     monkeypatch.setenv("SMARTMEM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(SELF_TEST.name, raising=False)
     return found
 
 
@@ -117,7 +118,7 @@ def test_a_damaged_report_is_none(device: Device, plan: Plan) -> None:
 
 
 def test_it_can_be_switched_off(device: Device, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "off")
+    monkeypatch.setenv(SELF_TEST.name, "off")
     assert executor_of(plan, device).report is None
 
 

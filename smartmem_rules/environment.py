@@ -1,0 +1,76 @@
+"""The variables of the environment that the program reads, all in one table (docs/configuration.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PREFIX = "SMARTMEM_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """A variable.
+
+    Attributes:
+        default: what holds where it is not set, in words.
+        meaning: what it decides, as a sentence without its end.
+    """
+
+    name: str
+    default: str
+    meaning: str
+
+    def value(self) -> str | None:
+        """What it is set to; None where it is not."""
+        return os.environ.get(self.name)
+
+
+CACHE = Variable(
+    name="SMARTMEM_CACHE",
+    default="`smartmem-rules` in `$XDG_CACHE_HOME` or `~/.cache`",
+    meaning="the folder of what can be made again: parsed rules, compiled kernels, plans, tunings; `off` keeps nothing",
+)
+PLANS = Variable(
+    name="SMARTMEM_PLANS",
+    default="`plans` in the cache folder",
+    meaning="the folder in which `optimize` keeps plans; `off` keeps none",
+)
+TUNINGS = Variable(
+    name="SMARTMEM_TUNINGS",
+    default="`tunings.sqlite` in the cache folder",
+    meaning="the database of measured sizes of kernels; `off` takes those of the package only",
+)
+CALIBRATION = Variable(
+    name="SMARTMEM_CALIBRATION",
+    default="`calibrations` in the cache folder",
+    meaning="the folder of what was measured of devices; `off` uses none; with `auto` the first `optimize` measures",
+)
+VERIFY = Variable(
+    name="SMARTMEM_VERIFY",
+    default="checks by intervals",
+    meaning="`full`: each optimization checks every element of each stage's result",
+)
+SELF_TEST = Variable(
+    name="SMARTMEM_SELF_TEST",
+    default="each plan is asked once on each device and driver",
+    meaning="`off` runs plans that test themselves without asking their kernels; `again` asks those asked before, too",
+)
+TRACEBACK = Variable(
+    name="SMARTMEM_TRACEBACK",
+    default="one line and a file",
+    meaning="`raise`: a bug of the program ends a command with its traceback",
+)
+OPENCL = Variable(
+    name="SMARTMEM_OPENCL",
+    default="the loader of the system",
+    meaning="the OpenCL library that libsmartmem loads; Python does not read it",
+)
+VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL)
+
+
+def unknown(environment: Mapping[str, str]) -> list[str]:
+    """The variables that begin like ours and that nothing reads: mostly misspelt ones."""
+    known = {variable.name for variable in VARIABLES}
+    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
