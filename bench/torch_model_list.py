@@ -29,7 +29,8 @@ TEXT: dict[str, dict[str, Any]] = {
     "Qwen2": {"intermediate_size": 64, "num_key_value_heads": 2}, "OPT": {"ffn_dim": 64, "word_embed_proj_dim": 32},
     "Gemma": {"intermediate_size": 64, "num_key_value_heads": 2, "head_dim": 8}, "Phi": {"intermediate_size": 64},
     "Bloom": {"n_layer": 2, "n_head": 4}, "XGLM": {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 64},
-    "Deberta": {"intermediate_size": 64},
+    "Deberta": {"intermediate_size": 64}, "RoFormer": {"intermediate_size": 64}, "Ernie": {"intermediate_size": 64},
+    "ConvBert": {"intermediate_size": 64},
 }  # fmt: skip
 """Models of transformers by the beginning of their classes' names, and what is small about each besides `SMALL`."""
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 128}
