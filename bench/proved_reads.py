@@ -1,7 +1,7 @@
 """Proves that the reads of the built-in definitions stay inside their tensors, and writes what ships with the rules.
 
 python bench/proved_reads.py            # definitions that are new or have changed
-python bench/proved_reads.py --all      # every definition anew, half an hour
+python bench/proved_reads.py --all      # every definition anew, which takes long
 python bench/proved_reads.py --open     # beside that, definitions with reads that are not proved
 """
 
