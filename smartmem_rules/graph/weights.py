@@ -13,6 +13,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,8 @@ PACKED_BITS: Mapping[int, int] = {
 """Element types of which several lie in a byte, and their bits."""
 RECIPES = ("seeded-normal", "zlib-base64")
 _BACKGROUND_FROM = 1 << 16
+_PIECE = 1 << 16
+"""Random numbers that are drawn at once: what threads allocate stays with the process, so they allocate little."""
 
 
 def is_external(tensor: onnx.TensorProto) -> bool:
@@ -132,26 +135,45 @@ def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Ar
     Raises:
         GraphError: the data do not fit the tensor's shape and dtype, or the data file is missing.
     """
-    try:
+    with _readable(name):
         if not is_external(tensor):
             return numpy_helper.to_array(tensor)
         entries = location(tensor)
         if entries["location"] == "seeded-normal":
-            return _drawn(tensor, entries)
+            return _drawn(_empty(tensor), entries)
         if entries["location"] == "zlib-base64":
             return _shaped(np.frombuffer(_decompressed(entries["data"], stored_bytes(tensor)), np.uint8), tensor)
         return _from_file(tensor, entries, folder)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
     except (ValueError, TypeError, KeyError, OverflowError, OSError, zlib.error, binascii.Error) as error:
         raise GraphError(f"the data of tensor {name!r} cannot be read ({error}); the model is damaged") from error
 
 
-def _drawn(tensor: onnx.TensorProto, entries: Mapping[str, str]) -> Array:
+def _empty(tensor: onnx.TensorProto) -> Array:
+    return np.empty(tuple(tensor.dims), helper.tensor_dtype_to_np_dtype(tensor.data_type))
+
+
+def _drawn(values: Array, entries: Mapping[str, str]) -> Array:
+    """Fill an array with random numbers, a piece at a time."""
     generator = np.random.Generator(np.random.PCG64(int(entries["offset"])))
-    values = generator.standard_normal(tuple(tensor.dims), dtype=np.float32)
-    values *= np.float32(entries["std"])
-    values += np.float32(entries["mean"])
-    np.clip(values, np.float32(entries["min"]), np.float32(entries["max"]), out=values)
-    return values.astype(helper.tensor_dtype_to_np_dtype(tensor.data_type), copy=False)
+    std, mean, least, most = (np.float32(entries[name]) for name in ("std", "mean", "min", "max"))
+    flat = values.reshape(-1)
+    for at in range(0, flat.size, _PIECE):
+        piece = generator.standard_normal(min(_PIECE, flat.size - at), dtype=np.float32)
+        piece *= std
+        piece += mean
+        flat[at : at + _PIECE] = np.clip(piece, least, most, out=piece)
+    return values
+
+
+def _drawn_value(name: str, values: Array, entries: Mapping[str, str]) -> Array:
+    with _readable(name):
+        return _drawn(values, entries)
 
 
 def _decompressed(text: str, size: int) -> bytes:
@@ -236,6 +258,8 @@ class Values:
         drawn = is_external(tensor) and location(tensor).get("location") == "seeded-normal"
         if drawn and math.prod(tensor.dims) >= _BACKGROUND_FROM:
             self.types[name] = tensor_type(tensor)
-            self._arrays[name] = self._background.submit(tensor_value, name, tensor, self._folder)
+            with _readable(name):
+                values = _empty(tensor)
+            self._arrays[name] = self._background.submit(_drawn_value, name, values, location(tensor))
         else:
             self[name] = tensor_value(name, tensor, self._folder)

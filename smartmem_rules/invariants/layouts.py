@@ -48,8 +48,9 @@ def check_sources(launches: Sequence[Launch], sources: Sequence[Source], tensors
         InvariantError: a parameter is missing, or it is written for another layout than its tensor has now.
     """
     for launch, source in zip(launches, sources, strict=True):
+        writes = set(launch.writes)
         for argument in source.arguments:
-            if (argument.access == "write") != (argument.tensor in launch.writes):
+            if (argument.access == "write") != (argument.tensor in writes):
                 raise InvariantError("emission", launch.name, argument.tensor, "it is written as a tensor that is read")
         given = {argument.tensor for argument in source.arguments}
         for name in (*launch.reads, *launch.writes):

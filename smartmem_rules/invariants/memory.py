@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.artefact import Place, Slot
@@ -79,23 +81,40 @@ def _check_fits(stored: Stored, slots: Sequence[Slot], placement: Mapping[str, P
 
 
 def _check_slot(slot: Sequence[_Life], launches: Sequence[Launch], replaced: set[tuple[str, str]]) -> None:
-    """Of tensors in the order of their first writes each is compared with those that are still needed."""
-    live: list[_Life] = []
-    for life in sorted(slot, key=lambda one: (one.first, one.last)):
-        live = [other for other in live if other.last >= life.first]
-        for other in live:
-            if max(life.begin, other.begin) >= min(life.end, other.end):
-                continue
-            if life.first == other.last:
-                if (life.tensor, other.tensor) in replaced:
-                    continue
-                if _waits(launches[life.first], life.tensor, other.tensor):
-                    continue
-            name = launches[life.first].name
-            raise InvariantError(
-                STAGE, name, life.tensor, f"it is written over {other.tensor!r}, which is needed still"
-            )
-        live.append(life)
+    """Of tensors in the order of their first writes each is compared with those that are still needed there."""
+    live: list[_Life] = []  # in the order of their places, none over another one
+    passing: list[_Life] = []  # needed for the last time where another one is written over them
+    ending: list[tuple[int, int, _Life]] = []
+    for number, life in enumerate(sorted(slot, key=lambda one: (one.first, one.last))):
+        while ending and ending[0][0] < life.first:
+            gone = heappop(ending)[2]
+            at = bisect_left(live, gone.begin, key=_begin)
+            if at < len(live) and live[at] is gone:
+                del live[at]
+        passing = [other for other in passing if other.last >= life.first]
+        first = last = bisect_left(live, life.begin, key=_begin)
+        first -= first > 0 and live[first - 1].end > life.begin
+        while last < len(live) and live[last].begin < life.end:
+            last += 1
+        for other in [*live[first:last], *(one for one in passing if one.begin < life.end and life.begin < one.end)]:
+            _check_written_over(life, other, launches, replaced)
+        passing += live[first:last]
+        live[first:last] = [life]
+        heappush(ending, (life.last, number, life))
+
+
+def _begin(life: _Life) -> int:
+    return life.begin
+
+
+def _check_written_over(life: _Life, other: _Life, launches: Sequence[Launch], replaced: set[tuple[str, str]]) -> None:
+    """A tensor may be written over another one only where that one is needed for the last time."""
+    launch = launches[life.first]
+    if life.first == other.last and (
+        (life.tensor, other.tensor) in replaced or _waits(launch, life.tensor, other.tensor)
+    ):
+        return
+    raise InvariantError(STAGE, launch.name, life.tensor, f"it is written over {other.tensor!r}, which is needed still")
 
 
 def _waits(launch: Launch, new: str, old: str) -> bool:

@@ -33,15 +33,42 @@ def check_writes(kernels: Iterable[Kernel], tensors: Mapping[str, Stored], thoro
     Raises:
         InvariantError: an element is written by no work-item, or by several.
     """
-    stores: dict[str, dict[int, tuple[Kernel, Store]]] = {}
+    writes: dict[str, dict[int, _Write]] = {}
     for kernel in kernels:
+        columns = {n: place for place, n in enumerate(dict.fromkeys(part.n for part in kernel.parts))}
         for store in kernel.stores:
             # the shares of a recurrence are one kernel
-            stores.setdefault(store.tensor, {})[id(store)] = kernel, store
-    for tensor, found in stores.items():
+            writes.setdefault(store.tensor, {})[id(store)] = _Write(kernel=kernel, store=store, columns=columns)
+    for tensor, found in writes.items():
         if tensor not in tensors:  # what a sized launch keeps to itself
             continue
         _check_tensor(tensor, tensors[tensor], list(found.values()), MANY if thorough else FEW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Write:
+    """A store of a kernel.
+
+    Attributes:
+        columns: of the further right factors of a contraction, of which there may be thousands, in their order.
+    """
+
+    kernel: Kernel
+    store: Store
+    columns: Mapping[Var, int]
+
+    @property
+    def used(self) -> set[Var]:
+        """The variables on which the place of an element depends."""
+        return {v for index in self.store.indices for v in index.variables}
+
+    @property
+    def loops(self) -> tuple[Var, ...]:
+        """The loop variables over which the store ranges."""
+        used, local = self.used, self.store.local
+        axes = [v for v in self.kernel.axes if v in used or v in local]
+        columns = sorted((v for v in {*used, *local} if v in self.columns), key=self.columns.__getitem__)
+        return tuple(dict.fromkeys((*axes, *columns, *local)))
 
 
 @dataclass(frozen=True)
@@ -58,16 +85,16 @@ class _Box:
         )
 
 
-def _check_tensor(tensor: str, stored: Stored, stores: Sequence[tuple[Kernel, Store]], limit: int) -> None:
+def _check_tensor(tensor: str, stored: Stored, writes: Sequence[_Write], limit: int) -> None:
     shape = stored.type.shape
     if stored.type.elements == 0:
         return
-    for kernel, store in stores:
-        _check_axes(kernel, store)
-    if len(stores) == 1:
-        _check_whole(*stores[0], shape, limit)
+    for write in writes:
+        _check_axes(write)
+    if len(writes) == 1:
+        _check_whole(writes[0], shape, limit)
         return
-    boxes = [_box(kernel, store) for kernel, store in stores]
+    boxes = [_box(write) for write in writes]
     known = [box for box in boxes if box is not None]
     if len(known) == len(boxes):
         for one, other in itertools.combinations(known, 2):
@@ -79,34 +106,22 @@ def _check_tensor(tensor: str, stored: Stored, stores: Sequence[tuple[Kernel, St
                 STAGE, known[0].kernel, tensor, f"its kernels write {covered} of {stored.type.elements} elements"
             )
     elif not is_symbolic(stored.type.elements) and stored.type.elements <= limit:
-        _check_counts(tensor, shape, stores)
+        _check_counts(tensor, shape, writes)
 
 
-def _loops(kernel: Kernel, store: Store) -> tuple[Var, ...]:
-    """The loop variables over which a store ranges."""
-    used = {v for index in store.indices for v in index.variables}
-    return (*(v for v in (*kernel.axes, *_columns(kernel)) if v in used or v in store.local), *store.local)
-
-
-def _columns(kernel: Kernel) -> tuple[Var, ...]:
-    """The columns of the further right factors of a contraction."""
-    return tuple(part.n for part in kernel.parts if part.n not in kernel.axes)
-
-
-def _check_axes(kernel: Kernel, store: Store) -> None:
+def _check_axes(write: _Write) -> None:
     """Each axis along which work-items differ tells their elements apart."""
-    used = {v for index in store.indices for v in index.variables}
+    kernel, store, used = write.kernel, write.store, write.used
     shared = {kernel.contraction.n} if kernel.contraction is not None else set()
     lost = [v for v in (*kernel.axes, *store.local) if several(v.extent) and v not in used and v not in shared]
     if lost:
         raise InvariantError(STAGE, kernel.name, store.tensor, f"{lost[0].extent!r} steps of a loop write each element")
-    strange = used - set(kernel.axes) - set(store.local) - set(_columns(kernel))
-    if strange:
+    if any(v not in write.columns for v in used - set(kernel.axes) - set(store.local)):
         raise InvariantError(STAGE, kernel.name, store.tensor, "a store depends on a variable that no loop gives")
 
 
-def _check_whole(kernel: Kernel, store: Store, shape: tuple[int, ...], limit: int) -> None:
-    loops = tuple(dict.fromkeys(_loops(kernel, store)))
+def _check_whole(write: _Write, shape: tuple[int, ...], limit: int) -> None:
+    kernel, store, loops = write.kernel, write.store, write.loops
     if _each_axis_its_own(store.indices, shape, loops):
         return
     points, elements = math.prod(v.extent for v in loops), math.prod(shape)
@@ -118,7 +133,7 @@ def _check_whole(kernel: Kernel, store: Store, shape: tuple[int, ...], limit: in
     if points == elements and index_map(tuple(v.extent for v in loops), shape, indices).inverse is not None:
         return
     if not open_ and elements <= limit:
-        _check_counts(store.tensor, shape, [(kernel, store)])
+        _check_counts(store.tensor, shape, [write])
 
 
 def _each_axis_its_own(indices: Sequence[Index], shape: Sequence[int], loops: Sequence[Var]) -> bool:
@@ -134,11 +149,11 @@ def _each_axis_its_own(indices: Sequence[Index], shape: Sequence[int], loops: Se
     return not free
 
 
-def _box(kernel: Kernel, store: Store) -> _Box | None:
+def _box(write: _Write) -> _Box | None:
     """The elements of a store whose axes are loop variables of their own, moved by numbers."""
-    loops = {v for v in _loops(kernel, store) if several(v.extent)}
+    loops = {v for v in write.loops if several(v.extent)}
     first, last = [], []
-    for index in store.indices:
+    for index in write.store.indices:
         start = index.constant
         moved = index - start
         var = next((v for v in loops if moved == variable(v)), None)
@@ -147,14 +162,14 @@ def _box(kernel: Kernel, store: Store) -> _Box | None:
         loops = {v for v in loops if v != var}
         first.append(start)
         last.append(start + (1 if var is None else var.extent))
-    return None if loops else _Box(kernel.name, tuple(first), tuple(last))
+    return None if loops else _Box(write.kernel.name, tuple(first), tuple(last))
 
 
-def _check_counts(tensor: str, shape: tuple[int, ...], stores: Sequence[tuple[Kernel, Store]]) -> None:
+def _check_counts(tensor: str, shape: tuple[int, ...], writes: Sequence[_Write]) -> None:
     """How often each element is written, by going through all steps of all loops."""
     counts = np.zeros(math.prod(shape), np.int64)
-    for kernel, store in stores:
-        loops = tuple(dict.fromkeys(_loops(kernel, store)))
+    for write in writes:
+        kernel, store, loops = write.kernel, write.store, write.loops
         if any(index.gathered for index in store.indices):
             return
         places = values_at(store.indices, loops)
@@ -166,5 +181,5 @@ def _check_counts(tensor: str, shape: tuple[int, ...], stores: Sequence[tuple[Ke
     if (counts != 1).any():
         at = int(np.flatnonzero(counts != 1)[0])
         element = tuple(map(int, np.unravel_index(at, shape))) if shape else ()
-        names = ", ".join(dict.fromkeys(kernel.name for kernel, _ in stores))
+        names = ", ".join(dict.fromkeys(write.kernel.name for write in writes))
         raise InvariantError(STAGE, names, tensor, f"the element {element} is written {int(counts[at])} times")

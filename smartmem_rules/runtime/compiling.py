@@ -11,6 +11,7 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
+from smartmem_rules.runtime.shared_programs import note_use, programs_in
 
 _TEXTS_PER_PROGRAM = 24
 _COMPILE_THREADS = 8
@@ -49,6 +50,7 @@ class Programs:
         self._context = context
         self._device = device
         self._cache = ProgramCache.of(device) if cache is None else cache
+        self._open = programs_in(context, device)
         self._names: dict[_Text, str] = {}
         for source, name in zip(sources, names, strict=True):
             self._names.setdefault(_text(source, device), name)
@@ -99,10 +101,16 @@ class Programs:
         program = self._compile("\n".join(parts), chunk[0][2], self._names[chunk[0]])
         return {text: (program, entry) for text, entry in entries.items()}
 
-    def _compile(self, text: str, options: Iterable[str], name: str) -> Any:
+    def _compile(self, text: str, options: tuple[str, ...], name: str) -> Any:
+        program = self._open.get((text, options))
+        if program is None:
+            program = self._open[text, options] = self._made(text, list(options), name)
+        note_use(program, self._device)
+        return program
+
+    def _made(self, text: str, given: list[str], name: str) -> Any:
         import pyopencl as cl
 
-        given = list(options)
         key = self._cache.key(text, given, self._device)
         kept = self._cache.read(key)
         if kept is not None:

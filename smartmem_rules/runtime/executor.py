@@ -22,6 +22,7 @@ from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds
 from smartmem_rules.runtime.forks import refuse_in_child
+from smartmem_rules.runtime.shared_programs import context_on
 from smartmem_rules.tensor.types import TensorType
 
 CONTEXTS = 4
@@ -67,7 +68,7 @@ class Executor:
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
-        context = _context_of(device)
+        context = context_on(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress)
@@ -190,20 +191,6 @@ def _check_groups(plan: Plan, device: Device) -> None:
                 f"the kernel {launch.name} has work-groups of {items} work-items, and {device.name} takes at most "
                 f"{device.work_group}; optimize the model again on this device"
             )
-
-
-_open_contexts: dict[Any, Any] = {}
-"""By device handle the context that stays open; it holds no memory of a plan."""
-
-
-def _context_of(device: Device) -> Any:
-    """A new OpenCL context of a device; the first one stays open where the driver starts anew after the last one."""
-    import pyopencl as cl
-
-    context = cl.Context([device.handle])
-    if device.workaround("keeps_context_open"):
-        _open_contexts.setdefault(device.handle, context)
-    return context
 
 
 def _open(built: Built, number: int) -> ExecutionContext:

@@ -97,7 +97,10 @@ class Extent(Integer):
         raise SymbolicExtentError(f"the extent {self!r} is needed as a number")
 
     def __index__(self) -> int:
-        return int(self._refuse())
+        from smartmem_rules.tensor.ranges import number_of  # which computes with extents
+
+        known = number_of(self)
+        return int(self._refuse()) if known is None else known
 
     __int__ = __float__ = __trunc__ = __index__
 

@@ -28,6 +28,7 @@ ENUMERATED = 1 << 16
 
 Oracle = Callable[[Any, str, Any], bool]
 _oracle: Oracle | None = None
+_numbers = 0
 
 
 @contextmanager
@@ -39,6 +40,25 @@ def answering(oracle: Oracle) -> Iterator[None]:
         yield
     finally:
         _oracle = before
+
+
+@contextmanager
+def counting(most: int) -> Iterator[None]:
+    """Where an open extent is needed as a number, let whoever answers say which one up to some it is."""
+    global _numbers
+    before, _numbers = _numbers, most
+    try:
+        yield
+    finally:
+        _numbers = before
+
+
+def number_of(extent: int) -> int | None:
+    """The number that an extent is said to be, None where nobody says."""
+    if _oracle is None or not _numbers:
+        return None
+    low, high = bounds(extent)
+    return next((n for n in range(max(low, -_numbers), min(high, _numbers) + 1) if _oracle(extent, "==", n)), None)
 
 
 def bounds(value: int) -> tuple[int, int]:

@@ -73,7 +73,7 @@ def test_a_context_stays_open_for_a_driver_that_starts_anew_after_the_last(
     device: Device, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: dict[object, object] = {}
-    monkeypatch.setattr("smartmem_rules.runtime.executor._open_contexts", opened)
+    monkeypatch.setattr("smartmem_rules.runtime.shared_programs._open_contexts", opened)
     clauses = [workaround_of(["keeps_context_open", "on", ".*", "because", "of this test"])] if kept else []
     told = replace(device, workarounds=tuple(clauses))
     for _ in range(2):

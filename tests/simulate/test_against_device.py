@@ -17,7 +17,7 @@ from smartmem_rules.simulate.launch import TracedLaunch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.stages import Unmeasured
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(12)
 
 cl = pytest.importorskip("pyopencl")
 

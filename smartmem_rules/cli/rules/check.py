@@ -63,7 +63,7 @@ def _show_reads(files: list[Path]) -> None:
     """How many reads of the files' definitions are proved to stay inside their tensors."""
     from smartmem_rules.resources import rules_path  # start-up time
     from smartmem_rules.rulebase.base import collect, load_modules  # start-up time
-    from smartmem_rules.rulebase.reads import count_reads  # start-up time
+    from smartmem_rules.verification.reads import count_reads  # start-up time
 
     built_in = load_modules(sorted(rules_path().rglob("*.smr")))
     known = {Path(module.span.file).resolve() for module in built_in}

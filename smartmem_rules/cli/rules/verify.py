@@ -73,8 +73,8 @@ def command(
     Exit codes: 0 no rule is wrong, 1 some rule is wrong or vacuous, 2 bad input.
     """
     from smartmem_rules.rulebase.base import load_rules  # start-up time
-    from smartmem_rules.rulebase.reads import count_reads  # start-up time
     from smartmem_rules.verification.mutation.mutants import measure  # start-up time
+    from smartmem_rules.verification.reads import count_reads  # start-up time
     from smartmem_rules.verification.run import verify  # start-up time
     from smartmem_rules.verification.save import save as save_counterexample  # start-up time
 

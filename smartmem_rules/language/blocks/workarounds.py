@@ -19,6 +19,7 @@ EFFECTS = {
     "option_of_joined": "an option for launches that join kernels which share local memory",
     "compile_threads": "how many programs are compiled at once",
     "driver_keeps_programs": "compiled programs are left to the driver's own cache",
+    "shares_programs": "plans share an OpenCL context, and each program that another plan in use has built",
     "keeps_context_open": "one context of the device stays open as long as the process runs",
     "parses_all_declarations": "a program declares only the built-in functions that it names",
     "whole_buffers": "intermediates never lie in parts of one buffer: each place of the plan's memory is a buffer",
@@ -26,7 +27,14 @@ EFFECTS = {
 }
 """What a workaround may do, by the word that says so."""
 WITHOUT_VALUE = frozenset(
-    {"driver_keeps_programs", "keeps_context_open", "names_processor", "parses_all_declarations", "whole_buffers"}
+    {
+        "driver_keeps_programs",
+        "keeps_context_open",
+        "names_processor",
+        "parses_all_declarations",
+        "shares_programs",
+        "whole_buffers",
+    }
 )
 
 _SETTING = re.compile(r"[A-Za-z_]\w*=\S*( unless [A-Za-z_]\w*)?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from smartmem_rules.language.blocks.fuse import (
@@ -9,8 +10,9 @@ from smartmem_rules.language.blocks.fuse import (
     Horizontal,
     Siblings,
 )
+from smartmem_rules.plan.fusion.dependence import Watched
 from smartmem_rules.plan.fusion.feeding import Feeding
-from smartmem_rules.plan.fusion.grouping import nodes_of
+from smartmem_rules.plan.fusion.grouping import CircleError, nodes_of
 from smartmem_rules.plan.fusion.groups import Group, join, start
 from smartmem_rules.plan.fusion.policy import Policy
 from smartmem_rules.plan.fusion.program import Definition, Program
@@ -36,7 +38,10 @@ def fuse(
         growth: of a fusion by a policy that lets the same definitions join.
         refusals: takes in why definitions and groups stay apart.
     """
-    return Fuser(program, policy, unfed, refusals).run(growth)
+    try:
+        return Fuser(program, policy, unfed, refusals).run(growth)
+    except CircleError:
+        return Fuser(program, policy, unfed, refusals, complete=True).run(None)
 
 
 class Fuser(Feeding):
@@ -216,18 +221,25 @@ class Fuser(Feeding):
         rule = self.policy.rule(Siblings)
         if rule is None:
             return
-        first: dict[object, list[Group]] = {}
-        for group in list(self.groups):
-            if group.form != "contraction" or not self._is_constant(group):
+        keys = {g: left_key(g) for g in self.groups if g.form == "contraction" and self._is_constant(g)}
+        counts = Counter(keys.values())
+        if max(counts.values(), default=1) == 1:
+            return
+        watched = Watched(self._ordered(), self._producers, self._consumers)
+        first: dict[object, list[Group]] = {key: [] for key, count in counts.items() if count > 1}
+        for group, key in keys.items():
+            if key not in first:
                 continue
-            for other in first.setdefault(left_key(group), []):
-                if not self._depends(group, other) and not self._depends(other, group):
-                    other.siblings.append(group)
-                    self._absorb(other, group)
-                    self.decisions.applied.add(rule.name)
-                    break
+            around = watched.around(group)
+            other = next((one for one in first[key] if watched.apart(one, around)), None)
+            if other is None:
+                watched.watch(group, around)
+                first[key].append(group)
             else:
-                first[left_key(group)].append(group)
+                watched.join(other, group, around)
+                other.siblings.append(group)
+                self._absorb(other, group)
+                self.decisions.applied.add(rule.name)
 
 
 def _times(reader: Group, rule: FeedBlock) -> int:

@@ -19,19 +19,34 @@ from smartmem_rules.plan.kernel.graph import needs, toposort
 from smartmem_rules.tensor.expr import Equation, own_indices, walk
 
 
-@dataclass(frozen=True)
+class CircleError(Exception):
+    """Groups need each other in a circle, because a search that leaves groups out took one for independent."""
+
+
+@dataclass(kw_only=True)
 class _Reach:
     """The first and last place of a group's definitions in the program, and what it reads of other definitions."""
 
     first: int
     last: int
-    reads: tuple[str, ...]
+    reads: dict[str, None]
 
 
 class Grouping:
     """The groups of a program, and what the passes of fusion ask of them."""
 
-    def __init__(self, program: Program, policy: Policy, unfed: Collection[str], refusals: Refusals | None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        policy: Policy,
+        unfed: Collection[str],
+        refusals: Refusals | None,
+        complete: bool = False,
+    ) -> None:
+        """Args:
+        complete: whether searches for dependences look at all groups, however far away.
+        """
+        self.complete = complete
         self.refusals = refusals
         self.program = program
         self.unfed = unfed
@@ -67,7 +82,11 @@ class Grouping:
         read = {self.owner[t] for t in definition.reads if t in self.owner} - {group}
         self.depth[group] = max([self.depth.get(group, 0), *(self.depth.get(one, 0) + 1 for one in read)])
         self.owner[definition.tensor] = group
-        self._changed(group)
+        known = self.known.get(group)
+        if known is not None:  # to look at all members again and again would be quadratic
+            read_of_others = (t for t in definition.reads if t in self.definition and self.owner[t] is not group)
+            known.reads.update(dict.fromkeys(read_of_others))
+            known.last = self.place[definition.tensor]
 
     # --- what stays apart ---
 
@@ -96,7 +115,10 @@ class Grouping:
 
     def _depends(self, group: Group, on: Group) -> bool:
         """Whether the group needs, directly or through others, what `on` computes."""
-        # definitions are in topological order: what ends before `on` begins cannot need it
+        if self.complete:
+            return needs([group], on, self._producers)
+        # definitions are in topological order: what ends before `on` begins needs it only by way of a group that ends
+        # later, which is rare
         first = self._reach(on).first
         return needs([group], on, self._producers, lambda producer: self._reach(producer).last > first)
 
@@ -111,7 +133,7 @@ class Grouping:
             own = {member.tensor for member in members}
             places = [self.place[tensor] for tensor in own]
             reads = dict.fromkeys(t for m in members for t in m.reads if t in self.definition and t not in own)
-            known = self.known[group] = _Reach(min(places), max(places), tuple(reads))
+            known = self.known[group] = _Reach(first=min(places), last=max(places), reads=reads)
         return known
 
     def _producers(self, group: Group) -> Iterable[Group]:
@@ -119,6 +141,13 @@ class Grouping:
             producer = self.owner.get(tensor)
             if producer is not None and producer is not group:
                 yield producer
+
+    def _consumers(self, group: Group) -> Iterable[Group]:
+        """The other groups that read what a group computes and hands on."""
+        for member in group.everyone:
+            if self.owner.get(member.tensor) is group:
+                for user in self.users.get(member.tensor, ()):
+                    yield from self._homes(user.tensor) - {group}
 
     def _homes(self, tensor: str) -> set[Group]:
         """The groups that compute a tensor: one, or all that recompute an inlined one."""
@@ -167,7 +196,8 @@ class Grouping:
 
     def _ordered(self) -> list[Group]:
         order = toposort(self.groups, self._producers)
-        assert order is not None
+        if order is None:
+            raise CircleError
         return order
 
 

@@ -61,12 +61,12 @@ def tensors_in_memory(kernel: Kernel, packed: Iterable[str] | None = None) -> tu
     internal = {ACCUMULATOR, INNER} | {s.name for s in kernel.stages}
     if kernel.contraction is not None:
         internal |= {s.name for s in kernel.contraction.stages}
-    skipped: list[Expr] = []
+    skipped: set[int] = set()
     if packed is not None and kernel.contraction is not None:
-        skipped = [kernel.contraction.b, *(part.b for part in kernel.parts)]
+        skipped = {id(kernel.contraction.b), *(id(part.b) for part in kernel.parts)}
     reads: dict[str, None] = {}
     for expr in expressions(kernel):
-        if not any(expr is one for one in skipped):
+        if id(expr) not in skipped:
             reads.update(dict.fromkeys(t for t in tensors_read(expr) if t not in internal))
     return tuple(dict.fromkeys((*reads, *(packed or ()))))
 

@@ -222,12 +222,13 @@ def _unled(kernel: Kernel, constants: Collection[str], block: RegisterBlock | No
     rows = frozenset(kernel.axes[-1:] if c is None else c.m[-1:])
     own = {v for s in kernel.stores for v in s.local}
     lanes = frozenset(own if c is None or kernel.stages else {c.n, *(part.n for part in kernel.parts)})
+    led = lanes | rows
     for store in kernel.stores:
         if c is not None and store.local and not kernel.stages:  # rows of the left factor that others read too
             row = frozenset(store.local)
             yield _write(store, count((*c.batch, *c.m)) * count(store.local), row, row | rows)
         else:
-            yield from _stored(store, count(kernel.axes) * count(store.local), lanes, lanes | rows)
+            yield from _stored(store, count(kernel.axes) * count(store.local), lanes, led)
     each = count(kernel.axes if c is None else (*c.batch, *c.m))
     for stage in kernel.stages:
         vectors = frozenset(stage.axes) or lanes | {*_reduced(stage.body)}

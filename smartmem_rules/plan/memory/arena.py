@@ -84,7 +84,7 @@ def _search(blocks: Sequence[Block], bound: int) -> tuple[list[int], int]:
             if end <= bound:
                 return best, end
             # what sticks out goes first at the next try
-            over = [n for n in order if offsets[n] + blocks[n].bytes > bound]
+            over = dict.fromkeys(n for n in order if offsets[n] + blocks[n].bytes > bound)
             earlier = [*over, *(n for n in order if n not in over)]
             if earlier == order:
                 break
@@ -95,18 +95,21 @@ def _search(blocks: Sequence[Block], bound: int) -> tuple[list[int], int]:
 def _greedy(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
     """Each block in its turn into the smallest gap that holds it between those that it meets, else above them."""
     offsets = [0] * len(blocks)
-    placed: list[int] = []
-    for n in order:
+    # of each placed block, in the order of offsets: offset, end, first and last step
+    placed = np.zeros((4, len(blocks)), np.int64)
+    for count, n in enumerate(order):
         block = blocks[n]
-        taken = sorted((offsets[m], offsets[m] + blocks[m].bytes) for m in placed if block.meets(blocks[m]))
-        at, gap, top = -1, 0, 0
-        for low, high in taken:
-            room = low - top
-            if room >= block.bytes and (at < 0 or room < gap):
-                at, gap = top, room
-            top = max(top, high)
-        offsets[n] = top if at < 0 else at
-        placed.append(n)
+        there = placed[:, :count]
+        low, high = there[:2, (there[2] <= block.last) & (there[3] >= block.first)]
+        tops = np.concatenate(([0], np.maximum.accumulate(high)))
+        room = low - tops[:-1]
+        fitting = np.flatnonzero(room >= block.bytes)
+        offsets[n] = int(tops[fitting[room[fitting].argmin()]] if len(fitting) else tops[-1])
+        end = offsets[n] + block.bytes
+        start, stop = (int(np.searchsorted(there[0], offsets[n], side)) for side in ("left", "right"))
+        at = start + int(np.searchsorted(there[1, start:stop], end))
+        placed[:, at + 1 : count + 1] = placed[:, at:count].copy()
+        placed[:, at] = offsets[n], end, block.first, block.last
     return offsets
 
 

@@ -37,10 +37,15 @@ def written_in_place(launch: Launch, tensors: Mapping[str, Stored], cpu: bool) -
     return _Launch(launch, tensors, cpu).written_in_place()
 
 
+def _ends(stored: Stored) -> bool:
+    """Whether nothing needs a tensor's buffer behind its last reader."""
+    return stored.role == "intermediate" and stored.layout.memory == "buffer"
+
+
 def _alike(old: Stored, new: Stored) -> bool:
     return (
-        old.role == new.role == "intermediate"
-        and old.layout.memory == new.layout.memory == "buffer"
+        _ends(old)
+        and _ends(new)
         and old.storage == new.storage
         and largest(old.type.elements) == largest(new.type.elements) > 0
     )
@@ -86,7 +91,7 @@ class _Launch:
 
     def written_in_place(self) -> dict[str, tuple[str, ...]]:
         writes = set(self.launch.writes)
-        candidates = [old for old in self.launch.reads if old not in writes]
+        candidates = [old for old in self.launch.reads if old not in writes and _ends(self.tensors[old])]
         # a tensor that one store reads may only lie where that store writes
         bound: dict[str, list[str]] = {}
         free = []

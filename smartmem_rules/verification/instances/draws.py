@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
@@ -69,21 +70,41 @@ def bind_extents(formal: ast.Input, shape: Shape, known: Extents) -> None:
 
 def divisible_extents(operator: ast.Operator, values: Mapping[str, Value], scope: Scope) -> Iterator[tuple[str, int]]:
     """The extents that a requirement `N % e == 0` wants to be multiples of e, where they are not."""
+    wishes = _wanted_multiples(operator.requires)
+    if not wishes:
+        return
     known = scope.with_values(**values)
-    for requirement in operator.requires:
-        for node in nodes(requirement):
-            match node:
-                case ast.Binary(
-                    operator="==",
-                    left=ast.Binary(operator="%", left=ast.Name(id=name), right=divisor),
-                    right=ast.Number(value=0),
-                ):
-                    try:
-                        wanted, actual = evaluate(divisor, known), values.get(name)
-                    except (DefinitionError, Unsupported):
-                        continue
-                    if isinstance(wanted, int) and isinstance(actual, int) and 1 < wanted <= 16 and actual % wanted:
-                        yield name, wanted
+    for name, divisor in wishes:
+        try:
+            wanted, actual = evaluate(divisor, known), values.get(name)
+        except (DefinitionError, Unsupported):
+            continue
+        if isinstance(wanted, int) and isinstance(actual, int) and 1 < wanted <= 16 and actual % wanted:
+            yield name, wanted
+
+
+_MULTIPLES: dict[int, tuple[tuple[ast.Expression, ...], tuple[tuple[str, ast.Expression], ...]]] = {}
+
+
+def _wanted_multiples(requires: tuple[ast.Expression, ...]) -> tuple[tuple[str, ast.Expression], ...]:
+    """The names of which requirements `N % e == 0` speak, and what divides them."""
+    # kept by identity: to hash requirements takes as long as to walk them
+    known = _MULTIPLES.get(id(requires))
+    if known is None or known[0] is not requires:
+        found = tuple(
+            (node.left.left.id, node.left.right)
+            for requirement in requires
+            for node in nodes(requirement)
+            if isinstance(node, ast.Binary)
+            and node.operator == "=="
+            and isinstance(node.left, ast.Binary)
+            and node.left.operator == "%"
+            and isinstance(node.left.left, ast.Name)
+            and isinstance(node.right, ast.Number)
+            and node.right.value == 0
+        )
+        known = _MULTIPLES[id(requires)] = requires, found
+    return known[1]
 
 
 def extents_of(literals: Sequence[float]) -> tuple[int, ...]:
@@ -318,7 +339,7 @@ class Draws:
         """A shape of so many elements; one extent may be left to be computed."""
         rest, shape = elements, []
         for _ in range(self.random.randint(0, 4)):
-            factor = self.random.choice([n for n in range(1, rest + 1) if rest % n == 0][:12] or [1])
+            factor = self.random.choice(_divisors(rest) or (1,))
             shape.append(factor)
             rest //= max(1, factor)
         shape.append(rest)
@@ -335,6 +356,12 @@ class Draws:
         shape = self.extents(self.random.choice((0, 1, 1, 2)))
         reach = min((n for s in shapes for n in s), default=1)
         return ConstantTensor(shape, tuple(self.random.randint(-reach, reach - 1) for _ in range(math.prod(shape))))
+
+
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
+    """The twelve least divisors."""
+    return tuple([n for n in range(1, number + 1) if number % n == 0][:12])
 
 
 def hinted(values: Mapping[str, Sequence[int | float | str]], name: str, kind: str | None) -> list[Value]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from smartmem_rules.language import syntax as ast
@@ -51,68 +52,99 @@ def divisors_of(expression: ast.Expression) -> list[ast.Expression]:
     return [n.right for n in nodes(expression) if isinstance(n, ast.Binary) and n.operator in ("//", "%")]
 
 
-def value(expression: ast.Expression, names: Mapping[str, int]) -> int:
+Numbers = Mapping[str, int]
+_Computed = Callable[[Numbers], int]
+_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
+_TESTS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def value(expression: ast.Expression, names: Numbers) -> int:
     """The value at given numbers; division floors. Raises Meaningless for a division by zero."""
+    try:
+        return computed(expression)(names)
+    except ZeroDivisionError:
+        raise Meaningless from None
+
+
+def computed(expression: ast.Expression) -> _Computed:
+    """How an expression is computed at given numbers; divisions by zero raise ZeroDivisionError, others Meaningless."""
     match expression:
         case ast.Number(value=number):
-            return int(number)
+            whole = int(number)
+            return lambda names: whole
         case ast.Name(id=name):
-            return names[name]
+            return operator.itemgetter(name)
         case ast.Unary(operator="-", operand=operand):
-            return -value(operand, names)
-        case ast.Binary(operator=operator, left=left, right=right):
-            a, b = value(left, names), value(right, names)
-            if operator in ("//", "%") and b == 0:
-                raise Meaningless
-            return (
-                {"+": a + b, "-": a - b, "*": a * b}[operator]
-                if operator in "+-*"
-                else a // b
-                if operator == "//"
-                else a % b
-            )
+            inner = computed(operand)
+            return lambda names: -inner(names)
+        case ast.Binary(operator=sign, left=left, right=right) if sign in _ARITHMETIC:
+            one, other, combine = computed(left), computed(right), _ARITHMETIC[sign]
+            return lambda names: combine(one(names), other(names))
+    return _meaningless
+
+
+def _meaningless(names: Numbers) -> int:
     raise Meaningless
 
 
-def holds(guard: ast.Expression, names: Mapping[str, int]) -> bool:
-    """Whether a guard holds."""
+def _test(guard: ast.Expression) -> Callable[[Numbers], bool]:
+    """How a guard is asked at given numbers; the exceptions are those of `computed`."""
     match guard:
         case ast.Truth(value=truth):
-            return truth
+            return lambda names: truth
         case ast.Unary(operator="not", operand=operand):
-            return not holds(operand, names)
-        case ast.Binary(operator="and", left=left, right=right):
-            return holds(left, names) and holds(right, names)
-        case ast.Binary(operator="or", left=left, right=right):
-            return holds(left, names) or holds(right, names)
-        case ast.Binary(operator=operator, left=left, right=right):
-            a, b = value(left, names), value(right, names)
-            return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[operator]
-    raise Meaningless
+            inner = _test(operand)
+            return lambda names: not inner(names)
+        case ast.Binary(operator="and" | "or" as word, left=left, right=right):
+            first, second = _test(left), _test(right)
+            if word == "and":
+                return lambda names: first(names) and second(names)
+            return lambda names: first(names) or second(names)
+        case ast.Binary(operator=sign, left=left, right=right) if sign in _TESTS:
+            one, other, compare = computed(left), computed(right), _TESTS[sign]
+            return lambda names: compare(one(names), other(names))
+    return lambda names: bool(_meaningless(names))
 
 
-def applies(rule: ast.IndexRule, names: Mapping[str, int]) -> bool:
+def applicability(rule: ast.IndexRule) -> Callable[[Numbers], bool]:
+    """Whether the engine may apply a rule at given numbers: left divisors are positive and all guards hold."""
+    divisors = [computed(d) for d in divisors_of(rule.left)]
+    guards = [_test(g) for g in rule.guards]
+
+    def asked(names: Numbers) -> bool:
+        try:
+            return all(d(names) > 0 for d in divisors) and all(g(names) for g in guards)
+        except (Meaningless, ZeroDivisionError):
+            return False
+
+    return asked
+
+
+def applies(rule: ast.IndexRule, names: Numbers) -> bool:
     """Whether the engine may apply the rule here: divisors of the left side are positive and all guards hold."""
-    try:
-        return all(value(d, names) > 0 for d in divisors_of(rule.left)) and all(holds(g, names) for g in rule.guards)
-    except Meaningless:
-        return False
+    return applicability(rule)(names)
 
 
 def test_index_rule(rule: ast.IndexRule, seed: int) -> IndexOutcome:
     """Try a rule at all small numbers, or at many of them where there are too many."""
     outcome = IndexOutcome()
+    is_applied, left_side, right_side = applicability(rule), computed(rule.left), computed(rule.right)
+    constants = constants_of(rule)
     for names in _assignments(rule, seed, outcome):
         outcome.generated += 1
-        if not applies(rule, names):
+        if not is_applied(names):
             continue
         outcome.trials += 1
-        left = value(rule.left, names)
+        left = left_side(names)
         try:
-            right: int | None = value(rule.right, names)
-        except Meaningless:
+            right: int | None = right_side(names)
+        except (Meaningless, ZeroDivisionError):
             right = None
-        if left != right or not _interval_kept(rule, names):
+        if left != right or not _interval_kept(rule, names, constants, left):
             outcome.failure, outcome.left, outcome.right = dict(names), left, right
             return outcome
     return outcome
@@ -148,20 +180,18 @@ def _solve(guard: ast.Expression, names: dict[str, int]) -> None:
             return
 
 
-def _interval_kept(rule: ast.IndexRule, names: Mapping[str, int]) -> bool:
+def _interval_kept(rule: ast.IndexRule, names: Numbers, constants: set[str], actual: int) -> bool:
     """Whether interval analysis of both sides, over ranges that end at these numbers, contains the value."""
-    constants = constants_of(rule)
     if any(names[n] < 0 for n in names if n not in constants) or any(names[c] <= 0 for c in constants):
         return True
     try:
         left, right = (_index(side, names, constants) for side in (rule.left, rule.right))
     except (ValueError, Meaningless):
         return True
-    actual = value(rule.left, names)
     return all(low <= actual <= high for low, high in (left.interval, right.interval))
 
 
-def _index(expression: ast.Expression, names: Mapping[str, int], constants: set[str]) -> Index:
+def _index(expression: ast.Expression, names: Numbers, constants: set[str]) -> Index:
     match expression:
         case ast.Number(value=number):
             return Index(int(number))
@@ -169,9 +199,9 @@ def _index(expression: ast.Expression, names: Mapping[str, int], constants: set[
             return Index(names[name]) if name in constants else Index(0, ((Var(name, names[name] + 1), 1),))
         case ast.Unary(operand=operand):
             return _index(operand, names, constants) * -1
-        case ast.Binary(operator=operator, left=left, right=right):
+        case ast.Binary(operator=sign, left=left, right=right):
             a, b = _index(left, names, constants), _index(right, names, constants)
-            match operator:
+            match sign:
                 case "+":
                     return a + b
                 case "-":

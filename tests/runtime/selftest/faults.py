@@ -11,6 +11,8 @@ from typing import Any
 import pyopencl as cl
 import pytest
 
+from smartmem_rules.runtime import compiling
+
 _BEGIN = "SMR_FUNCTIONS(8, float8, int8)\n#endif\n"
 """The last lines of what stands before each kernel (codegen/prelude.cl)."""
 _LOOP = r"for \(int (\w+) = ([^;]+); (\w+) < (\d+); "
@@ -83,4 +85,7 @@ def compiled_instead(old: str, new: str) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cl, "Program", program)
+        # neither are right programs of other plans taken, nor wrong ones left to them
+        patch.setattr(compiling, "programs_in", lambda context, device: {})
+        patch.setattr(compiling, "note_use", lambda program, device: None)
         yield

@@ -1,9 +1,7 @@
-"""Which reads of a definition stay inside their tensors for all extents: by intervals, and by z3 beyond them.
+"""Small operands that fulfil what a definition's requirements say of extents.
 
-A definition is instantiated at open extents of 2 and more, one for each name of its signature, at several ranks and
-attributes. What a `require` says of extents is assumed by making them equal. A read counts as proved where it was
-reached and no index of it was left undecided. What is not proved here is compared with the extents that are there
-whenever an operator is instantiated.
+A definition is instantiated at open extents, one for each name of its signature, at several ranks and attributes. What
+a `require` says of extents is fulfilled by making them equal.
 """
 
 from __future__ import annotations
@@ -12,10 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from smartmem_rules.analysis.index_formulas import IndexFormulas, NoFormula
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.expressions import nodes
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
 from smartmem_rules.tensor.definitions.values import Scope, evaluate, truth
@@ -26,69 +22,8 @@ from smartmem_rules.tensor.instantiate import Definitions, Instantiation
 from smartmem_rules.tensor.types import TensorType
 
 HIGHEST = 1 << 20
-ATTEMPTS = 120
-_FEWEST = 8
 RANKS = (2, 3, 1, 2, 1, 3, 4, 0)
 _UNIFICATIONS = 16
-_MILLISECONDS = 1000
-_MOST_QUESTIONS = 40
-
-
-@dataclass
-class Reads:
-    """The reads without `else` of a definition, by their places in the text."""
-
-    reached: set[s.Span] = field(default_factory=set)
-    left: set[s.Span] = field(default_factory=set)
-    """Those of which some index was left undecided."""
-
-    @property
-    def proved(self) -> set[s.Span]:
-        """Reads that stay inside for all extents that were open."""
-        return self.reached - self.left
-
-
-@dataclass
-class _Watch:
-    reads: Reads
-    prover: _Prover
-
-    def inside(self, read: s.Expression) -> None:
-        self.reads.reached.add(read.span)
-
-    def undecided(self, read: s.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
-        if not self.prover.inside(index, extent, conditions):
-            self.reads.left.add(read.span)
-
-
-def all_reads(operator: s.Operator) -> set[s.Span]:
-    """The places of all reads of tensors without `else`."""
-    names = {item.name for item in operator.inputs if item.constant is None}
-    names |= {equation.tensor for equation in operator.equations}
-    found = set()
-    for equation in operator.equations:
-        for node in nodes(equation.body):
-            if isinstance(node, s.Subscript) and node.default is None and _tensor(node.base) in names:
-                found.add(node.span)
-    return found
-
-
-def _tensor(base: s.Expression) -> str | None:
-    if isinstance(base, s.Subscript):
-        return _tensor(base.base)
-    return base.id if isinstance(base, s.Name) else None
-
-
-def proved_reads(base: Definitions, operator: s.Operator, attempts: int = ATTEMPTS) -> Reads:
-    """What was reached and what was left undecided at open extents."""
-    reads = Reads()
-    prover = _Prover()
-    wanted = all_reads(operator)
-    for number in range(attempts):
-        if number >= _FEWEST and wanted <= reads.reached:
-            break
-        _attempt(base, operator, number, _Watch(reads, prover))
-    return reads
 
 
 class _Deaf:
@@ -230,39 +165,3 @@ class _OpenDrawing(Drawing):
                 self.extents[pattern.id] = tuple(self._open(f"{pattern.id}_{axis}") for axis in range(rank))
         value = self.extents[pattern.id]
         return tuple(v for v in value if isinstance(v, int)) if isinstance(value, tuple) else ()
-
-
-class _Prover:
-    """Asks z3 whether an index stays inside an axis; without z3 nothing more is known."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self._known: dict[tuple[object, ...], bool] = {}
-
-    def inside(self, index: Index, extent: int, conditions: Sequence[Condition]) -> bool:
-        """Whether it does, for all values of loop variables and open extents at which the conditions hold."""
-        from smartmem_rules.analysis.satisfiability import has_solver  # start-up time
-
-        key = (index, extent, tuple(conditions))
-        if key in self._known:
-            return self._known[key]
-        if self.asked >= _MOST_QUESTIONS or not has_solver():
-            return False
-        self.asked += 1
-        try:
-            found = self._ask(index, extent, conditions)
-        except NoFormula:
-            found = False
-        self._known[key] = found
-        return found
-
-    def _ask(self, index: Index, extent: int, conditions: Sequence[Condition]) -> bool:
-        import z3  # type: ignore[import-untyped]
-
-        formulas = IndexFormulas(z3)
-        value, limit = formulas.index(index), formulas.extent(extent)
-        known = [formula for c in conditions if (formula := formulas.condition_if_any(c)) is not None]
-        solver = z3.Solver()
-        solver.set("timeout", _MILLISECONDS)
-        solver.add(*known, *formulas.facts, z3.Or(value < 0, value >= limit))
-        return bool(solver.check() == z3.unsat)

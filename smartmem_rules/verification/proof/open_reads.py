@@ -1,0 +1,397 @@
+"""Proves that every read of a definition stays inside its tensor, for all operands and attributes that it admits.
+
+The ways are those of `open_views`: ranks and lists up to a bound, extents of 1 and more, numbers any integers. On each
+way each read is shown to stay inside by intervals or by z3. docs/verification.md says what such a proof covers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from smartmem_rules.analysis.index_formulas import IndexFormulas, NoFormula
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
+from smartmem_rules.tensor.definitions.values import Scope, evaluate
+from smartmem_rules.tensor.expr import ALL_DTYPES, Condition, TensorType
+from smartmem_rules.tensor.extents import SymbolicExtentError
+from smartmem_rules.tensor.index import Index
+from smartmem_rules.tensor.instantiate import Definitions, names_in
+from smartmem_rules.tensor.ranges import counting
+from smartmem_rules.verification.instances.attributes import Formal, kind_of
+from smartmem_rules.verification.instances.draws import dtypes_of
+from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Role, hints_of, nodes, operator_roles
+from smartmem_rules.verification.operators import application_to_variables
+from smartmem_rules.verification.proof.formulas import Unprovable
+from smartmem_rules.verification.proof.late_scope import Undecided
+from smartmem_rules.verification.proof.open_cases import LEAST_RANK, SPLAT, NoInstance
+from smartmem_rules.verification.proof.open_elements import OpenDefinition, ReadWatch
+from smartmem_rules.verification.proof.open_instances import OpenInstances
+from smartmem_rules.verification.proof.open_views import BOUND, OpenOperator
+from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
+from smartmem_rules.verification.semantics.terms import Leaf, Term
+
+MOST_WAYS = 6000
+MOST_MEMBERS = 3
+"""Operands of a list that takes any number of them."""
+_HIGHEST_RANK = 5
+_RESOURCES = 1_000_000
+_PREFERRED = ("float32", "int64", "uint8", "bool", "float8_e4m3fn", "int4")
+
+
+@dataclass
+class ReadProofs:
+    """The reads without `else` of a definition, by their places in the text.
+
+    Attributes:
+        reached: those that some way looked at.
+        left: those that were not shown to stay inside, with the first reason.
+        ways: how many were looked at.
+    """
+
+    total: frozenset[ast.Span] = frozenset()
+    reached: set[ast.Span] = field(default_factory=set)
+    left: dict[ast.Span, str] = field(default_factory=dict)
+    ways: int = 0
+
+    @property
+    def proved(self) -> frozenset[ast.Span]:
+        """Reads that stay inside at all operands and attributes that were open."""
+        return (self.total & self.reached) - self.left.keys()
+
+    def give_up(self, reason: str) -> None:
+        """No read counts as proved."""
+        for span in self.total:
+            self.left.setdefault(span, reason)
+
+
+def reads_of(operator: ast.Operator) -> frozenset[ast.Span]:
+    """The places of all reads of tensors without `else`."""
+    names = _tensor_names(operator)
+    return frozenset(span for equation in operator.equations for span in _reads(equation.body, names))
+
+
+def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = MOST_WAYS) -> ReadProofs:
+    """Which reads of a definition stay inside on all ways."""
+    proofs = ReadProofs(reads_of(operator))
+    prover = _Prover(z3, proofs, _tensor_names(operator))
+    unknown = _only_values(operator)
+
+    def run(path: Path) -> None:
+        proofs.ways += 1
+        prover.path = path
+        try:
+            _one_way(base, operator, path, prover, unknown)
+        except (NoInstance, Unsupported) as refusal:
+            del refusal
+        except (DefinitionError, SymbolicExtentError) as failure:
+            if _is_open(failure) and path.is_possible:
+                proofs.give_up(f"an open number is needed: {failure}")
+
+    try:
+        for _ in ways(run, z3, most):
+            pass
+    except TooManyWays:
+        proofs.give_up(f"more than {most} cases of ranks, attributes and extents")
+    except (Unprovable, Undecided) as failure:
+        proofs.give_up(str(failure))
+    return proofs
+
+
+def _one_way(base: Definitions, operator: ast.Operator, path: Path, prover: _Prover, unknown: frozenset[str]) -> None:
+    known = OpenInstances(base)
+    known.path = path
+    pattern = application_to_variables(operator)
+    alone = ast.Rewrite(operator.span, operator.name, "", pattern, pattern, False, (), (), None, "")
+    case = _OpenOperands(alone, pattern, path, known, _bound(operator), hints_of((), pattern, pattern), operator)
+    with counting(BOUND):
+        OpenDefinition(base, operator, case, case.all_outputs(), path, unknown).look(prover)
+
+
+def _is_open(failure: BaseException | None) -> bool:
+    while failure is not None:
+        if isinstance(failure, SymbolicExtentError):
+            return True
+        failure = failure.__cause__
+    return False
+
+
+def _tensor_names(operator: ast.Operator) -> frozenset[str]:
+    inputs = {item.name for item in operator.inputs if item.constant is None}
+    return frozenset(inputs | {equation.tensor for equation in operator.equations})
+
+
+def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
+    for node in nodes(part):
+        if isinstance(node, ast.Subscript) and node.default is None:
+            base: ast.Expression = node
+            while isinstance(base, ast.Subscript):
+                base = base.base
+            if isinstance(base, ast.Name) and base.id in names:
+                yield node.span
+
+
+def _bound(operator: ast.Operator) -> int:
+    """The rank up to which operands are looked at: three, or what a requirement names."""
+    most = BOUND
+    for node in (node for requirement in operator.requires for node in nodes(requirement)):
+        if isinstance(node, ast.Binary) and isinstance(node.right, ast.Number) and _is_rank(node.left):
+            most = max(most, min(int(node.right.value), _HIGHEST_RANK))
+        elif isinstance(node, ast.Binary) and node.operator == "==" and isinstance(node.right, ast.ListOf):
+            most = max(most, min(len(node.right.items), _HIGHEST_RANK))
+    return most
+
+
+def _is_rank(expr: ast.Expression) -> bool:
+    return isinstance(expr, ast.Call) and expr.function == "rank"
+
+
+def _only_values(operator: ast.Operator) -> frozenset[str]:
+    """The attributes and lets on which only the values of elements depend: no index, no extent, no element type."""
+    wanted: set[str] = set()
+    for output in operator.outputs:
+        wanted.add(output.type.dtype)
+        for item in output.type.shape:
+            wanted |= names_in(item)
+    for equation in operator.equations:
+        for binder in equation.indices:
+            wanted |= set() if binder.bound is None else names_in(binder.bound)
+        loops = {binder.name for binder in equation.indices}
+        found: set[str] = set()
+        for node in nodes(equation.body):
+            loops |= {b.name for b in node.binders} if isinstance(node, ast.Reduction | ast.Comprehension) else set()
+            found |= _decide_indices(node)
+        wanted |= found - loops
+    kept = {a.name for a in operator.attributes if a.kind in ("strings", "float", "floats")}
+    required = set().union(*map(names_in, operator.requires)) if operator.requires else set()
+    for let in reversed(operator.lets):
+        required |= names_in(let.value) if let.name in required else set()
+    wanted |= required - kept
+    for let in reversed(operator.lets):
+        if let.name in wanted:
+            wanted |= names_in(let.value)
+    kinds = {a.name for a in operator.attributes} | {i.name for i in operator.inputs if i.constant is not None}
+    formals: list[Formal] = [*operator.attributes, *operator.inputs]
+    while True:  # an attribute may have another one as its default
+        defaults = [f.default for f in formals if f.name in wanted and f.default]
+        more = {name for default in defaults for name in names_in(default)} - wanted
+        if not more:
+            return frozenset(kinds - wanted)
+        wanted |= more
+
+
+def _decide_indices(node: ast.Expression) -> set[str]:
+    match node:
+        case ast.Subscript(items=items):
+            return set().union(*map(names_in, items)) if items else set()
+        case ast.Reduction(binders=binders, condition=condition):
+            found = set().union(*(names_in(b.bound) for b in binders if b.bound is not None))
+            return found | (set() if condition is None else names_in(condition))
+        case ast.Call(function="cast" | "bitcast", arguments=(_, dtype)):
+            return names_in(dtype)
+        case _:
+            return set()
+
+
+@dataclass
+class _OpenOperands(OpenOperator):
+    """Operands and attributes of one definition: every optional operand has a type, whether it is there or not."""
+
+    shapes: dict[str, Value] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    members: dict[str, int] = field(default_factory=dict)
+    lengths_now: set[int] | None = None
+    """The lengths of the list in hand that are looked at: that of its default, one less and one more."""
+
+    def __init__(self, rule: Any, pattern: Any, path: Path, instances: Any, bound: int, hints: Any,
+                 overload: ast.Operator) -> None:  # fmt: skip
+        super().__init__(rule, pattern, path, instances, bound, hints, overload=overload)
+        self.operator = overload
+        self.shapes, self.dtypes, self.members = {}, {}, {}
+        self.lengths_now = None
+        self.roles = operator_roles(overload, instances.base.functions)
+
+    def dtype_of(self, formal: ast.Input) -> str:
+        """The element type: of those that it may have one of floats, integers and truth values, where that is asked."""
+        assert formal.type is not None
+        name = formal.type.dtype
+        if name not in self.dtypes:
+            allowed = dtypes_of(self.operator, formal)
+            options = [d for d in _PREFERRED if d in allowed] or [allowed[0]]
+            self.dtypes[name] = options[self.path.choose(len(options)) if _asks_dtype(self.operator) else 0]
+        return self.dtypes[name]
+
+    def members_of(self, formal: ast.Input) -> int:
+        """How many operands a list has."""
+        if not formal.variadic:
+            return 1
+        if formal.name not in self.members:
+            counts = sorted({*range(1, MOST_MEMBERS + 1), *_groups(self.operator)})
+            self.members[formal.name] = counts[self.path.choose(len(counts))]
+        return self.members[formal.name]
+
+    def extents_of(self, name: str, formal: ast.Input) -> Value:
+        """The extent or list of extents that a signature names."""
+        self.shape_of(formal, 0)
+        return self.shapes[f"{name}0" if formal.variadic else name]
+
+    def shape_of(self, formal: ast.Input, member: int) -> tuple[int, ...]:
+        """Open extents, one for each name of the signature."""
+        assert formal.type is not None
+        shape: list[int] = []
+        fixed = sum(not isinstance(item, ast.Splat) for item in formal.type.shape)
+        for item in formal.type.shape:
+            if isinstance(item, ast.Splat) and isinstance(item.operand, ast.Name):
+                name = f"{item.operand.id}{member}" if formal.variadic else item.operand.id
+                if name not in self.shapes:
+                    rank = self.path.choose(self._most_axes(fixed, formal) + 1)
+                    self.shapes[name] = tuple(self.path.extent(f"{name}.{axis}") for axis in range(rank))
+                value = self.shapes[name]
+                shape.extend(v for v in value if isinstance(v, int)) if isinstance(value, tuple) else None
+            elif isinstance(item, ast.Name):
+                value = self.shapes.setdefault(item.id, self.path.extent(item.id))
+                assert isinstance(value, int)
+                shape.append(value)
+            else:
+                operand = item.operand if isinstance(item, ast.Splat) else item
+                found = evaluate(operand, Scope(dict(self.shapes), {}, self.instances.base.functions))
+                shape.extend(v for v in (found if isinstance(found, tuple) else (found,)) if isinstance(v, int))
+        return tuple(shape)
+
+    def _most_axes(self, fixed: int, formal: ast.Input) -> int:
+        return SPLAT if formal.variadic else max(LEAST_RANK, self.bound - fixed if self.bound > LEAST_RANK else 0)
+
+    def all_outputs(self) -> int:
+        """All outputs; of a list one to some."""
+        listed = any(o.index is not None for o in self.operator.outputs)
+        return 1 + self.path.choose(BOUND) if listed else len(self.operator.outputs)
+
+    def attribute_of(self, formal: Formal, default: Value) -> Value:
+        """An attribute or compile-time operand, None for one that is absent."""
+        known: list[Leaf] = []
+        self.lengths_now = {len(default) + n for n in (-1, 0, 1)} - {-1} if isinstance(default, tuple) else None
+        is_of_axes = self.roles[formal.name].use in (AXES, PERMUTATION)
+        if is_of_axes or (self.lengths_now is None and kind_of(formal) in ("int", "ints", "floats")):
+            needed = [i for i in self.operator.inputs if i.constant is None and not i.optional]
+            known = [Leaf("", TensorType(_PREFERRED[0], self.shape_of(one, 0))) for one in needed]
+        lengths = {len(v) for v in self.shapes.values() if isinstance(v, tuple)}
+        return self._any(formal.name, formal, self.roles[formal.name], known, lengths)
+
+    def _any(self, name: str, formal: Formal, role: Role, operands: Sequence[Term | None], lengths: set[int]) -> Value:
+        kind = kind_of(formal)
+        if kind == "bool":
+            return self.path.choose(2) == 1
+        if kind == "string" and not role.literals:
+            words = [w for w in _PREFERRED if w in ALL_DTYPES]
+            return words[self.path.choose(len(words))]
+        if kind in ("floats", "strings"):
+            options: list[Value] = [] if _is_given(formal) else [None]
+            options += self._lists(name, formal, lengths)
+            return options[self.path.choose(len(options))]
+        if kind == "tensor":
+            raise Unprovable(f"the elements of the constant {name} decide extents or indices")
+        return super()._any(name, formal, role, operands, lengths)
+
+    def _lists(self, name: str, formal: Formal, lengths: set[int]) -> Iterator[Value]:
+        if kind_of(formal) == "strings":
+            raise Unprovable(f"the words {formal.name} decide extents or indices")
+        made = self.path.real if kind_of(formal) == "floats" else self.path.integer
+        free = {*range(BOUND + 1), *lengths, *(2 * n for n in lengths)}
+        for length in sorted(free if self.lengths_now is None else self.lengths_now):
+            yield tuple(made(f"{name}.{place}") for place in range(length))
+
+
+@lru_cache(maxsize=64)
+def _asks_dtype(operator: ast.Operator) -> bool:
+    parts = [*operator.requires, *(let.value for let in operator.lets), *(e.body for e in operator.equations)]
+    return any(isinstance(n, ast.Call) and n.function == "dtype" for part in parts for n in nodes(part))
+
+
+@lru_cache(maxsize=64)
+def _groups(operator: ast.Operator) -> frozenset[int]:
+    """The numbers by which a definition divides how many operands a list has."""
+    found: set[int] = set()
+    for node in (node for let in operator.lets for node in nodes(let.value)):
+        match node:
+            case ast.Binary(operator="//", left=ast.Call(function="count"), right=ast.Number(value=number)):
+                found.add(int(number))
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _is_given(formal: Formal) -> bool:
+    return formal.required if isinstance(formal, ast.Attribute) else formal.default is None and not formal.optional
+
+
+class _Prover(ReadWatch):
+    """Asks z3 whether an index stays inside an axis on the way in hand."""
+
+    def __init__(self, z3: Any, proofs: ReadProofs, names: frozenset[str]) -> None:
+        self.path: Path | None = None
+        self._z3 = z3
+        self._proofs = proofs
+        self._names = names
+        self._known: dict[tuple[object, ...], bool] = {}
+        self.seconds = 0.0
+        self.asked = 0
+
+    def inside(self, read: ast.Expression) -> None:
+        self._proofs.reached.update(_reads(read, self._names))
+
+    def undecided(self, read: ast.Expression, index: Index, extent: int, conditions: Sequence[Condition]) -> None:
+        if not self._is_left(read) and not self._surely(index, extent, conditions):
+            self._leave(
+                read, f"{index} below {extent!r} is not shown where {', '.join(map(str, conditions)) or 'always'}"
+            )
+
+    def later(self, read: ast.Expression, since: Index, conditions: Sequence[Condition]) -> None:
+        if not self._is_left(read) and not self._surely(since, None, conditions):
+            self._leave(read, f"{since} is not shown to be 0 or more")
+
+    def outside(self, read: ast.Expression, reason: str) -> None:
+        assert self.path is not None
+        if self.path.is_possible:
+            self._leave(read, reason)
+
+    def failed(self, part: ast.Expression, reason: str) -> None:
+        assert self.path is not None
+        if self.path.is_possible:
+            self._leave(part, reason)
+
+    def _is_left(self, read: ast.Expression) -> bool:
+        return all(span in self._proofs.left for span in _reads(read, self._names))
+
+    def _leave(self, part: ast.Expression, reason: str) -> None:
+        for span in _reads(part, self._names):
+            self._proofs.left.setdefault(span, reason)
+
+    def _surely(self, index: Index, extent: int | None, conditions: Sequence[Condition]) -> bool:
+        assert self.path is not None
+        key = (index, extent, tuple(conditions), self.path.facts)
+        if key not in self._known:
+            began = time.process_time()
+            self._known[key] = any(self._ask(index, extent, conditions, by_reach) for by_reach in (True, False))
+            self.seconds += time.process_time() - began
+            self.asked += 1
+        return self._known[key]
+
+    def _ask(self, index: Index, extent: int | None, conditions: Sequence[Condition], by_reach: bool) -> bool:
+        assert self.path is not None
+        formulas = IndexFormulas(self._z3, by_reach)
+        solver = self._z3.SimpleSolver() if by_reach else self._z3.Solver()
+        solver.set("rlimit", _RESOURCES)
+        if by_reach:
+            solver.set("arith.nl", False)  # products are numbers of their own
+        try:
+            value = formulas.index(index)
+            wrong = [value < 0] + ([] if extent is None else [value >= formulas.extent(extent)])
+            known = self.path.formulas(formulas)
+        except NoFormula:
+            return False
+        known += [formula for c in conditions if (formula := formulas.condition_if_any(c)) is not None]
+        solver.add(self._z3.Or(*wrong), *known, *formulas.facts)
+        return bool(solver.check() == self._z3.unsat)
