@@ -224,7 +224,7 @@ class ControlFlow:
     def _scan(self, node: onnx.NodeProto, name: str, attributes: Mapping[str, object]) -> None:
         body = attributes["body"]
         assert isinstance(body, onnx.GraphProto)
-        scanned = int(str(attributes["num_scan_inputs"]))
+        scanned = _scanned_inputs(attributes)
         states, sources = list(node.input[:-scanned]), list(node.input[-scanned:])
         outputs = list(node.output[len(states) :])
         steps = _Scan(
@@ -275,7 +275,7 @@ class ControlFlow:
         lengths, *given = node.input
         if lengths:
             raise Unsupported("a scan of sequences of different lengths (sequence_lens)")
-        scanned = int(str(attributes["num_scan_inputs"]))
+        scanned = _scanned_inputs(attributes)
         states = len(given) - scanned
         backward = _integers(attributes, "directions", scanned)
         scan = _Scan(body=body, axes=[0] * scanned, backward=backward, results=len(node.output) - states)
@@ -373,6 +373,13 @@ def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     graph.node.extend(nodes)
     for value in graph.output:
         value.name = outer.get(value.name, value.name)
+
+
+def _scanned_inputs(attributes: Mapping[str, object]) -> int:
+    count = attributes.get("num_scan_inputs")
+    if not isinstance(count, int):
+        raise Unsupported("a scan that does not say how many of its inputs it scans (num_scan_inputs)")
+    return count
 
 
 def _integers(attributes: Mapping[str, object], name: str, count: int) -> list[int]:

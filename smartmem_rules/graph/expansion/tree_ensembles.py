@@ -41,10 +41,17 @@ def ensemble_nodes(node: onnx.NodeProto, rows: int) -> list[onnx.NodeProto]:
         attributes[attribute.name] = (
             numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
         )
+    for key, value in attributes.items():
+        if value.ndim != (0 if key in _NUMBERS else 1):
+            raise Unsupported(f"its trees are damaged ({key} has the shape {list(value.shape)})")
     try:
         return _Ensemble(node, attributes, rows).nodes()
     except (KeyError, IndexError) as missing:
         raise Unsupported(f"its trees are damaged ({missing})") from None
+
+
+_NUMBERS = ("aggregate_function", "n_targets", "post_transform")
+"""The attributes that are no tables."""
 
 
 @dataclass

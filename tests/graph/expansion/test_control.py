@@ -178,3 +178,12 @@ def test_the_scan_of_opset_8_goes_over_a_batch(rules: RuleBase) -> None:
     last, steps = interpret(graph, {"s": s, "x": x})
     np.testing.assert_allclose(steps, s[:, None] + x.cumsum(1), rtol=1e-6)
     np.testing.assert_allclose(last, steps[:, -1])
+
+
+def test_a_scan_says_how_many_inputs_it_scans(rules: RuleBase) -> None:
+    damaged = onnx.parser.parse_model(BATCHED_SCAN)
+    (scan,) = (node for node in damaged.graph.node if node.op_type == "Scan")
+    (count,) = (attribute for attribute in scan.attribute if attribute.name == "num_scan_inputs")
+    count.name = "another"
+    with pytest.raises(GraphError, match=r"does not say how many of its inputs it scans"):
+        import_model(damaged, rules)
