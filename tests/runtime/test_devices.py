@@ -113,7 +113,7 @@ def test_a_users_clause_reaches_the_compiler() -> None:
     own = clauses('option "-DFIVE=5.0f" on ".*" because "of this test"')
     pocl = rules().devices["pocl"]
     device = devices({"own": replace(pocl, workaround=(*pocl.workaround, *own))})[0]
-    assert device.workaround("option") == ["-DFIVE=5.0f"]
+    assert "-DFIVE=5.0f" in device.workaround("option")
     text = "__kernel void five(__global float* y) { y[0] = FIVE; }"
     import pyopencl as cl
 

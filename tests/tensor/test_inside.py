@@ -33,6 +33,17 @@ def test_a_shift_that_leaves_its_operand_is_refused(tmp_path: Path, by: int) -> 
         probe(tmp_path, "(x: T[N]; by: int) -> y: T[N]", "    y[i] = x[i + by]", (8,), by=by)
 
 
+def test_a_sum_of_loop_variables_reaches_its_ends_without_being_computed() -> None:
+    """As the rows of groups did that a product took for channels: no point is needed to be certain."""
+    channel, place = variable(Var("c", 15)), variable(Var("p", 5))
+    found = outside(channel * 5 + place, 15, (), most_points=0)
+    assert found is not None
+    assert (found.element, found.is_certain) == (74, True)
+    assert outside(channel + 3 - place, 15, (), most_points=0) is not None
+    assert outside(variable(Var("g", 3)) * 5 + place, 15, (), most_points=0) is None
+    assert outside(channel * 5 + variable(Var("none", 0)), 15, (), most_points=0) is None
+
+
 def test_no_shift_is_none(tmp_path: Path) -> None:
     assert probe(tmp_path, "(x: T[N]; by: int) -> y: T[N]", "    y[i] = x[i + by]", (8,), by=0)
 

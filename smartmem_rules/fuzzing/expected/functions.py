@@ -71,7 +71,7 @@ def _hard_swish(node: onnx.NodeProto, x: Array) -> Array:
 
 
 def _lrn(node: onnx.NodeProto, x: Array) -> Array:
-    size, channels = attribute(node, "size"), x.shape[1]
+    size, channels = attribute(node, "size", 1), x.shape[1]
     assert isinstance(size, int)
     squares = np.zeros_like(x)
     for channel in range(channels):

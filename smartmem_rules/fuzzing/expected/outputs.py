@@ -132,7 +132,7 @@ class Reference:
         if runner.node.op_type not in SUMMING:
             return [np.zeros(one.shape, bool) for one in results]
         masks = [
-            ~np.isfinite(_double(one)) & np.isfinite(other)
+            (~np.isfinite(_double(one)) & np.isfinite(other)) | (np.isnan(_double(one)) & np.isinf(other))
             if is_float(one) and one.shape == other.shape
             else np.zeros(one.shape, bool)
             for one, other in zip(results, wider, strict=True)

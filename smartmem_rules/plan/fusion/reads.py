@@ -79,7 +79,8 @@ def rows_line_up(group: Group, tensor: str, reader: Group, inlined: dict[str, Eq
     local_seen: set[Var] = set()
     for index, place in zip(reads[0].indices, group.coordinates[tensor], strict=True):
         if place.variables & rows or place.is_constant:
-            if index.variables & k:
+            # where rows are blocks of an axis (a group's channels), the index tells the row and a place in it
+            if index.variables & k or not (place.is_constant or place in map(variable, rows)):
                 return False
             continue
         used = index.variables

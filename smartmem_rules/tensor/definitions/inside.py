@@ -60,7 +60,17 @@ def outside(
     if index.is_open or is_symbolic(extent) or any(i.is_open for c in conditions for i in condition_indices(c)):
         low, high = index.interval
         raise SymbolicExtentError(f"elements {low!r} to {high!r} of an axis of extent {extent!r}")
+    if not conditions and all(isinstance(atom, Var) for atom, _ in index.terms):
+        return _furthest(index, extent)
     return _enumerated(index, extent, conditions, most_points)
+
+
+def _furthest(index: Index, extent: int) -> Outside | None:
+    """What a sum of multiples of loop variables is furthest outside: it takes both ends of its interval."""
+    low, high = index.interval
+    if any(v.extent == 0 for v in index.variables) or (low >= 0 and high < extent):
+        return None
+    return Outside(low if low < 0 else high)
 
 
 def read_positions(index: Index) -> Iterator[tuple[str | None, tuple[Index, ...], tuple[int, ...] | None]]:
