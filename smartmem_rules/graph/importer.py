@@ -322,7 +322,8 @@ class _Import:
             replace(equation, tensor=names[equation.tensor], body=rename_reads(equation.body, names))
             for equation in instance.equations
         )
-        self.sizes.update(sizes_through(equations, outputs, sizes))
+        bounds = {tensor: self.types[tensor].shape for tensor in sizes}
+        self.sizes.update(sizes_through(equations, outputs, sizes, bounds))
         for size in instance.sizes:
             self.sizes.setdefault(outputs[size.output], {})[size.axis] = outputs[size.count]
         self.types.update(zip(outputs, instance.outputs, strict=True))

@@ -18,12 +18,15 @@ Sizes = Mapping[str, Mapping[int, str]]
 """By tensor and axis: the scalar tensor that holds the extent."""
 
 
-def sizes_through(equations: Sequence[Equation], outputs: Collection[str], sizes: Sizes) -> dict[str, dict[int, str]]:
+def sizes_through(
+    equations: Sequence[Equation], outputs: Collection[str], sizes: Sizes, bounds: Mapping[str, tuple[int, ...]]
+) -> dict[str, dict[int, str]]:
     """The axes of a node's outputs whose extents depend on data because its operands' do.
 
     Args:
         equations: the node's, over the graph's tensor names.
         sizes: those of the node's operands.
+        bounds: the extents of the tensors in `sizes`, up to which they are computed.
 
     Raises:
         Unsupported: the node would need to know the extent.
@@ -31,10 +34,12 @@ def sizes_through(equations: Sequence[Equation], outputs: Collection[str], sizes
     if not sizes:
         return {}
     known = {tensor: dict(axes) for tensor, axes in sizes.items()}
+    extents = {tensor: bounds[tensor] for tensor in sizes}
     for equation in equations:
-        found = _sizes_of(equation, known)
+        found = _sizes_of(equation, known, extents)
         if found:
             known[equation.tensor] = found
+            extents[equation.tensor] = equation.type.shape
     for output in outputs:
         if not known.get(output):
             raise unknown_size(next(iter(sizes)))
@@ -46,7 +51,9 @@ def unknown_size(tensor: str) -> Unsupported:
     return Unsupported(f"the size of {tensor!r} depends on data, and this operator needs to know it")
 
 
-def _sizes_of(equation: Equation, known: Mapping[str, Mapping[int, str]]) -> dict[int, str]:
+def _sizes_of(
+    equation: Equation, known: Mapping[str, Mapping[int, str]], extents: Mapping[str, tuple[int, ...]]
+) -> dict[int, str]:
     if known.keys().isdisjoint(tensors_read(equation.body)):
         return {}
     axes = {v: axis for axis, v in enumerate(equation.variables)}
@@ -55,15 +62,30 @@ def _sizes_of(equation: Equation, known: Mapping[str, Mapping[int, str]]) -> dic
     for tensor, indices in accesses:
         for axis, count in known.get(tensor, {}).items():
             var = _alone(indices[axis])
-            if var not in axes or found.setdefault(axes[var], count) != count or equation.scan:
+            # a part of the axis, or more than all of it, has another size
+            if var not in axes or var.extent != extents[tensor][axis] or equation.scan:
                 raise unknown_size(tensor)
-    # an operand of the full extent beside one of a part of it: broadcasting would depend on the extent
+            if found.setdefault(axes[var], count) != count:
+                raise unknown_size(tensor)
+    # where the axis tells the place in another operand, behind it or beside it, the result hangs on the extent
+    sized = {v for v, axis in axes.items() if axis in found}
     for tensor, indices in accesses:
         for axis, index in enumerate(indices):
-            var = _alone(index)
-            if var in axes and axes[var] in found and axis not in known.get(tensor, {}):
-                raise unknown_size(next(name for name in known if name != tensor))
+            if axis not in known.get(tensor, {}) and not sized.isdisjoint(_own_variables(index)):
+                raise unknown_size(next(iter(known)))
     return found
+
+
+def _own_variables(index: Index) -> Iterator[Var]:
+    """The loop variables of an index, without those of the integer tensors that it reads."""
+    for atom, _ in index.terms:
+        match atom:
+            case Var():
+                yield atom
+            case Div(value=value) | Mod(value=value) | Lookup(position=value):
+                yield from _own_variables(value)
+            case Gathered():
+                pass
 
 
 def _alone(index: Index) -> Var | None:

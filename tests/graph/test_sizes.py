@@ -112,12 +112,18 @@ def test_shapes_are_known_when_the_model_runs() -> None:
         helper.make_node("ReduceMax", ["z"], ["y"]),
         helper.make_node("Reshape", ["z", "flat"], ["y"]),
         helper.make_node("Concat", ["z", "z"], ["y"], axis=1),
+        helper.make_node("Concat", ["z", "full"], ["y"], axis=1),
+        helper.make_node("Pad", ["z", "behind"], ["y"]),
+        helper.make_node("Slice", ["z", "begin", "end", "last"], ["y"]),
         helper.make_node("Add", ["z", "full"], ["y"]),
     ],
-    ids=lambda node: node.op_type,
+    ids=lambda node: f"{node.op_type}-{node.input[-1]}",
 )
 def test_what_needs_the_size_is_refused(reader: onnx.NodeProto) -> None:
-    constants = {"flat": np.array([-1]), "full": np.zeros((2, 9), np.int64)}
+    constants = {
+        "flat": np.array([-1]), "full": np.zeros((2, 9), np.int64), "behind": np.array([0, 0, 0, 2]),
+        "begin": np.array([0]), "end": np.array([2]), "last": np.array([1]),
+    }  # fmt: skip
     nodes = [helper.make_node("NonZero", ["x"], ["z"]), reader]
     with pytest.raises(GraphError, match=rf"{reader.op_type}.*the size of 'z' depends on data"):
         sm.optimize(model(nodes, {"x": some((3, 3), 0.5)}, constants, {"y": TensorProto.INT64}))
