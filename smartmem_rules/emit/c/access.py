@@ -131,5 +131,5 @@ def _unaligned(start: Index, width: int) -> str:
 
 
 def _aligned(start: Index, width: int) -> bool:
-    """Whether a place is a multiple of the width; every tensor begins at such a place."""
+    """Whether a place is a multiple of the width; every tensor begins at such a place (`storage.ALIGNMENT`)."""
     return start.constant % width == 0 and all(coefficient % width == 0 for _, coefficient in start.terms)
