@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from smartmem_rules.plan.kernel.launch import Launch
-from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
-from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.packing import unpacked
 from smartmem_rules.provenance.kernels import claim_of
 from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
@@ -90,21 +90,6 @@ def exponent_of(values: Iterable[Array]) -> int:
         count += finite.size
     size = math.sqrt(squares / count) if count else 0.0
     return 0 if not math.isfinite(size) or size == 0.0 else int(np.clip(round(math.log2(size)), *_EXPONENTS))
-
-
-def unpacked(packed: Array, layout: Layout, shape: tuple[int, ...]) -> Array:
-    """The elements of a tensor from memory in its layout: what `pack` undoes."""
-    places = element_numbers(layout, shape)
-    made = np.zeros(math.prod(shape), packed.dtype)
-    inside = places >= 0
-    made[places[inside]] = packed.reshape(-1)[inside]
-    return made.reshape(shape)
-
-
-def element_numbers(layout: Layout, shape: tuple[int, ...]) -> Array:
-    """For each place of a tensor's memory the number of its element in order of rows, -1 where none lies there."""
-    numbers = np.arange(1, math.prod(shape) + 1, dtype=np.int64).reshape(shape)
-    return pack(numbers, layout, "int64").reshape(-1) - 1
 
 
 def given_constants(

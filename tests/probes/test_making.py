@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from smartmem_rules.plan.kernel.model import Layout, row_major
-from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.plan.kernel.packing import element_numbers, pack, unpacked
 from smartmem_rules.plan.probe import GIVEN, Rows, signs
-from smartmem_rules.probes.contents import element_numbers, unpacked
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.selftest.testing import self_test
