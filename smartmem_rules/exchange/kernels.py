@@ -41,6 +41,11 @@ class KernelClaim:
     stages: Mapping[str, Stage]
     stores: tuple[Store, ...]
 
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        """What it computes: its stages, then its stores."""
+        return (*(stage.value for stage in self.stages.values()), *(store.value for store in self.stores))
+
 
 def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
     """A kernel of a certificate.

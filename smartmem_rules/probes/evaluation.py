@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -83,7 +83,7 @@ class _Kernel:
             return self._steps()
         for name, stage in self._claim.stages.items():
             value = self._opened(stage.value)
-            loops = tuple(v for v in _ordered(value) if v not in stage.axes)
+            loops = tuple(v for v in _by_name(free_variables(value)) if v not in stage.axes)
             self._loops[name] = loops
             self._known[name] = self._evaluated(name, (*loops, *stage.axes), value)
         found: dict[str, Array] = {}
@@ -134,7 +134,7 @@ class _Kernel:
 
     def _put(self, indices: tuple[Index, ...], value: Expr, target: Array) -> None:
         """Write the values of an expression to their places in a tensor."""
-        axes = tuple(dict.fromkeys(v for index in indices for v in _of_index(index)))
+        axes = tuple(dict.fromkeys(v for index in indices for v in _by_name(index.variables)))
         if not free_variables(value) <= set(axes):
             raise Unanswered("a store depends on a loop that no index has")
         values = self._evaluated(_VALUE, axes, value)
@@ -173,9 +173,5 @@ def in_double(expr: Expr) -> Expr:
     return expr
 
 
-def _ordered(expr: Expr) -> list[Var]:
-    return sorted(free_variables(expr), key=lambda v: v.name)
-
-
-def _of_index(index: Index) -> list[Var]:
-    return sorted(index.variables, key=lambda v: v.name)
+def _by_name(variables: Iterable[Var]) -> list[Var]:
+    return sorted(variables, key=lambda v: v.name)
