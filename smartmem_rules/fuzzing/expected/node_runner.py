@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.faults import attribute, evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
+from smartmem_rules.fuzzing.expected.recurrent import recurrent
 from smartmem_rules.fuzzing.expected.roundings import RECURRENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
@@ -77,6 +78,9 @@ class NodeRunner:
         fault = fault_of(self.node, operands)
         if fault is not None:
             raise NoReference(f"{self.node.op_type}: {fault.reason}")
+        steps = self._recurrent(operands) if operands[0] is not None and operands[0].dtype == np.float64 else None
+        if steps is not None:
+            return steps
         try:
             return self._onnxruntime(self.node, operands)
         except _RefusedValues:
@@ -105,6 +109,9 @@ class NodeRunner:
             assert value is not None
             return [value]
         node, widened = _precise_node(self.node), [wide(o) for o in operands]
+        steps = self._recurrent(widened)
+        if steps is not None:
+            return steps
         if self.own is not None and widened[0] is not None:
             return [self.own(node, widened[0])]
         try:
@@ -116,6 +123,10 @@ class NodeRunner:
             return [np.asarray(wide(v)) for v in self._evaluator(node, widened)]
         except Exception as refusal:
             raise NoReference(f"{self.node.op_type}: {_first_line(refusal)}") from refusal
+
+    def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
+        is_ours = self.node.op_type in RECURRENT and self.node.domain == ""
+        return recurrent(self.node, operands) if is_ours else None
 
     def _seconded(self, operands: Sequence[Array | None], results: Sequence[Array]) -> None:
         """Compare the evaluator's results in double precision with ONNX Runtime's in single precision, if it has some.
