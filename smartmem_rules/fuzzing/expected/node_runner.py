@@ -64,6 +64,8 @@ class NodeRunner:
         self.sessions: dict[tuple[Any, ...], Any] = {}
         self.evaluated = False
         """Whether the evaluator computes the precise results, which now and then are in single precision."""
+        self.is_own = self.own is not None
+        """Whether the precise results are the judge's own, and right where others differ by more than roundings."""
 
     def native(self, operands: Sequence[Array | None]) -> list[Array]:
         """The outputs at the node's own element types.
@@ -125,8 +127,11 @@ class NodeRunner:
             raise NoReference(f"{self.node.op_type}: {_first_line(refusal)}") from refusal
 
     def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
-        is_ours = self.node.op_type in RECURRENT and self.node.domain == ""
-        return recurrent(self.node, operands) if is_ours else None
+        if self.node.op_type not in RECURRENT or self.node.domain != "":
+            return None
+        results = recurrent(self.node, operands)
+        self.is_own |= results is not None
+        return results
 
     def _seconded(self, operands: Sequence[Array | None], results: Sequence[Array]) -> None:
         """Compare the evaluator's results in double precision with ONNX Runtime's in single precision, if it has some.
