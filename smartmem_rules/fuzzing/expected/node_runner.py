@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.faults import attribute, evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
+from smartmem_rules.fuzzing.expected.recurrent import recurrent
 from smartmem_rules.fuzzing.expected.roundings import RECURRENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
@@ -63,6 +64,8 @@ class NodeRunner:
         self.sessions: dict[tuple[Any, ...], Any] = {}
         self.evaluated = False
         """Whether the evaluator computes the precise results, which now and then are in single precision."""
+        self.is_own = self.own is not None
+        """Whether the precise results are the judge's own, and right where others differ by more than roundings."""
 
     def native(self, operands: Sequence[Array | None]) -> list[Array]:
         """The outputs at the node's own element types.
@@ -77,6 +80,9 @@ class NodeRunner:
         fault = fault_of(self.node, operands)
         if fault is not None:
             raise NoReference(f"{self.node.op_type}: {fault.reason}")
+        steps = self._recurrent(operands) if operands[0] is not None and operands[0].dtype == np.float64 else None
+        if steps is not None:
+            return steps
         try:
             return self._onnxruntime(self.node, operands)
         except _RefusedValues:
@@ -105,6 +111,9 @@ class NodeRunner:
             assert value is not None
             return [value]
         node, widened = _precise_node(self.node), [wide(o) for o in operands]
+        steps = self._recurrent(widened)
+        if steps is not None:
+            return steps
         if self.own is not None and widened[0] is not None:
             return [self.own(node, widened[0])]
         try:
@@ -116,6 +125,13 @@ class NodeRunner:
             return [np.asarray(wide(v)) for v in self._evaluator(node, widened)]
         except Exception as refusal:
             raise NoReference(f"{self.node.op_type}: {_first_line(refusal)}") from refusal
+
+    def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
+        if self.node.op_type not in RECURRENT or self.node.domain != "":
+            return None
+        results = recurrent(self.node, operands)
+        self.is_own |= results is not None
+        return results
 
     def _seconded(self, operands: Sequence[Array | None], results: Sequence[Array]) -> None:
         """Compare the evaluator's results in double precision with ONNX Runtime's in single precision, if it has some.

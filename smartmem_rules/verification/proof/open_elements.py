@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Protocol
 
+from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import operand_name
@@ -342,14 +343,11 @@ class OpenDefinition(Instantiation):
         elif equation.tensor not in {o.name for o in self.operator.outputs}:
             self._local(equation, elements)
 
-    def _is_open(self, failure: BaseException | None) -> bool:
+    def _is_open(self, failure: Exception) -> bool:
         """Whether a failure comes of what is not known, and not of the operands."""
-        text = str(failure)
-        while failure is not None:
-            if isinstance(failure, SymbolicExtentError):
-                return True
-            failure = failure.__cause__
-        return self.is_guessed or any(f"{name} has no value here" in text for name in self.unknown)
+        if needs_number(failure) or self.is_guessed:
+            return True
+        return any(f"{name} has no value here" in str(failure) for name in self.unknown)
 
     def _skip(self, equation: ast.EquationSyntax, watch: ReadWatch, failure: Exception) -> None:
         watch.failed(equation.body, f"{equation.tensor}: {type(failure).__name__} {failure}")
@@ -357,6 +355,11 @@ class OpenDefinition(Instantiation):
             shape = tuple(e for b in equation.indices for e in integers(evaluate(b.bound, self.scope)))
             self.scope.tensors[equation.tensor] = TensorName(equation.tensor, TensorType("float32", shape))
             self.is_guessed = True
+
+
+def needs_number(failure: BaseException) -> bool:
+    """Whether a failure comes of a number that is open."""
+    return any(isinstance(cause, SymbolicExtentError) for cause in causes(failure))
 
 
 def _conjuncts(expr: ast.Expression) -> Iterator[ast.Expression]:
