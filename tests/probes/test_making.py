@@ -69,6 +69,24 @@ def test_indices_stay_inside() -> None:
     assert not self_test(Executor(plan, choose("auto"))).findings
 
 
+def test_a_kernel_that_writes_a_piece_of_a_tensor_answers_for_its_piece() -> None:
+    pieces = KernelCase(
+        nodes=[
+            ("ReduceSum", "x", "s", {"keepdims": 1}),
+            ("Softmax", "x", "m"),
+            ("ReduceMax", "m", "t", {"keepdims": 1}),
+            ("Concat", "s t", "y", {"axis": 1}),
+        ],
+        feeds={"x": normal(8, 16)},
+        templates="",
+        memory="image",
+    )
+    plan = asking(pieces)
+    assert sum(a.tensor == "y" for one in plan.enqueues for a in one.source.arguments) == 2
+    assert not plan.unasked
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
 def test_a_kernel_of_few_results_is_asked_more() -> None:
     few = KernelCase(
         nodes=[("MatMul", "x w", "y")], feeds={"x": normal(1, 16)}, constants={"w": normal(16, 4)}, templates=""

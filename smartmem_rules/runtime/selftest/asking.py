@@ -12,13 +12,11 @@ from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import element_numbers
 from smartmem_rules.plan.kernel.storage import memory_shape, stored_bytes
-from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, Answer, Filling, Probe, signs
+from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET_BYTE, Answer, Filling, Probe, signs
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.tensor.primitives import Array, storage_dtype
-
-_UNSET_BYTE = 0xFF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +152,7 @@ class Asker:
 
 def unset(tensor: Stored) -> Array:
     """The contents of memory in which nothing has been written: no numbers, where there are such."""
-    made = np.frombuffer(bytes([_UNSET_BYTE]) * stored_bytes(tensor), np.uint8)
+    made = np.frombuffer(bytes([UNSET_BYTE]) * stored_bytes(tensor), np.uint8)
     if tensor.layout.memory != "image":
         return made
     return made.view(storage_dtype(tensor.storage)).reshape(memory_shape(tensor))
