@@ -126,5 +126,8 @@ def _vector(start: Index, width: int) -> str:
 
 
 def _unaligned(start: Index, width: int) -> str:
-    """Prefix of the prelude's functions for halves that need not be aligned as a vector is."""
+    """Prefix of the prelude's functions for halves that need not be aligned as a vector is.
+
+    Every tensor begins at a multiple of its vectors' width (`storage.ALIGNMENT`).
+    """
     return "" if start.is_multiple_of(width) else "smr_"

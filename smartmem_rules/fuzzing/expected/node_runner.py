@@ -21,6 +21,8 @@ _NARROW_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
+_EXTREMES = {"ReduceMin": -np.inf, "ReduceMax": np.inf, "MaxPool": np.inf, "GlobalMaxPool": np.inf}
+"""Operators that take one of their elements, and what that is if it is among them."""
 _NO_KERNEL = "NOT_IMPLEMENTED"
 """How ONNX Runtime begins where a right node has no kernel; what else it refuses the evaluator would obey."""
 
@@ -117,7 +119,7 @@ class NodeRunner:
         if self.own is not None and widened[0] is not None:
             return [self.own(node, widened[0])]
         try:
-            return [np.asarray(wide(v)) for v in self._onnxruntime(node, widened)]
+            return self._with_nan(node, widened, [np.asarray(wide(v)) for v in self._onnxruntime(node, widened)])
         except Exception:
             pass
         self.evaluated = True
@@ -125,6 +127,14 @@ class NodeRunner:
             return [np.asarray(wide(v)) for v in self._evaluator(node, widened)]
         except Exception as refusal:
             raise NoReference(f"{self.node.op_type}: {_first_line(refusal)}") from refusal
+
+    def _with_nan(self, node: onnx.NodeProto, operands: Sequence[Array | None], results: list[Array]) -> list[Array]:
+        """Extremes that are NaN where an element is, whatever its place: ONNX Runtime's depend on that."""
+        data, beyond = operands[0], _EXTREMES.get(node.op_type)
+        if data is None or beyond is None or data.dtype != np.float64 or not np.isnan(data).any():
+            return results
+        marks = self._onnxruntime(node, [np.where(np.isnan(data), beyond, 0.0), *operands[1:]])
+        return [np.where(marks[0] == beyond, np.nan, results[0]), *results[1:]]
 
     def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
         if self.node.op_type not in RECURRENT or self.node.domain != "":

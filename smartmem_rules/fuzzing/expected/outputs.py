@@ -196,6 +196,8 @@ class Reference:
             if noise is not None and (node.op_type in SUMMING or any(map(self._is_half, node.input))):
                 stashed = node.op_type in STASHED
                 operands = [self._held(n, v, noise, False, stashed) for n, v in zip(node.input, operands, strict=True)]
+            if node.op_type == "Resize":  # its scales say the result's extents, which roundings do not change
+                operands = [operands[0], *(wide(self.natives[name]) for name in node.input[1:])]
             if node.op_type == "Pow" and noise is not None:
                 operands = [operands[0], self._perhaps_whole(node.input[1], operands[1], noise)]
             if precise:

@@ -14,6 +14,8 @@ from smartmem_rules.tensor.ranges import largest
 TEXEL_LANES = 4
 SLACK = 64
 """Bytes that may be read behind the end of a constant: vector loads reach over the last element."""
+ALIGNMENT = 64
+"""Bytes at multiples of which every tensor begins: kernels access up to 16 floats at once, as an aligned vector."""
 
 
 def item_bytes(storage: str) -> int:

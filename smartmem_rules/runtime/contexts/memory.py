@@ -12,7 +12,7 @@ import numpy as np
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.storage import buffer_dtype, memory_shape, stored_bytes
+from smartmem_rules.plan.kernel.storage import ALIGNMENT, buffer_dtype, memory_shape, stored_bytes
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.plan_file import SLACK
@@ -164,6 +164,7 @@ class PlanMemory:
             isinstance(reachable, np.ndarray)
             and reachable.nbytes >= tensor.packed.nbytes + SLACK
             and reachable.ctypes.data == tensor.packed.ctypes.data
+            and reachable.ctypes.data % max(ALIGNMENT, self.device.alignment) == 0
             and tensor.packed.nbytes == stored_bytes(tensor)
         )
 
@@ -174,11 +175,11 @@ class PlanMemory:
         """An intermediate's part of a piece of memory."""
         import pyopencl as cl
 
-        if offset % self.device.alignment:
+        alignment = max(ALIGNMENT, self.device.alignment)
+        if offset % alignment:
             raise RunError(
                 f"the tensor {tensor.name!r} lies {offset} bytes behind the beginning of a buffer, and "
-                f"{self.device.name} takes multiples of {self.device.alignment}; "
-                "optimize the model again on this device"
+                f"{self.device.name} takes multiples of {alignment}; optimize the model again on this device"
             )
         try:
             # vector loads reach past the end
