@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.runtime.compiling import BuildError, Programs
-from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext, buffer_dtype
+from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
 from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.devices import Device, DeviceError
@@ -234,4 +234,4 @@ def input_types(plan: Plan) -> dict[str, TensorType]:
     return {name: plan.tensors[name].type for name in plan.inputs}
 
 
-__all__ = ["BoundsError", "BuildError", "DeviceError", "Executor", "RunError", "buffer_dtype", "input_types", "summary"]
+__all__ = ["BoundsError", "BuildError", "DeviceError", "Executor", "RunError", "input_types", "summary"]

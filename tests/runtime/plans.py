@@ -95,6 +95,24 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
     )
 
 
+ADD_HALF = """
+__kernel void add(__global const half *x, __global half *y) {
+    size_t i = get_global_id(0);
+    vstore_half(vload_half(i, x) + 1.0f, i, y);
+}
+"""
+
+
+def make_half_plan() -> Plan:
+    """y = x + 1 with floats of 16 bits in device memory, converted at the border."""
+    plan = make_plan()
+    plan.tensors.update({name: replace(plan.tensors[name], storage="float16") for name in ("x", "y")})
+    launch = plan.launches[0].each(lambda one: replace(one, kernel=replace(one.kernel, reads=("x",), writes=("y",))))
+    source = Source(entry="add", text=ADD_HALF, arguments=_arguments("x", "y"), global_size=(60,), local_size=None)
+    del plan.tensors["t"]
+    return replace(plan, enqueues=[Enqueue(launch=launch, source=source)], placement={}, slots=[])
+
+
 def _arguments(reads: str, writes: str) -> tuple[Argument, ...]:
     return tuple(Argument(n, "read") for n in reads.split()) + tuple(Argument(n, "write") for n in writes.split())
 

@@ -121,7 +121,8 @@ typedef struct smartmem_plan_options {
 typedef struct smartmem_session_options {
     size_t struct_size;
     /** Memory of the application for intermediate results in buffers, on devices that compute in the host's memory; at
-     * least `intermediate_bytes` of smartmem_plan_info, aligned to 128 bytes, until the session is closed. NULL: the
+     * least `intermediate_bytes` of smartmem_plan_info, until the session is closed. It begins at a multiple of 128
+     * bytes, or of what the device asks for if that is more: other memory gives SMARTMEM_BAD_ARGUMENT. NULL: the
      * driver allocates it. */
     void *memory;
     size_t memory_bytes;
@@ -216,8 +217,8 @@ SMARTMEM_API smartmem_status smartmem_devices(smartmem_device *devices, size_t c
 /** Maps a plan's file into memory, checks it, builds its programs and puts its constants on the device. */
 SMARTMEM_API smartmem_status smartmem_plan_open(const char *path, const smartmem_plan_options *options,
                                                 smartmem_plan *plan);
-/** The same for a plan in memory of the application, which stays as it is until the plan is closed. Constants are used
- * in place where `data` begins with a page. */
+/** The same for a plan in memory of the application, which stays as it is until the plan is closed. `data` may begin
+ * anywhere; constants are used in place where it begins with a page, else they are copied. */
 SMARTMEM_API smartmem_status smartmem_plan_open_memory(const void *data, size_t bytes,
                                                        const smartmem_plan_options *options, smartmem_plan *plan);
 /** The same for a part of an open file, such as an asset of an Android package. The descriptor stays the caller's.
@@ -240,14 +241,16 @@ SMARTMEM_API smartmem_status smartmem_session_open(smartmem_plan plan, const sma
                                                    smartmem_session *session);
 /** Cancels the run of a session if there is one, waits for its end, and closes the session. */
 SMARTMEM_API smartmem_status smartmem_session_close(smartmem_session session);
-/** Names the memory from which the runs that follow read an input. It stays the application's, and is read in each run.
+/** Names the memory from which the runs that follow read an input. It stays the application's, is read in each run, and
+ * may begin anywhere: elements need not be aligned.
  *
  * @param bytes of the elements
  * @param shape NULL if the input has no open dimension
  */
 SMARTMEM_API smartmem_status smartmem_set_input(smartmem_session session, const char *name, const void *data,
                                                 size_t bytes, const int64_t *shape, size_t rank);
-/** Names memory of the application into which the runs that follow write an output. NULL: memory of the session.
+/** Names memory of the application into which the runs that follow write an output; it may begin anywhere. NULL: memory
+ * of the session.
  *
  * @param bytes at least those of the output at its greatest extents
  */

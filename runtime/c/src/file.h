@@ -18,6 +18,7 @@ typedef struct plan_file {
     size_t mapping_bytes;
     size_t index_offset;
     size_t index_bytes;
+    size_t alignment; /* bytes at multiples of which kernels take every tensor to begin */
 } plan_file;
 
 /* Each maps or takes the bytes and checks header and index; after an error there is nothing to close. */

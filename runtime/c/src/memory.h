@@ -22,6 +22,12 @@ typedef struct Memory {
     size_t pieces_count;
 } Memory;
 
+/* Memory that the application gives lies at multiples of as many bytes, at least. */
+enum { BLOCK_ALIGNMENT = 128 };
+
+/* Bytes at multiples of which a tensor has to begin where kernels use memory that the driver has not made. */
+size_t memory_alignment(const memory_setting *setting);
+
 /* Sizes in bytes. */
 typedef struct memory_sizes {
     uint64_t constants, session, intermediates;

@@ -294,6 +294,18 @@ def open_plan(
     path: Path, device: str | None = None, cache_folder: Path | None = None, progress: Any = None
 ) -> Iterator[CPlan]:
     """A plan on a device."""
+    yield from _opened("plan_open", str(path).encode(), device=device, cache_folder=cache_folder, progress=progress)
+
+
+@contextmanager
+def open_memory(data: Array) -> Iterator[CPlan]:
+    """A plan in memory of the application."""
+    yield from _opened("plan_open_memory", c.c_void_p(data.ctypes.data), c.c_size_t(data.nbytes))
+
+
+def _opened(
+    function: str, *place: Any, device: str | None = None, cache_folder: Path | None = None, progress: Any = None
+) -> Iterator[CPlan]:
     library_path = opencl_library()
     options = _PlanOptions(
         struct_size=c.sizeof(_PlanOptions),
@@ -303,7 +315,7 @@ def open_plan(
         progress=None if progress is None else c.cast(progress, c.c_void_p),
     )
     opened = c.c_uint64()
-    call("plan_open", str(path).encode(), c.byref(options), c.byref(opened))
+    call(function, *place, c.byref(options), c.byref(opened))
     try:
         yield CPlan(id=opened)
     finally:

@@ -24,6 +24,9 @@ static FILE *stream;
 /* For tests: how many calls there were, how many objects are not released, and which call from now on fails. */
 EXPORT long stub_calls(void) { return calls; }
 EXPORT long stub_live(void) { return live; }
+/* Bytes at multiples of which the device says that parts of buffers begin. */
+static long base_alignment = 128;
+EXPORT void stub_align(long bytes) { base_alignment = bytes; }
 EXPORT void stub_fail_at(long call) {
     calls = 0;
     fail_at = call;
@@ -128,7 +131,7 @@ EXPORT cl_int clGetDeviceInfo(cl_device device, cl_uint what, size_t room, void 
     case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = 16384; break;
     case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = 1024; break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: number = 1u << 30; break;
-    case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 1024; break;
+    case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 8 * base_alignment; break;
     default: number = 1; break;
     }
     return told(&number, room < 8 ? room : 8, room, to, needed);
@@ -147,10 +150,15 @@ EXPORT cl_queue clCreateCommandQueue(cl_context context, cl_device device, cl_bi
     return FAILS ? NULL : created(1, NULL, code);
 }
 
+/* Where kernels may compute with memory that was not allocated here: they access aligned vectors of 64 bytes. */
+static int usable(cl_bits flags, const void *host) {
+    return !(flags & CL_MEM_USE_HOST_PTR) || (uintptr_t)host % 64 == 0;
+}
+
 EXPORT cl_memory clCreateBuffer(cl_context context, cl_bits flags, size_t bytes, void *host, cl_int *code) {
     (void)context;
     *code = -4;
-    return FAILS ? NULL : created(bytes, flags & CL_MEM_USE_HOST_PTR ? host : NULL, code);
+    return FAILS || !usable(flags, host) ? NULL : created(bytes, flags & CL_MEM_USE_HOST_PTR ? host : NULL, code);
 }
 
 EXPORT cl_memory clCreateSubBuffer(cl_memory parent, cl_bits flags, cl_uint kind, const void *region, cl_int *code) {

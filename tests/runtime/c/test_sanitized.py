@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
-from tests.runtime.plans import make_plan
+from tests.runtime.plans import make_half_plan, make_plan
 
 GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 15
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
@@ -91,6 +93,13 @@ def test_wrong_calls(tmp_path: Path) -> None:
     save_plan(make_plan(), tmp_path / "a.plan")
     drive, stub = sanitized()
     run(drive, "misuse", stub, tmp_path / "a.plan")
+
+
+@pytest.mark.parametrize("made", [make_plan, make_half_plan])
+def test_memory_of_the_application_lies_anywhere(tmp_path: Path, made: Callable[[], Plan]) -> None:
+    save_plan(made(), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "places", stub, tmp_path / "a.plan")
 
 
 def test_threads_that_close_what_others_use(tmp_path: Path) -> None:
