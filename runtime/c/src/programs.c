@@ -9,10 +9,12 @@
 
 #include "cache.h"
 
-enum { TEXTS_ON_CPU = 24, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
+enum { TEXTS_ON_CPU = 32, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
 
 /* A text may say how its own operations round, and the next one begins anew. */
 static const char PART[] = "#pragma OPENCL FP_CONTRACT DEFAULT\n#define %s %s_%u\n%s\n#undef %s\n";
+/* How what every kernel relies on ends (codegen/prelude.cl). */
+static const char PRELUDE_END[] = "\n#endif // SMR_PRELUDE\n";
 /* How launches of several kernels declare the local memory that these part (codegen/composed.cl). */
 static const char SHARED[] = "__local float smr_local[";
 
@@ -184,21 +186,28 @@ static smartmem_status compile(const Work *work, const char *source, const built
     return status;
 }
 
+/* A text without the beginning that the first one of its program has, too: compilers read every copy of it. */
+static const char *without_prelude(const char *text, const char *first) {
+    const char *end = strstr(text, PRELUDE_END);
+    size_t bytes = end == NULL ? 0 : (size_t)(end - text) + sizeof PRELUDE_END - 1;
+    return first != NULL && strncmp(text, first, bytes) == 0 ? text + bytes : text;
+}
+
 /* The text of one program of a whole chunk, which the caller frees. */
 static char *joined_text(const Work *work, uint32_t chunk) {
     char *source = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&source, &bytes);
-    bool first = true;
+    const char *first = NULL;
     for (uint32_t i = 0; stream != NULL && i < work->programs->count; ++i) {
         const built_text *one = work->programs->texts + i;
         if (one->chunk != chunk)
             continue;
-        if (!first)
+        const char *text = text_of(work->order->index->texts[one->text]);
+        if (first != NULL)
             fputc('\n', stream);
-        fprintf(stream, PART, one->entry, one->entry, one->place, text_of(work->order->index->texts[one->text]),
-                one->entry);
-        first = false;
+        fprintf(stream, PART, one->entry, one->entry, one->place, without_prelude(text, first), one->entry);
+        first = first != NULL ? first : text;
     }
     if (stream == NULL || fclose(stream) != 0) {
         free(source);
