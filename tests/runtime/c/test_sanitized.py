@@ -18,7 +18,7 @@ from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
 from tests.runtime.plans import change_source, make_half_plan, make_plan
 
-GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 15
+GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
 PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
 
