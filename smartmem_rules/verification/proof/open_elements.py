@@ -14,6 +14,7 @@ from typing import Protocol
 
 from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
@@ -237,7 +238,7 @@ class OpenDefinition(Instantiation):
                 nothing = TensorName("", TensorType("float32", ()))
                 self.scope.tensors[output.name] = TensorList((nothing,) * self.wanted)
         lets = {let.name for let in self.operator.lets}
-        parts = [part for requirement in self.operator.requires for part in _conjuncts(requirement)]
+        parts = list(conjuncts(*self.operator.requires))
         self._hold(part for part in parts if not names_in(part) & lets)
         for let in self.operator.lets:
             if names_in(let.value) & self.unknown:
@@ -360,11 +361,3 @@ class OpenDefinition(Instantiation):
 def needs_number(failure: BaseException) -> bool:
     """Whether a failure comes of a number that is open."""
     return any(isinstance(cause, SymbolicExtentError) for cause in causes(failure))
-
-
-def _conjuncts(expr: ast.Expression) -> Iterator[ast.Expression]:
-    if isinstance(expr, ast.Binary) and expr.operator == "and":
-        yield from _conjuncts(expr.left)
-        yield from _conjuncts(expr.right)
-    else:
-        yield expr
