@@ -13,10 +13,12 @@ from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
 from smartmem_rules.runtime.shared_programs import note_use, programs_in
 
-_TEXTS_PER_PROGRAM = 24
+_TEXTS_PER_PROGRAM = 32
 _COMPILE_THREADS = 8
 _LOG_LINES = 30
 _ROUNDING = "#pragma OPENCL FP_CONTRACT DEFAULT"
+_PRELUDE_END = "\n#endif // SMR_PRELUDE\n"
+"""How what every kernel relies on ends (codegen/prelude.cl)."""
 _Text = tuple[str, str, tuple[str, ...]]
 """The entry, the text and the options of a source: what makes two sources the same kernel code."""
 
@@ -96,8 +98,9 @@ class Programs:
         for number, text in enumerate(chunk):
             entry = f"{text[0]}_{number}"
             entries[text] = entry
+            own = _without_prelude(text[1], chunk[0][1]) if number else text[1]
             # a text may say how its own operations round, and the next one begins anew
-            parts.append(f"{_ROUNDING}\n#define {text[0]} {entry}\n{text[1]}\n#undef {text[0]}\n")
+            parts.append(f"{_ROUNDING}\n#define {text[0]} {entry}\n{own}\n#undef {text[0]}\n")
         program = self._compile("\n".join(parts), chunk[0][2], self._names[chunk[0]])
         return {text: (program, entry) for text, entry in entries.items()}
 
@@ -156,6 +159,12 @@ class Programs:
                 f"{folder}: the OpenCL driver compiles into this folder, and its disk has {free >> 20} MiB free; make "
                 f"room for {DRIVER_ROOM >> 20} MiB or name another folder in SMARTMEM_CACHE"
             )
+
+
+def _without_prelude(text: str, first: str) -> str:
+    """A text without the beginning that the first one of its program has, too: compilers read every copy of it."""
+    prelude, end, own = text.partition(_PRELUDE_END)
+    return own if end and first.startswith(prelude + end) else text
 
 
 def _build(program: Any, options: Sequence[str]) -> Any:

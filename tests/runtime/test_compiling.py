@@ -26,3 +26,16 @@ def test_what_a_text_says_of_rounding_ends_with_it() -> None:
     assert together == second.program.get_info(cl.program_info.SOURCE)
     between = together[together.index(ROUNDED) + len(ROUNDED) : together.index(PLAIN)]
     assert "FP_CONTRACT DEFAULT" in between
+
+
+def test_what_texts_begin_with_stands_in_their_program_once() -> None:
+    device = choose()
+    prelude, other = (f"#ifndef SMR_PRELUDE\n#define SMR_PRELUDE {n}\n#endif // SMR_PRELUDE\n" for n in (1, 2))
+    kernels = [f"__kernel void smr_kernel(__global int* y) {{ y[{n}] = SMR_PRELUDE; }}\n" for n in range(3)]
+    texts = [begin + kernel for begin, kernel in zip((prelude, prelude, other), kernels, strict=True)]
+    sources = [Source(entry="smr_kernel", text=text, arguments=(), global_size=(1,), local_size=(1,)) for text in texts]
+    context = cl.Context([device.handle])
+    programs = Programs(context, device, sources, ["a", "b", "c"], cache=ProgramCache(None))
+    together = programs.kernel(sources[0]).program.get_info(cl.program_info.SOURCE)
+    assert [together.count(begin) for begin in (prelude, other)] == [1, 1]
+    assert all(together.count(kernel) == 1 for kernel in kernels)

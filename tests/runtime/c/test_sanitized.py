@@ -16,9 +16,10 @@ from smartmem_rules.runtime.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
-from tests.runtime.plans import make_half_plan, make_plan
+from tests.runtime.plans import change_source, make_half_plan, make_plan
 
-GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 15
+GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
+PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
 
 
@@ -124,12 +125,16 @@ def test_every_call_of_the_driver_may_fail(plan_file: Path, tmp_path: Path) -> N
 
 def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
     plan = make_plan()
+    own = [source.text for source in plan.sources]
+    for number, text in enumerate(own):
+        change_source(plan, number, text=PRELUDE + text)
     save_plan(plan, tmp_path / "a.plan")
     drive, stub = sanitized()
     run(drive, "faults", stub, tmp_path / "a.plan", tmp_path / "cache")
     rounding = "#pragma OPENCL FP_CONTRACT DEFAULT"
     parts = [
-        f"{rounding}\n#define {one.entry} {one.entry}_{number}\n{one.text}\n#undef {one.entry}\n"
+        f"{rounding}\n#define {one.entry} {one.entry}_{number}\n{'' if number else PRELUDE}{own[number]}\n"
+        f"#undef {one.entry}\n"
         for number, one in enumerate(plan.sources)
     ]
     names = {"platform": "Stub", "name": "stub device", "driver": "1.0", "version": "OpenCL 3.0 stub"}
