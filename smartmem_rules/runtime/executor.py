@@ -152,7 +152,7 @@ class Executor:
             ]
 
     def binaries(self) -> dict[str, bytes]:
-        """The compiled programs by their keys in the program cache; a run makes the driver compile what it does late."""
+        """The compiled programs by their keys in the program cache; a run has the driver compile what it does late."""
         self.run(random_feeds(self.input_types))
         return self.built.programs.binaries()
 
