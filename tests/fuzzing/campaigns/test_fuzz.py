@@ -13,10 +13,13 @@ from smartmem_rules.fuzzing.judge import judge
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.onnx"))
 FIRST_SEED = 1
-MODELS = 100
-MORE_MODELS = 200
-"""With `--all`."""
-PARTS = (("small", 0), ("small", 1), ("small", 2), ("computed", 0))
+MODELS = 200
+PARTS = (
+    ("small", 0),
+    pytest.param("small", 1, marks=pytest.mark.exhaustive),
+    pytest.param("small", 2, marks=pytest.mark.exhaustive),
+    ("computed", 0),
+)
 """Sources of equally many models, each a test of its own, so that several processes share them."""
 
 
@@ -27,9 +30,9 @@ def test_kept_cases_are_right(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("source", "part"), PARTS)
-def test_drawn_models_are_right(source: str, part: int, fresh_seeds: bool, examples: int, all_cases: bool) -> None:
+def test_drawn_models_are_right(source: str, part: int, fresh_seeds: bool, examples: int) -> None:
     """What fails is reproduced by `python bench/fuzz.py --source SOURCE --seed SEED --count 1`."""
-    each = (examples or (MORE_MODELS if all_cases else MODELS)) // len(PARTS)
+    each = (examples or MODELS) // len(PARTS)
     first = int.from_bytes(os.urandom(4), "little") if fresh_seeds else FIRST_SEED
     requests = drawn_requests(source, first + part * each, each)
     summary = run(answers_here(requests, jobs=1), folder=None)
