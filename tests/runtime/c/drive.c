@@ -258,6 +258,7 @@ static void drive_faults(const char *path, const char *cache) {
         smartmem_plan_options options = with_stub();
         smartmem_plan plan;
         options.cache_folder = cache;
+        options.self_test = 1;
         stub_fail_at(call); /* 0: none */
         smartmem_status status = smartmem_plan_open(path, &options, &plan);
         if (status == SMARTMEM_OK) {

@@ -99,11 +99,6 @@ def test_a_plan_whose_kernel_nothing_replaces_does_not_open(path: Path, tmp_path
         assert "y[3, 7] is 34.5 and must be 34 (at most 0.125 apart); 1 of 60 elements differ" in text
 
 
-def test_every_call_of_the_driver_may_fail_in_a_self_test(path: Path, tmp_path: Path) -> None:
-    drive, stub = sanitized()
-    run(drive, "faults", stub, path, tmp_path / "cache")
-
-
 @pytest.mark.parametrize("field", ["width", "count"])
 def test_damaged_questions_are_refused(path: Path, tmp_path: Path, field: str) -> None:
     def change(index: object) -> None:
