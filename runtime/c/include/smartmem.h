@@ -60,7 +60,8 @@ typedef enum smartmem_status {
     SMARTMEM_NO_MEMORY = 12,
     SMARTMEM_DEVICE_ERROR = 13, /**< the driver refuses a call */
     SMARTMEM_BUSY = 14,         /**< the session runs */
-    SMARTMEM_CANCELLED = 15
+    SMARTMEM_CANCELLED = 15,
+    SMARTMEM_WRONG_KERNEL = 16 /**< the self-test found that the device computes a kernel wrongly */
 } smartmem_status;
 
 /** Element types. 4-bit and smaller types take a byte for each element, in its lowest bits; `bool` is 0 or 1. */
@@ -113,9 +114,15 @@ typedef struct smartmem_plan_options {
     /** Called with how many of the distinct kernel texts are built, by one thread at a time; NULL: nothing is. */
     void (*progress)(uint32_t built, uint32_t all, void *user);
     void *user;
+    /** Of plans with questions to their kernels. 0: these are asked when the plan is first opened on a device and driver,
+     * and the findings are kept in `cache_folder`; above 0: they are asked again; below 0: never. */
+    int32_t self_test;
+    /** In the place of `cache_folder` the descriptor of an open folder, which stays the caller's and counts until the call
+     * returns; NULL: none. */
+    const int *cache_descriptor;
 } smartmem_plan_options;
 
-#define SMARTMEM_PLAN_OPTIONS {sizeof(smartmem_plan_options), 0, 0, 0, 0, 0, 0}
+#define SMARTMEM_PLAN_OPTIONS {sizeof(smartmem_plan_options), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /** How a session is opened. Initialise with SMARTMEM_SESSION_OPTIONS. */
 typedef struct smartmem_session_options {
@@ -234,6 +241,14 @@ SMARTMEM_API smartmem_status smartmem_plan_get_input(smartmem_plan plan, uint32_
 SMARTMEM_API smartmem_status smartmem_plan_get_output(smartmem_plan plan, uint32_t number, smartmem_tensor_info *info);
 SMARTMEM_API smartmem_status smartmem_plan_get_dimension(smartmem_plan plan, uint32_t number,
                                                          smartmem_dimension_info *info);
+
+/** What the self-test found: a line for each kernel that the device computes wrongly and that another one replaces, with
+ * the device, its driver, the kernel, its launches and sizes, and the first element that differs. Empty where all kernels
+ * are right, or none was asked. A kernel that nothing replaces is an error of opening the plan.
+ *
+ * @param report lives as long as the plan
+ */
+SMARTMEM_API smartmem_status smartmem_plan_get_self_test(smartmem_plan plan, const char **report);
 
 /* --- sessions --- */
 

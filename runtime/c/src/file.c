@@ -71,6 +71,7 @@ static smartmem_status check(plan_file *file) {
     file->index_bytes = (size_t)bytes;
     if (!digest_is(data + offset, file->index_bytes, data + INDEX_DIGEST_AT))
         return damaged("the digest of its index is another one");
+    memcpy(file->index_digest, data + INDEX_DIGEST_AT, PLAN_DIGEST_BYTES);
     return SMARTMEM_OK;
 }
 

@@ -60,16 +60,36 @@ static smartmem_status make_buffer(const memory_setting *setting, uint64_t bytes
     return *made == NULL ? opencl_failed(code, "the device gives no buffer") : SMARTMEM_OK;
 }
 
-static smartmem_status fill(const memory_setting *setting, const plan_tensor *tensor, cl_memory memory, cl_queue queue) {
+static smartmem_status fill(const plan_tensor *tensor, const void *contents, cl_memory memory, cl_queue queue) {
     cl_int code = CL_SUCCESS;
     if (is_image(tensor)) {
         size_t origin[3] = {0, 0, 0}, region[3] = {tensor->width, tensor->height, 1};
-        code = cl.clEnqueueWriteImage(queue, memory, 1, origin, region, 0, 0, values_of(setting, tensor), 0, NULL, NULL);
+        code = cl.clEnqueueWriteImage(queue, memory, 1, origin, region, 0, 0, contents, 0, NULL, NULL);
     } else if (tensor->bytes) {
-        code = cl.clEnqueueWriteBuffer(queue, memory, 1, 0, (size_t)tensor->bytes, values_of(setting, tensor), 0, NULL,
-                                       NULL);
+        code = cl.clEnqueueWriteBuffer(queue, memory, 1, 0, (size_t)tensor->bytes, contents, 0, NULL, NULL);
     }
     return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "a constant cannot be copied to the device");
+}
+
+smartmem_status memory_open_filled(const memory_setting *setting, const plan_tensor *tensor, const void *contents,
+                                   cl_queue queue, cl_memory *made) {
+    TRY(need(setting, tensor->bytes, tensor->bytes));
+    if (is_image(tensor))
+        TRY(make_image(setting, tensor->width, tensor->height, tensor->storage, made));
+    else
+        TRY(make_buffer(setting, tensor->bytes, CL_MEM_READ_WRITE, NULL, made));
+    return fill(tensor, contents, *made, queue);
+}
+
+smartmem_status memory_read(const plan_tensor *tensor, cl_memory memory, cl_queue queue, void *contents) {
+    cl_int code = CL_SUCCESS;
+    if (is_image(tensor)) {
+        size_t origin[3] = {0, 0, 0}, region[3] = {tensor->width, tensor->height, 1};
+        code = cl.clEnqueueReadImage(queue, memory, 1, origin, region, 0, 0, contents, 0, NULL, NULL);
+    } else if (tensor->bytes) {
+        code = cl.clEnqueueReadBuffer(queue, memory, 1, 0, (size_t)tensor->bytes, contents, 0, NULL, NULL);
+    }
+    return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "a result cannot be copied from the device");
 }
 
 /* Memory for one tensor alone; if the tensor is a constant, with its values. */
@@ -85,7 +105,7 @@ static smartmem_status make_own(Memory *memory, const memory_setting *setting, u
         TRY(make_buffer(setting, tensor->bytes, CL_MEM_READ_WRITE, NULL, made));
     memory->owned[number] = true;
     if (tensor->role == smartmem_format_Role_CONSTANT && !mapped)
-        return fill(setting, tensor, *made, queue);
+        return fill(tensor, values_of(setting, tensor), *made, queue);
     return SMARTMEM_OK;
 }
 

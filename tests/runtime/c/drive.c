@@ -3,15 +3,19 @@
  *     drive files STUB FILE...     opens each file as a plan and, where that goes, runs it; prints status and message
  *     drive misuse STUB PLAN       calls every public function with what it may not be given
  *     drive faults STUB PLAN CACHE lets each call of OpenCL fail in turn; nothing may crash or stay behind
+ *     drive selftest STUB PLAN CACHE   opens a plan that tests itself and runs it; prints status and report or message; a
+ *                                      cache that begins with `fd:` is given as a descriptor
  *     drive places STUB PLAN       memory of the application at places that are no multiples of anything
  *     drive threads STUB PLAN      several threads run, start, cancel and close sessions of one plan
  */
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "smartmem.h"
 
@@ -254,6 +258,7 @@ static void drive_faults(const char *path, const char *cache) {
         smartmem_plan_options options = with_stub();
         smartmem_plan plan;
         options.cache_folder = cache;
+        options.self_test = 1;
         stub_fail_at(call); /* 0: none */
         smartmem_status status = smartmem_plan_open(path, &options, &plan);
         if (status == SMARTMEM_OK) {
@@ -267,6 +272,30 @@ static void drive_faults(const char *path, const char *cache) {
         failed += status != SMARTMEM_OK;
     }
     printf("%ld of %ld calls that fail are errors\n", failed, needed);
+}
+
+static void drive_selftest(const char *path, const char *cache) {
+    smartmem_plan_options options = with_stub();
+    smartmem_plan plan;
+    const char *report = "";
+    int descriptor = strncmp(cache, "fd:", 3) == 0 ? open(cache + 3, O_RDONLY) : -1;
+    if (descriptor >= 0)
+        options.cache_descriptor = &descriptor;
+    else
+        options.cache_folder = cache;
+    smartmem_status status = smartmem_plan_open(path, &options, &plan);
+    close(descriptor);
+    if (status == SMARTMEM_OK) {
+        CHECK(smartmem_plan_get_self_test(plan, NULL) == SMARTMEM_BAD_ARGUMENT);
+        CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_OK);
+        printf("0 %s", report);
+        CHECK(run_zeros(plan, 1) == SMARTMEM_OK);
+        CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
+        CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_BAD_HANDLE);
+    } else {
+        printf("%d %s", (int)status, smartmem_last_error());
+    }
+    CHECK(stub_live() == 0);
 }
 
 /* Runs a plan of the input x and the output y, [6, 10] of float32, whose own bytes, input and output lie somewhere. */
@@ -361,6 +390,8 @@ int main(int count, char **arguments) {
         drive_files(count - 3, arguments + 3);
     else if (strcmp(arguments[1], "misuse") == 0)
         drive_misuse(arguments[3]);
+    else if (strcmp(arguments[1], "selftest") == 0)
+        drive_selftest(arguments[3], arguments[4]);
     else if (strcmp(arguments[1], "places") == 0)
         drive_places(arguments[3]);
     else if (strcmp(arguments[1], "threads") == 0)
