@@ -78,21 +78,23 @@ def main() -> int:
     parser.add_argument("--kind", choices=KINDS, help="one of them; both by default")
     parser.add_argument("--json", type=Path, default=Path("build/c_runtime.json"))
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--binaries", action="store_true", help="export with programs as the driver compiles them")
     parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure(arguments.models[0], arguments.kind)))
+        print(json.dumps(measure(arguments.models[0], arguments.kind, arguments.binaries)))
         return 0
     if arguments.floor:
         print(floor())
         return 0
     rows: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    own = ["--binaries"] if arguments.binaries else []
     for kind in [arguments.kind] if arguments.kind else KINDS:
         for name in arguments.models or [*named(list(PAPER)), *RANGES]:
             if f"{name} {kind}" not in rows and not (kind == "images" and name in RANGES):
-                rows[f"{name} {kind}"] = in_own_process(__file__, "--one", name, "--kind", kind)
+                rows[f"{name} {kind}"] = in_own_process(__file__, "--one", name, "--kind", kind, *own)
                 print(name, kind, rows[f"{name} {kind}"], file=sys.stderr, flush=True)
                 arguments.json.write_text(json.dumps(rows, indent=1))
     text = table(rows)
@@ -103,14 +105,14 @@ def main() -> int:
     return int(any(row["error"] or not row["equal"] for row in rows.values()))
 
 
-def measure(name: str, kind: str) -> dict[str, Any]:
+def measure(name: str, kind: str, binaries: bool = False) -> dict[str, Any]:
     """Export, build, run and compare one model."""
     case = CASES[name.partition("/")[2]] if name in RANGES else None
     model = models_path() / f"{name}.onnx" if case else path(name)
     plan = optimize(model, device=KINDS[kind], dims=case.dims if case else None)
     feeds = [plan.random_feeds(0, {case.dimension: extent} if case else None) for extent in _extents(case)]
     with tempfile.TemporaryDirectory() as temporary:
-        program = Program(path=_built(plan, Path(temporary) / "bundle"), folder=Path(temporary))
+        program = Program(path=_built(plan, Path(temporary) / "bundle", binaries), folder=Path(temporary))
         row = {
             "error": None,
             "equal": all(_equal(program, plan, inputs) for inputs in feeds),
@@ -151,9 +153,9 @@ def _extents(case: Any) -> tuple[int, ...]:
     return case.extents if case else (0,)
 
 
-def _built(plan: OptimizedPlan, folder: Path) -> Path:
+def _built(plan: OptimizedPlan, folder: Path, binaries: bool = False) -> Path:
     """The exported program, linked with the library as it is installed."""
-    write_bundle(plan, folder)
+    write_bundle(plan, folder, binaries=binaries)
     library = installed()
     compiler = shutil.which("cc") or "gcc"
     sources = [folder / "main.c", folder / "npy.c"]

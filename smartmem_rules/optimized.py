@@ -246,13 +246,17 @@ class OptimizedPlan:
 
         return report_data(self.plan, self.device, self.last_check)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, binaries: bool = False) -> None:
         """Write the plan to a file, from which `load` takes it without optimizing again.
+
+        Args:
+            binaries: with its programs as this device's driver compiles them, which the same device and driver take.
 
         Raises:
             PlanFileError: the file cannot be written; nothing is left behind then.
+            BuildError, RunError: with `binaries`, as `run` does.
         """
-        plan = self.plan
+        plan = replace(self.plan, binaries=self.prepare().binaries()) if binaries else self.plan
         if plan.provenance.version and not plan.provenance.rules:
             plan = replace(plan, provenance=provenance_of(self.model, self.rules))
         save_plan(plan, path)

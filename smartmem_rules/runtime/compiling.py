@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -38,11 +38,13 @@ class Programs:
         names: Sequence[str],
         progress: Callable[[int, int], None] | None = None,
         cache: ProgramCache | None = None,
+        binaries: Mapping[str, bytes] | None = None,
     ) -> None:
         """Build each distinct text once.
 
         Args:
             cache: where built programs are kept, by default the user's.
+            binaries: built programs that a plan brings along, by their keys in a cache.
             names: the kernels' names, for error messages.
             progress: called with the numbers of distinct texts built and to build.
 
@@ -53,6 +55,8 @@ class Programs:
         self._device = device
         self._cache = ProgramCache.of(device) if cache is None else cache
         self._open = programs_in(context, device)
+        self._binaries = binaries or {}
+        self._own: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._names: dict[_Text, str] = {}
         for source, name in zip(sources, names, strict=True):
             self._names.setdefault(_text(source, device), name)
@@ -108,14 +112,24 @@ class Programs:
         program = self._open.get((text, options))
         if program is None:
             program = self._open[text, options] = self._made(text, list(options), name)
+        self._own[text, options] = program
         note_use(program, self._device)
         return program
+
+    def binaries(self) -> dict[str, bytes]:
+        """The programs as the driver has compiled them, by their keys in a cache; it may compile what no run needed."""
+        import pyopencl as cl
+
+        return {
+            self._cache.key(text, options, self._device): program.get_info(cl.program_info.BINARIES)[0]
+            for (text, options), program in self._own.items()
+        }
 
     def _made(self, text: str, given: list[str], name: str) -> Any:
         import pyopencl as cl
 
         key = self._cache.key(text, given, self._device)
-        kept = self._cache.read(key)
+        kept = self._binaries.get(key) or self._cache.read(key)
         if kept is not None:
             try:
                 return cl.Program(self._context, [self._device.handle], [kept]).build(options=given)

@@ -71,7 +71,7 @@ class Executor:
         context = context_on(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
-        programs = Programs(context, device, sources, names, progress)
+        programs = Programs(context, device, sources, names, progress, binaries=plan.binaries)
         self.programs = programs.count
         memory = PlanMemory(plan, device, context, cl.CommandQueue(context, device.handle))
         self.built = Built(
@@ -150,6 +150,11 @@ class Executor:
                 (launch.name, (event.profile.end - event.profile.start) * 1e-6)
                 for launch, event in zip(context.launches, events, strict=True)
             ]
+
+    def binaries(self) -> dict[str, bytes]:
+        """The compiled programs by their keys in the program cache; a run has the driver compile what it does late."""
+        self.run(random_feeds(self.input_types))
+        return self.built.programs.binaries()
 
     def taken(self) -> AbstractContextManager[ExecutionContext]:
         """An execution context of one's own, to look at launches one by one."""

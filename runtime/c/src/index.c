@@ -176,6 +176,14 @@ static smartmem_status check_report(const plan_index *index, const plan_file *fi
     return SMARTMEM_OK;
 }
 
+static smartmem_status check_binary(const plan_file *file, const smartmem_format_Binary *binary) {
+    const smartmem_format_Section *section = &binary->section;
+    if (!binary->has_section || !section->size || !plan_file_holds(file, section->offset, section->size) ||
+        plan_file_sum(file, section->offset, section->size) != section->sum)
+        return wrong("compiled program", binary->key, "is another one than the index says");
+    return SMARTMEM_OK;
+}
+
 static smartmem_status check(const plan_index *index, const plan_file *file) {
     TRY(check_report(index, file));
     TRY(extents_check(index));
@@ -191,6 +199,8 @@ static smartmem_status check(const plan_index *index, const plan_file *file) {
         TRY(check_count(index, index->counts + i));
     for (size_t i = 0; i < index->launches_count; ++i)
         TRY(check_launch(index, index->launches + i));
+    for (size_t i = 0; i < index->binaries_count; ++i)
+        TRY(check_binary(file, index->binaries + i));
     return probes_check(index, file);
 }
 

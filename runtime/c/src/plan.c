@@ -136,7 +136,7 @@ static smartmem_status open_on_device(Plan *plan, const smartmem_plan_options *o
     plan->context = cl.clCreateContext(NULL, 1, &plan->device.handle, NULL, NULL, &code);
     if (plan->context == NULL)
         return opencl_failed(code, "the device cannot be opened");
-    build_order build = {&plan->index, &plan->device, plan->context, options};
+    build_order build = {&plan->file, &plan->index, &plan->device, plan->context, options};
     TRY(programs_open(&plan->programs, &build));
     TRY(self_test(plan, &build, &plan->self_test));
     return open_constants(plan);

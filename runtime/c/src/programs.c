@@ -144,15 +144,24 @@ static void keep(const Work *work, const char *key, cl_program program) {
     free(binary);
 }
 
-/* A program from the cache; NULL where there is none, or the driver refuses it, as it may after an update. */
+/* The section of a program that the plan brings along, or NULL. */
+static const smartmem_format_Section *brought(const plan_index *index, const char *key) {
+    for (size_t i = 0; i < index->binaries_count; ++i)
+        if (strcmp(text_of(index->binaries[i].key), key) == 0)
+            return &index->binaries[i].section;
+    return NULL;
+}
+
+/* A program from the plan or the cache; NULL where there is none, or the driver refuses it, as it may after an update. */
 static cl_program kept(const Work *work, const char *key, const char *options) {
-    size_t bytes;
-    uint8_t *binary = cache_read(work->cache, key, &bytes);
+    const smartmem_format_Section *section = brought(work->order->index, key);
+    size_t bytes = section != NULL ? (size_t)section->size : 0;
+    uint8_t *binary = section == NULL ? cache_read(work->cache, key, &bytes) : NULL;
     cl_int code = CL_SUCCESS, status;
     cl_device handle = work->order->device->handle;
-    if (binary == NULL)
+    if (binary == NULL && section == NULL)
         return NULL;
-    const unsigned char *from = binary;
+    const unsigned char *from = section != NULL ? work->order->file->data + section->offset : binary;
     cl_program program =
         cl.clCreateProgramWithBinary(work->order->context, 1, &handle, &bytes, &from, &status, &code);
     free(binary);
@@ -172,9 +181,10 @@ static smartmem_status compile(const Work *work, const char *source, const built
         return no_memory();
     for (size_t i = 0; i + 1 < first->options_bytes; ++i)
         options[i] = first->options[i] ? first->options[i] : ' ';
-    if (work->cache >= 0)
+    bool looks = work->cache >= 0 || work->order->index->binaries_count;
+    if (looks)
         cache_key(key, source, first->options, first->options_bytes, work->order->device);
-    *program = work->cache >= 0 ? kept(work, key, options) : NULL;
+    *program = looks ? kept(work, key, options) : NULL;
     smartmem_status status = SMARTMEM_OK;
     if (*program == NULL) {
         *program = cl.clCreateProgramWithSource(work->order->context, 1, &source, NULL, &code);
@@ -278,7 +288,7 @@ static void *build_chunks(void *shared) {
 static Work begin_work(Programs *all, const build_order *order) {
     Work work = {.order = order, .programs = all, .cache = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!device_has_workaround(order->index, order->device, "driver_keeps_programs"))
-        work.cache = cache_open(order->options->cache_folder);
+        work.cache = cache_open(order->options);
     return work;
 }
 

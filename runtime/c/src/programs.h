@@ -24,6 +24,7 @@ typedef struct Programs {
 } Programs;
 
 typedef struct build_order {
+    const plan_file *file;
     const plan_index *index;
     const Device *device;
     cl_context context;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,17 +17,17 @@ from smartmem_rules.runtime.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
-from tests.runtime.plans import change_source, make_half_plan, make_plan
+from tests.runtime.plans import change_source, make_asking_plan, make_half_plan, make_plan
 
 GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
 PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
 
 
-@pytest.fixture(scope="module", params=["buffer", "image"])
+@pytest.fixture(scope="module", params=["buffer", "image", "asking"])
 def plan_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plans") / "a.plan"
-    save_plan(make_plan(request.param), path)
+    save_plan(make_asking_plan() if request.param == "asking" else make_plan(request.param), path)
     return path
 
 
@@ -58,6 +59,8 @@ def _only_padding(whole: bytes, damaged: bytes) -> bool:
     """Whether only bytes between the parts of a file were changed, which nobody reads."""
     index = index_of(whole)
     sections = [one.packed.section for one in index.tensors if one.HasField("packed")]
+    contents = [one.rows for probe in index.probes for one in (*probe.fillings, *probe.answers)]
+    sections += [section for rows in contents for section in (rows.different, rows.numbers)]
     used = [(0, 128), (index.report.offset, len(whole)), *((one.offset, one.offset + one.size) for one in sections)]
     return len(whole) == len(damaged) and all(whole[a:b] == damaged[a:b] for a, b in used)
 
@@ -123,14 +126,11 @@ def test_every_call_of_the_driver_may_fail(plan_file: Path, tmp_path: Path) -> N
     assert int(failed) > int(rest.split()[0]) // 2, said
 
 
-def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
-    plan = make_plan()
+def key_of(plan: Plan) -> str:
+    """The key that Python gives the program of a plan's kernels on the stub."""
     own = [source.text for source in plan.sources]
     for number, text in enumerate(own):
         change_source(plan, number, text=PRELUDE + text)
-    save_plan(plan, tmp_path / "a.plan")
-    drive, stub = sanitized()
-    run(drive, "faults", stub, tmp_path / "a.plan", tmp_path / "cache")
     rounding = "#pragma OPENCL FP_CONTRACT DEFAULT"
     parts = [
         f"{rounding}\n#define {one.entry} {one.entry}_{number}\n{'' if number else PRELUDE}{own[number]}\n"
@@ -138,5 +138,32 @@ def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
         for number, one in enumerate(plan.sources)
     ]
     names = {"platform": "Stub", "name": "stub device", "driver": "1.0", "version": "OpenCL 3.0 stub"}
-    key = ProgramCache.key("\n".join(parts), (), replace(choose(), **names))  # type: ignore[arg-type]
+    return ProgramCache.key("\n".join(parts), (), replace(choose(), **names))  # type: ignore[arg-type]
+
+
+def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
+    plan = make_plan()
+    key = key_of(plan)
+    save_plan(plan, tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "faults", stub, tmp_path / "a.plan", tmp_path / "cache")
     assert ProgramCache(tmp_path / "cache" / "programs").read(key) == b"stub"
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_programs_that_a_plan_brings_along(tmp_path: Path, fits: bool) -> None:
+    plan = make_plan()
+    key = key_of(plan)
+    save_plan(replace(plan, binaries={key if fits else "another": b"compiled"}), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    environment = {**os.environ, "STUB_LOG": str(tmp_path / "log")}
+    run(drive, "files", stub, tmp_path / "a.plan", env=environment)
+    calls = (tmp_path / "log").read_text().split()
+    assert ("clCreateProgramWithBinary" in calls, "clCreateProgramWithSource" in calls) == (fits, not fits)
+
+
+def test_a_damaged_program_is_noticed(tmp_path: Path) -> None:
+    save_plan(replace(make_plan(), binaries={"key": b"a compiled program"}), tmp_path / "a.plan")
+    whole = (tmp_path / "a.plan").read_bytes()
+    found = verdicts(tmp_path, [whole.replace(b"a compiled program", b"a compiled Program")])
+    assert found == [(BAD_PLAN, "the plan is damaged: the compiled program key is another one than the index says")]
