@@ -145,6 +145,19 @@ def shifted_windows(net: Net) -> str:
     return net.node("Add", x, net.node("Reshape", back, np.array([1, 8, 8, 16])))
 
 
+def gated(net: Net) -> str:
+    """A decoder's perceptron: rows over their root mean square, a gate of SiLU, a product with it, a residual sum."""
+    x = net.input(net.normal(32, 16))
+    mean = net.node("ReduceMean", net.node("Mul", x, x), np.array([1]), keepdims=1)
+    root = net.node("Sqrt", net.node("Add", mean, np.float32(1e-5)))
+    rows = net.node("Mul", net.node("Div", x, root), net.normal(16))
+    gate = net.node("MatMul", rows, net.normal(16, 24, scale=0.25))
+    wide = net.node(
+        "Mul", net.node("Mul", gate, net.node("Sigmoid", gate)), net.node("MatMul", rows, net.normal(16, 24))
+    )
+    return net.node("Add", x, net.node("MatMul", wide, net.normal(24, 16, scale=0.2)))
+
+
 def pyramid(net: Net) -> str:
     """A detector's neck: a coarse map made larger and put beside a fine one, then a convolution of both."""
     fine, coarse = net.input(net.normal(1, 8, 8, 8)), net.input(net.normal(1, 8, 4, 4))

@@ -20,9 +20,9 @@ from tests.checking.models import Net, drawn
 GOLDEN = Path(__file__).parent / "golden"
 PRINTED = ("extract", "fuse", "layout", "schedule", "launch", "memory")
 FAMILIES = (
-    models.attention, models.shifted_windows, models.convolutions, models.pyramid, models.recurrent,
+    models.attention, models.shifted_windows, models.gated, models.convolutions, models.pyramid, models.recurrent,
 )  # fmt: skip
-"""A block of each family of models: encoders, windows, convolutional networks, detectors, recurrences."""
+"""A block of each family of models: encoders, windows, decoders, convolutional networks, detectors, recurrences."""
 A, B, C = Var("a", 4), Var("b", 8), Var("c", 16)
 
 
