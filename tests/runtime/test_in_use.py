@@ -313,10 +313,9 @@ def test_optimizations_take_no_more_and_more_memory(saved: tuple[Path, Path, Pat
         resident.append(resident_bytes())
     assert max(objects[2:]) <= objects[1] + 10, objects
     shown = [f"{one / 2**20:.1f} MiB" for one in resident]
-    assert max(resident[2:]) - resident[1] < 2 << 20, shown
-    # pools are full after some fifty times
-    later = resident[len(resident) // 2 :]
-    assert max(later) - later[0] < 1 << 19, shown
+    assert max(resident[2:]) - resident[1] < 4 << 20, shown
+    if all_cases:  # pools are full after some fifty times
+        assert max(resident[50:]) - resident[50] < 1 << 19, shown
 
 
 def test_executors_give_their_memory_back(saved: tuple[Path, Path, Path], all_cases: bool) -> None:
