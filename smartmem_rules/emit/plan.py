@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.c.program import Target
+from smartmem_rules.emit.demands import demands_of
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.emit.spares import spares_of
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
@@ -79,6 +80,9 @@ def emit_plan(scheduled: Scheduled) -> Plan:
     planning, memory = scheduled.planning, scheduled.memory
     graph = planning.graph
     target = _target(planning)
+    enqueues = [
+        Enqueue(launch=launch, source=_emitted(launch, target, scheduled.tensors)) for launch in scheduled.launches
+    ]
     return Plan(
         model=graph.name,
         device=planning.profile.name,
@@ -87,14 +91,13 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         inputs=list(graph.inputs),
         outputs=list(graph.outputs),
         tensors=scheduled.stored,
-        enqueues=[
-            Enqueue(launch=launch, source=_emitted(launch, target, scheduled.tensors)) for launch in scheduled.launches
-        ],
+        enqueues=enqueues,
         slots=memory.slots,
         placement=memory.placement,
         sizes=graph.sizes,
         dimensions=graph.dimensions,
         statistics=Statistics(planning=_statistics(scheduled)),
+        demands=demands_of(planning.profile, (one.source for one in enqueues)),
     )
 
 
