@@ -105,18 +105,17 @@ def test_a_program_takes_the_plan_for_its_device(tmp_path: Path) -> None:
     folder = built(tmp_path / "out")
     feeds = here.random_feeds(3)
     ran(folder, here, feeds)
-    launches = [launch.name for launch in here.kernels]
     environment = {**os.environ, **opencl_environment()}
-    said = run("./run", "--profile", "x=0.npy", cwd=folder, env=environment)
-    assert re.findall(r"^ *[\d.]+ ms  (\S+)$", said, re.M) == launches
+    np.save(folder / "x.npy", feeds["x"])
     # the phone's plan runs on what is here where it is asked for, and not by itself
-    run("./run", "--plan", "1", "-o", folder, "x=0.npy", cwd=folder, env=environment)
+    run("./run", "--plan", "1", "-o", folder, "x=x.npy", cwd=folder, env=environment)
+    np.testing.assert_array_equal(np.load(folder / "0.npy"), phone.run(feeds)["y"])
     shutil.copy(folder / files[0], folder / files[1])
-    done = subprocess.run(["./run", "x=0.npy"], cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(["./run", "x=x.npy"], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("for adreno_740: it is for devices of another name") == 2
     for number in ("3", "-1"):
-        done = subprocess.run(["./run", "--plan", number, "x=0.npy"], cwd=folder, env=environment, capture_output=True)
+        done = subprocess.run(["./run", "--plan", number, "x=x.npy"], cwd=folder, env=environment, capture_output=True)
         assert done.returncode == 2
 
 
