@@ -202,6 +202,10 @@ class Instantiation:
         return tuple(Size(names.index(output), axis, places[count]) for output, axis, count in self.counted)
 
     def _output_type(self, output: ast.Output, scope: Scope, name: str) -> TensorType:
+        shape = self._output_shape(output, scope, name)
+        return TensorType(self._dtype(output.type.dtype), shape)
+
+    def _output_shape(self, output: ast.Output, scope: Scope, name: str) -> tuple[int, ...]:
         shape: list[int] = []
         for item in output.type.shape:
             counted = size_of(item)
@@ -219,7 +223,7 @@ class Instantiation:
         for extent in shape:
             if may_vanish(extent):
                 raise Unsupported(f"{self.operator.name} would give an axis of extent {extent!r}, which can be 0")
-        return TensorType(self._dtype(output.type.dtype), tuple(shape))
+        return tuple(shape)
 
     def _dtype(self, name: str) -> str:
         if name in self.dtypes:

@@ -70,15 +70,15 @@ class ReadProofs:
 
 def reads_of(operator: ast.Operator) -> frozenset[ast.Span]:
     """The places of all reads of tensors without `else`."""
-    names = _tensor_names(operator)
+    names = tensor_names(operator)
     return frozenset(span for equation in operator.equations for span in _reads(equation.body, names))
 
 
 def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = MOST_WAYS) -> ReadProofs:
     """Which reads of a definition stay inside on all ways."""
     proofs = ReadProofs(reads_of(operator))
-    prover = _Prover(z3, proofs, _tensor_names(operator))
-    unknown = _only_values(operator)
+    prover = ReadProver(z3, proofs, tensor_names(operator))
+    unknown = only_values(operator)
 
     def run(path: Path) -> None:
         proofs.ways += 1
@@ -88,7 +88,7 @@ def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = 
         except (NoInstance, Unsupported) as refusal:
             del refusal
         except (DefinitionError, SymbolicExtentError) as failure:
-            if _is_open(failure) and path.is_possible:
+            if is_open(failure) and path.is_possible:
                 proofs.give_up(f"an open number is needed: {failure}")
 
     try:
@@ -101,17 +101,17 @@ def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = 
     return proofs
 
 
-def _one_way(base: Definitions, operator: ast.Operator, path: Path, prover: _Prover, unknown: frozenset[str]) -> None:
+def _one_way(base: Definitions, operator: ast.Operator, path: Path, prover: ReadProver, unknown: frozenset[str]) -> None:
     known = OpenInstances(base)
     known.path = path
     pattern = application_to_variables(operator)
     alone = ast.Rewrite(operator.span, operator.name, "", pattern, pattern, False, (), (), None, "")
-    case = _OpenOperands(alone, pattern, path, known, _bound(operator), hints_of((), pattern, pattern), operator)
+    case = ReadOperands(alone, pattern, path, known, rank_bound(operator), hints_of((), pattern, pattern), operator)
     with counting(BOUND):
         OpenDefinition(base, operator, case, case.all_outputs(), path, unknown).look(prover)
 
 
-def _is_open(failure: BaseException | None) -> bool:
+def is_open(failure: BaseException | None) -> bool:
     while failure is not None:
         if isinstance(failure, SymbolicExtentError):
             return True
@@ -119,7 +119,7 @@ def _is_open(failure: BaseException | None) -> bool:
     return False
 
 
-def _tensor_names(operator: ast.Operator) -> frozenset[str]:
+def tensor_names(operator: ast.Operator) -> frozenset[str]:
     inputs = {item.name for item in operator.inputs if item.constant is None}
     return frozenset(inputs | {equation.tensor for equation in operator.equations})
 
@@ -134,7 +134,7 @@ def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
                 yield node.span
 
 
-def _bound(operator: ast.Operator) -> int:
+def rank_bound(operator: ast.Operator) -> int:
     """The rank up to which operands are looked at: three, or what a requirement names."""
     most = BOUND
     for node in (node for requirement in operator.requires for node in nodes(requirement)):
@@ -149,7 +149,7 @@ def _is_rank(expr: ast.Expression) -> bool:
     return isinstance(expr, ast.Call) and expr.function == "rank"
 
 
-def _only_values(operator: ast.Operator) -> frozenset[str]:
+def only_values(operator: ast.Operator) -> frozenset[str]:
     """The attributes and lets on which only the values of elements depend: no index, no extent, no element type."""
     wanted: set[str] = set()
     for output in operator.outputs:
@@ -197,7 +197,7 @@ def _decide_indices(node: ast.Expression) -> set[str]:
 
 
 @dataclass
-class _OpenOperands(OpenOperator):
+class ReadOperands(OpenOperator):
     """Operands and attributes of one definition: every optional operand has a type, whether it is there or not."""
 
     shapes: dict[str, Value] = field(default_factory=dict)
@@ -327,7 +327,7 @@ def _is_given(formal: Formal) -> bool:
     return formal.required if isinstance(formal, ast.Attribute) else formal.default is None and not formal.optional
 
 
-class _Prover(ReadWatch):
+class ReadProver(ReadWatch):
     """Asks z3 whether an index stays inside an axis on the way in hand."""
 
     def __init__(self, z3: Any, proofs: ReadProofs, names: frozenset[str]) -> None:

@@ -1,0 +1,133 @@
+"""Proves the reads of a definition: all together, then one by one what is left.
+
+Together a definition has one way for each combination of ranks, attributes and extents; where there are too many, or
+something that a read does not depend on cannot be followed, the read is looked at alone (`slices`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import Span
+from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
+from smartmem_rules.tensor.extents import SymbolicExtentError
+from smartmem_rules.tensor.instantiate import Definitions
+from smartmem_rules.tensor.ranges import counting
+from smartmem_rules.verification.instances.roles import hints_of, nodes
+from smartmem_rules.verification.operators import application_to_variables
+from smartmem_rules.verification.proof.formulas import Unprovable
+from smartmem_rules.verification.proof.late_scope import Undecided
+from smartmem_rules.verification.proof.open_cases import NoInstance
+from smartmem_rules.verification.proof.open_instances import OpenInstances
+from smartmem_rules.verification.proof.open_reads import (
+    MOST_WAYS,
+    ReadOperands,
+    ReadProofs,
+    ReadProver,
+    is_open,
+    only_values,
+    prove_reads,
+    rank_bound,
+    tensor_names,
+)
+from smartmem_rules.verification.proof.open_views import BOUND
+from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
+from smartmem_rules.verification.proof.sliced_reads import SlicedDefinition, refuse_guessed_types
+from smartmem_rules.verification.proof.slices import ReadSlice, reads_tensor, slices_of
+
+SHARE = 4
+"""A proof of all reads together ends at this part of the ways that each read may have alone."""
+
+FIRST = 16
+"""Each slice of a read is tried with this part of the ways before one is tried with all of them."""
+
+
+def prove_each_read(base: Definitions, operator: ast.Operator, z3: Any, most: int = MOST_WAYS) -> ReadProofs:
+    """Which reads of a definition stay inside, of all together and then of each alone.
+
+    Args:
+        most: ways that are looked at for one read, at most.
+    """
+    together = prove_reads(base, operator, z3, most // SHARE)
+    left = together.total - together.proved
+    found = ReadProofs(together.total, set(together.reached), dict(together.left), together.ways)
+    names = tensor_names(operator)
+    try:
+        refuse_guessed_types(operator)
+    except Unprovable:
+        return found
+    for equation in operator.equations:
+        for node in nodes(equation.body):
+            if isinstance(node, ast.Subscript) and node.span in left and reads_tensor(node, names):
+                _prove_alone(base, operator, equation, node, z3, most, found)
+    return found
+
+
+def _prove_alone(
+    base: Definitions,
+    operator: ast.Operator,
+    equation: ast.EquationSyntax,
+    target: ast.Subscript,
+    z3: Any,
+    most: int,
+    found: ReadProofs,
+) -> None:
+    """Note in `found` that a read stays inside, or the first reason why that is not shown."""
+    waiting = list(slices_of(operator, equation, target, tensor_names(operator)))
+    reasons: list[str] = []
+    for ways_of_each in (most // FIRST, most):
+        for part in list(waiting):
+            try:
+                reason = _reason_left(base, operator, part, z3, ways_of_each, found)
+            except TooManyWays:
+                continue
+            waiting.remove(part)
+            if reason is None:
+                found.reached.add(target.span)
+                found.left.pop(target.span, None)
+                return
+            reasons.append(reason)
+    found.left[target.span] = reasons[0] if reasons else f"more than {most} cases of ranks, attributes and extents"
+
+
+def _reason_left(
+    base: Definitions, operator: ast.Operator, part: ReadSlice, z3: Any, most: int, counted: ReadProofs
+) -> str | None:
+    """Why a slice does not show that its read stays inside; None where it does.
+
+    Raises:
+        TooManyWays: there are more ways than `most`.
+    """
+    span: Span = part.target.span
+    proofs = ReadProofs(frozenset([span]))
+    prover = ReadProver(z3, proofs, tensor_names(operator))
+    unknown = only_values(operator)
+    pattern = application_to_variables(operator)
+    alone = ast.Rewrite(operator.span, operator.name, "", pattern, pattern, False, (), (), None, "")
+    hints = hints_of((), pattern, pattern)
+
+    def run(path: Path) -> None:
+        counted.ways += 1
+        prover.path = path
+        known = OpenInstances(base)
+        known.path = path
+        case = ReadOperands(alone, pattern, path, known, rank_bound(operator), hints, operator)
+        try:
+            with counting(BOUND):
+                SlicedDefinition(base, operator, case, case.all_outputs(), path, unknown, part).look(prover)
+        except (NoInstance, Unsupported) as refusal:
+            del refusal
+        except (DefinitionError, SymbolicExtentError) as failure:
+            if is_open(failure) and path.is_possible:
+                proofs.give_up(f"an open number is needed: {failure}")
+
+    try:
+        for _ in ways(run, z3, most):
+            if span in proofs.left:
+                break
+    except (Unprovable, Undecided) as failure:
+        return str(failure)
+    if span in proofs.left:
+        return proofs.left[span]
+    return None if span in proofs.reached else "no case of types that are looked at reaches it"
