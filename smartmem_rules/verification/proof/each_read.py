@@ -14,7 +14,7 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.tensor.ranges import counting
-from smartmem_rules.verification.instances.roles import hints_of, nodes
+from smartmem_rules.verification.instances.roles import hints_of
 from smartmem_rules.verification.operators import application_to_variables
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.late_scope import Undecided
@@ -29,18 +29,21 @@ from smartmem_rules.verification.proof.open_reads import (
     only_values,
     prove_reads,
     rank_bound,
+    read_nodes,
     tensor_names,
 )
 from smartmem_rules.verification.proof.open_views import BOUND
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
 from smartmem_rules.verification.proof.sliced_reads import SlicedDefinition, refuse_guessed_types
-from smartmem_rules.verification.proof.slices import ReadSlice, reads_tensor, slices_of
+from smartmem_rules.verification.proof.slices import ReadSlice, slices_of
 
 SHARE = 4
 """A proof of all reads together ends at this part of the ways that each read may have alone."""
 
 FIRST = 16
 """Each slice of a read is tried with this part of the ways before one is tried with all of them."""
+FEWEST_NAMED = 2
+"""Axes that a list names where three make too many ways: one entry acts on its own axis, beside one other."""
 
 
 def prove_each_read(base: Definitions, operator: ast.Operator, z3: Any, most: int = MOST_WAYS) -> ReadProofs:
@@ -58,8 +61,8 @@ def prove_each_read(base: Definitions, operator: ast.Operator, z3: Any, most: in
     except Unprovable:
         return found
     for equation in operator.equations:
-        for node in nodes(equation.body):
-            if isinstance(node, ast.Subscript) and node.span in left and reads_tensor(node, names):
+        for node in read_nodes(equation.body, names):
+            if node.span in left:
                 _prove_alone(base, operator, equation, node, z3, most, found)
     return found
 
@@ -76,10 +79,10 @@ def _prove_alone(
     """Note in `found` that a read stays inside, or the first reason why that is not shown."""
     waiting = list(slices_of(operator, equation, target, tensor_names(operator)))
     reasons: list[str] = []
-    for ways_of_each in (most // FIRST, most):
+    for ways_of_each, named in ((most // FIRST, BOUND), (most, BOUND), (most, FEWEST_NAMED)):
         for part in list(waiting):
             try:
-                reason = _reason_left(base, operator, part, z3, ways_of_each, found)
+                reason = _reason_left(base, operator, part, z3, ways_of_each, found, named)
             except TooManyWays:
                 continue
             waiting.remove(part)
@@ -92,7 +95,13 @@ def _prove_alone(
 
 
 def _reason_left(
-    base: Definitions, operator: ast.Operator, part: ReadSlice, z3: Any, most: int, counted: ReadProofs
+    base: Definitions,
+    operator: ast.Operator,
+    part: ReadSlice,
+    z3: Any,
+    most: int,
+    counted: ReadProofs,
+    named: int = BOUND,
 ) -> str | None:
     """Why a slice does not show that its read stays inside; None where it does.
 
@@ -112,7 +121,7 @@ def _reason_left(
         prover.path = path
         known = OpenInstances(base)
         known.path = path
-        case = ReadOperands(alone, pattern, path, known, rank_bound(operator), hints, operator)
+        case = ReadOperands(alone, pattern, path, known, rank_bound(operator), hints, operator, named)
         try:
             with counting(BOUND):
                 SlicedDefinition(base, operator, case, case.all_outputs(), path, unknown, part).look(prover)

@@ -32,9 +32,10 @@ from smartmem_rules.verification.proof.open_elements import OpenDefinition, Read
 from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.open_views import BOUND, OpenOperator
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
+from smartmem_rules.verification.proof.split_variables import in_blocks
 from smartmem_rules.verification.semantics.terms import Leaf, Term
 
-MOST_WAYS = 6000
+MOST_WAYS = 20_000
 MOST_MEMBERS = 3
 """Operands of a list that takes any number of them."""
 _HIGHEST_RANK = 5
@@ -101,7 +102,9 @@ def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = 
     return proofs
 
 
-def _one_way(base: Definitions, operator: ast.Operator, path: Path, prover: ReadProver, unknown: frozenset[str]) -> None:
+def _one_way(
+    base: Definitions, operator: ast.Operator, path: Path, prover: ReadProver, unknown: frozenset[str]
+) -> None:
     known = OpenInstances(base)
     known.path = path
     pattern = application_to_variables(operator)
@@ -124,14 +127,21 @@ def tensor_names(operator: ast.Operator) -> frozenset[str]:
     return frozenset(inputs | {equation.tensor for equation in operator.equations})
 
 
-def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
-    for node in nodes(part):
-        if isinstance(node, ast.Subscript) and node.default is None:
+def read_nodes(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Subscript]:
+    """The reads without `else` in an expression; which tensor of a list it is is part of a read."""
+    found = [node for node in nodes(part) if isinstance(node, ast.Subscript)]
+    members = {id(node.base) for node in found}
+    for node in found:
+        if node.default is None and id(node) not in members:
             base: ast.Expression = node
             while isinstance(base, ast.Subscript):
                 base = base.base
             if isinstance(base, ast.Name) and base.id in names:
-                yield node.span
+                yield node
+
+
+def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
+    return (node.span for node in read_nodes(part, names))
 
 
 def rank_bound(operator: ast.Operator) -> int:
@@ -203,15 +213,17 @@ class ReadOperands(OpenOperator):
     shapes: dict[str, Value] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     members: dict[str, int] = field(default_factory=dict)
+    most_named: int = BOUND
+    """Axes that a list names at most."""
     lengths_now: set[int] | None = None
     """The lengths of the list in hand that are looked at: that of its default, one less and one more."""
 
     def __init__(self, rule: Any, pattern: Any, path: Path, instances: Any, bound: int, hints: Any,
-                 overload: ast.Operator) -> None:  # fmt: skip
+                 overload: ast.Operator, most_named: int = BOUND) -> None:  # fmt: skip
         super().__init__(rule, pattern, path, instances, bound, hints, overload=overload)
         self.operator = overload
         self.shapes, self.dtypes, self.members = {}, {}, {}
-        self.lengths_now = None
+        self.lengths_now, self.most_named = None, most_named
         self.roles = operator_roles(overload, instances.base.functions)
 
     def dtype_of(self, formal: ast.Input) -> str:
@@ -229,7 +241,8 @@ class ReadOperands(OpenOperator):
         if not formal.variadic:
             return 1
         if formal.name not in self.members:
-            counts = sorted({*range(1, MOST_MEMBERS + 1), *_groups(self.operator)})
+            few = range(1, MOST_MEMBERS + 1)
+            counts = sorted({*few, *(group * n for group in _groups(self.operator) for n in few)})
             self.members[formal.name] = counts[self.path.choose(len(counts))]
         return self.members[formal.name]
 
@@ -299,7 +312,7 @@ class ReadOperands(OpenOperator):
         if kind_of(formal) == "strings":
             raise Unprovable(f"the words {formal.name} decide extents or indices")
         made = self.path.real if kind_of(formal) == "floats" else self.path.integer
-        free = {*range(BOUND + 1), *lengths, *(2 * n for n in lengths)}
+        free = {*range(self.most_named + 1), *lengths, *(2 * n for n in lengths)}
         for length in sorted(free if self.lengths_now is None else self.lengths_now):
             yield tuple(made(f"{name}.{place}") for place in range(length))
 
@@ -374,7 +387,11 @@ class ReadProver(ReadWatch):
         key = (index, extent, tuple(conditions), self.path.facts)
         if key not in self._known:
             began = time.process_time()
-            self._known[key] = any(self._ask(index, extent, conditions, by_reach) for by_reach in (True, False))
+            split = in_blocks(index, conditions)
+            asked = [(index, tuple(conditions))] + ([split] if split[0] != index else [])
+            self._known[key] = any(
+                self._ask(one, extent, under, by_reach) for by_reach in (True, False) for one, under in asked
+            )
             self.seconds += time.process_time() - began
             self.asked += 1
         return self._known[key]

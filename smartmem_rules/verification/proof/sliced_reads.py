@@ -11,7 +11,7 @@ from functools import partial
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, as_list, integers
+from smartmem_rules.tensor.builtins import DefinitionError, Value, as_list, integers
 from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS
 from smartmem_rules.tensor.definitions.literals import WEAK
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate
@@ -52,6 +52,9 @@ class SlicedElements(OpenElements):
         match expr:
             case ast.Subscript(default=default) if default is not None:
                 self.element(default, scope)
+            case ast.Conditional(then=then, otherwise=otherwise) if not self.part.has_conditions:
+                self.element(then, scope)
+                self.element(otherwise, scope)
             case ast.Conditional():
                 self._conditional(expr, scope)
             case ast.Reduction():
@@ -105,7 +108,7 @@ class SlicedElements(OpenElements):
         bound = evaluate(binder.bound, scope)
         members = range(bound) if isinstance(bound, int) else as_list(bound)
         scopes = [scope.with_values(**{binder.name: member}) for member in members]
-        if expr.kind == "first" and scopes:
+        if expr.kind == "first" and scopes and self.part.has_conditions:
             self._first(expr, scopes)
             return
         for inner in scopes:
@@ -183,9 +186,11 @@ class SlicedDefinition(OpenDefinition):
     def _is_opaque(self, let: ast.Let) -> bool:
         if not self.part.is_opaque or self.kinds[let.name] not in (NUMBER, LIST):
             return False
-        lets = {one.name for one in self.operator.lets}
-        made = (ast.Binary, ast.Unary, ast.Number, ast.Name)
-        return not names_in(let.value) <= lets or not all(isinstance(node, made) for node in nodes(let.value))
+        functions = self.scope.functions
+        return any(
+            isinstance(node, ast.Conditional) or (isinstance(node, ast.Call) and node.function in functions)
+            for node in nodes(let.value)
+        )
 
     def _bind_tensors(self) -> None:
         """Outputs and local tensors have a type when somebody asks."""
@@ -215,7 +220,11 @@ class SlicedDefinition(OpenDefinition):
         if output is None:
             self._look_at_local(equation, elements)
             return
-        target = self.scope.tensors.get(equation.tensor)
+        if not self.part.names & {binder.name for binder in equation.indices} and output.index is None:
+            self._build(equation, self.scope, (), elements)
+            return
+        target = self.scope.tensors[equation.tensor]
+        assert target is not None
         for number, member in enumerate(target.members if isinstance(target, TensorList) else (target,)):
             scope = self.scope.with_values(**({equation.member: number} if equation.member else {}))
             variables = tuple(elements.names.var(extent) for extent in member.type.shape)
@@ -247,9 +256,10 @@ class SlicedDefinition(OpenDefinition):
 def refuse_guessed_types(operator: ast.Operator) -> None:
     """Raise Unprovable where a definition asks for the element type of what it computes itself."""
     computed = {equation.tensor for equation in operator.equations}
-    for node in nodes((tuple(e.body for e in operator.equations), tuple(let.value for let in operator.lets))):
+    parts = [*(e.body for e in operator.equations), *(let.value for let in operator.lets), *operator.requires]
+    for node in (node for part in parts for node in nodes(part)):
         if isinstance(node, ast.Call) and node.function == "dtype" and names_in(node) & computed:
             raise Unprovable("the element type of a local tensor decides something")
 
 
-__all__ = ["SlicedDefinition", "SlicedElements", "Unsupported", "refuse_guessed_types"]
+__all__ = ["SlicedDefinition", "SlicedElements", "refuse_guessed_types"]

@@ -13,6 +13,9 @@ from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
 
+MOST_SINGLE = 4
+"""Requirements about the operands of a read that are also held one by one, where there are no more of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadSlice:
@@ -24,8 +27,8 @@ class ReadSlice:
         names: those that its indices and the conditions before it use.
         lets: those of these that are lets, with the lets that those use.
         requires: the parts of requirements that are held.
-        is_opaque: whether lets are any numbers or lists of numbers, instead of what they say; those that compute with
-            other lets alone are not.
+        has_conditions: whether what holds where it is read is looked at.
+        is_opaque: whether lets that choose, or ask a function, are any numbers or lists of numbers.
     """
 
     equation: ast.EquationSyntax
@@ -36,6 +39,7 @@ class ReadSlice:
     lets: frozenset[str]
     requires: tuple[ast.Expression, ...] = ()
     is_opaque: bool = False
+    has_conditions: bool = True
 
 
 def slices_of(
@@ -49,11 +53,25 @@ def slices_of(
     while read.default is not None and any(node is read.default for node in trail):
         later = trail[[node is read for node in trail].index(True) + 1 :]
         read = next(node for node in later if isinstance(node, ast.Subscript) and reads_tensor(node, tensors))
-    direct = _direct_names(operator, equation, read, trail)
+    for has_conditions in (False, True) if _has_conditions(trail) else (True,):
+        yield from _with_requirements(operator, equation, target, read, trail, has_conditions)
+
+
+def _with_requirements(
+    operator: ast.Operator,
+    equation: ast.EquationSyntax,
+    target: ast.Subscript,
+    read: ast.Subscript,
+    trail: list[ast.Syntax],
+    has_conditions: bool,
+) -> Iterator[ReadSlice]:
+    direct = _direct_names(operator, equation, read, trail, has_conditions)
     asked = {name for node in nodes(read) if isinstance(node, ast.Name) for name in _signature(operator, node.id)}
     closed = with_lets(operator, direct | asked)
     parts = [part for requirement in operator.requires for part in conjuncts(requirement)]
-    near = tuple(part for part in parts if names_in(part) & (asked | {n.id for n in nodes(read.base) if _is_name(n)}))
+    near = tuple(
+        part for part in parts if names_in(part) & (asked | {n.id for n in nodes(read.base) if isinstance(n, ast.Name)})
+    )
     about = tuple(part for part in parts if with_lets(operator, names_in(part)) & closed)
     found = ReadSlice(
         equation=equation,
@@ -62,9 +80,12 @@ def slices_of(
         trail=frozenset(map(id, trail)),
         names=frozenset(direct),
         lets=frozenset(closed & {let.name for let in operator.lets}),
+        has_conditions=has_conditions,
     )
     within = tuple(part for part in parts if names_in(part) <= direct | asked | _bound_in(part))
-    for requires in dict.fromkeys(((), near, within, about, tuple(parts))):
+    single = [(one,) for one in near] if len(near) <= MOST_SINGLE else []
+    choices = [(), *single, near, within, about, tuple(parts)] if has_conditions else [(), near]
+    for requires in dict.fromkeys(choices):
         yield replace(found, requires=requires)
         yield replace(found, requires=requires, is_opaque=True)
 
@@ -95,13 +116,16 @@ def with_lets(operator: ast.Operator, names: set[str] | frozenset[str]) -> set[s
     return found
 
 
+def _has_conditions(trail: list[ast.Syntax]) -> bool:
+    """Whether a read stands under conditions, and in none of them."""
+    conditions = [node.condition for node in trail if isinstance(node, ast.Conditional)]
+    conditions += [node.condition for node in trail if isinstance(node, ast.Reduction) and node.condition is not None]
+    return bool(conditions) and not any(one is node for one in conditions for node in trail)
+
+
 def _bound_in(part: ast.Expression) -> set[str]:
     """The names that a requirement binds itself."""
     return {b.name for node in nodes(part) if isinstance(node, ast.Comprehension) for b in node.binders}
-
-
-def _is_name(node: ast.Syntax) -> bool:
-    return isinstance(node, ast.Name)
 
 
 def _trail(root: ast.Syntax, target: ast.Syntax) -> list[ast.Syntax] | None:
@@ -124,16 +148,20 @@ def _children(node: ast.Syntax) -> Iterator[ast.Syntax]:
 
 
 def _direct_names(
-    operator: ast.Operator, equation: ast.EquationSyntax, read: ast.Subscript, trail: list[ast.Syntax]
+    operator: ast.Operator,
+    equation: ast.EquationSyntax,
+    read: ast.Subscript,
+    trail: list[ast.Syntax],
+    has_conditions: bool,
 ) -> set[str]:
     """Names in the read, in the conditions and loops around it, and in the extents of its equation."""
     found = names_in((read.base, *read.items))
     for node in trail:
         match node:
-            case ast.Conditional(condition=condition):
+            case ast.Conditional(condition=condition) if has_conditions:
                 found |= names_in(condition)
             case ast.Reduction(binders=binders, condition=condition):
-                found |= set() if condition is None else names_in(condition)
+                found |= names_in(condition) if condition is not None and has_conditions else set()
                 # a loop whose variable nothing uses is left out; one that unrolls builds its body for each member
                 used = [b for b in binders if b.kind == "unrolled" or b.name in names_in(trail[-1]) or b.name in found]
                 found |= set().union(*(names_in(b.bound) | {b.name} for b in used)) if used else set()

@@ -16,7 +16,7 @@ _LIKE_OPERANDS = frozenset({"abs", "sign", "floor", "ceil", "round", "single", "
                             "wrap"})  # fmt: skip
 _LIKE_FIRST = frozenset({"put", "drop", "take", "insert", "permute", "unpermute", "reverse"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
-_OF_ATTRIBUTES = {"int": NUMBER, "float": NUMBER, "ints": LIST, "floats": LIST}
+_OF_ATTRIBUTES: dict[str | None, str] = {"int": NUMBER, "float": NUMBER, "ints": LIST, "floats": LIST}
 
 
 def kinds_of(operator: ast.Operator, functions: Mapping[str, ast.Function]) -> dict[str, str]:
