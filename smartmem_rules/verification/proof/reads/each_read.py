@@ -14,13 +14,15 @@ from smartmem_rules.tensor.builtins import DefinitionError, Unsupported
 from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Definitions
 from smartmem_rules.tensor.ranges import counting
-from smartmem_rules.verification.instances.roles import hints_of
+from smartmem_rules.verification.instances.roles import hints_of, nodes
 from smartmem_rules.verification.operators import application_to_variables
 from smartmem_rules.verification.proof.formulas import Unprovable
-from smartmem_rules.verification.proof.late_scope import Undecided
 from smartmem_rules.verification.proof.open_cases import NoInstance
 from smartmem_rules.verification.proof.open_instances import OpenInstances
-from smartmem_rules.verification.proof.open_reads import (
+from smartmem_rules.verification.proof.open_views import BOUND
+from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
+from smartmem_rules.verification.proof.reads.late_scope import Undecided
+from smartmem_rules.verification.proof.reads.open_reads import (
     MOST_WAYS,
     ReadOperands,
     ReadProofs,
@@ -32,10 +34,8 @@ from smartmem_rules.verification.proof.open_reads import (
     read_nodes,
     tensor_names,
 )
-from smartmem_rules.verification.proof.open_views import BOUND
-from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
-from smartmem_rules.verification.proof.sliced_reads import SlicedDefinition, refuse_guessed_types
-from smartmem_rules.verification.proof.slices import ReadSlice, slices_of
+from smartmem_rules.verification.proof.reads.sliced_reads import SlicedDefinition, refuse_guessed_types
+from smartmem_rules.verification.proof.reads.slices import ReadSlice, slices_of
 
 SHARE = 4
 """A proof of all reads together ends at this part of the ways that each read may have alone."""
@@ -62,46 +62,37 @@ def prove_each_read(base: Definitions, operator: ast.Operator, z3: Any, most: in
         return found
     for equation in operator.equations:
         for node in read_nodes(equation.body, names):
-            if node.span in left:
-                _prove_alone(base, operator, equation, node, z3, most, found)
+            if node.span not in left:
+                continue
+            reason = prove_read(base, operator, node, z3, most)
+            if reason is None:
+                found.reached.add(node.span)
+                found.left.pop(node.span, None)
+            else:
+                found.left[node.span] = reason
     return found
 
 
-def _prove_alone(
-    base: Definitions,
-    operator: ast.Operator,
-    equation: ast.EquationSyntax,
-    target: ast.Subscript,
-    z3: Any,
-    most: int,
-    found: ReadProofs,
-) -> None:
-    """Note in `found` that a read stays inside, or the first reason why that is not shown."""
+def prove_read(base: Definitions, operator: ast.Operator, target: ast.Subscript, z3: Any, most: int) -> str | None:
+    """None where one read of a definition stays inside, else the first reason why that is not shown."""
+    equation = next(e for e in operator.equations if any(node is target for node in nodes(e.body)))
     waiting = list(slices_of(operator, equation, target, tensor_names(operator)))
     reasons: list[str] = []
     for ways_of_each, named in ((most // FIRST, BOUND), (most, BOUND), (most, FEWEST_NAMED)):
         for part in list(waiting):
             try:
-                reason = _reason_left(base, operator, part, z3, ways_of_each, found, named)
+                reason = _reason_left(base, operator, part, z3, ways_of_each, named)
             except TooManyWays:
                 continue
             waiting.remove(part)
             if reason is None:
-                found.reached.add(target.span)
-                found.left.pop(target.span, None)
-                return
+                return None
             reasons.append(reason)
-    found.left[target.span] = reasons[0] if reasons else f"more than {most} cases of ranks, attributes and extents"
+    return reasons[0] if reasons else f"more than {most} cases of ranks, attributes and extents"
 
 
 def _reason_left(
-    base: Definitions,
-    operator: ast.Operator,
-    part: ReadSlice,
-    z3: Any,
-    most: int,
-    counted: ReadProofs,
-    named: int = BOUND,
+    base: Definitions, operator: ast.Operator, part: ReadSlice, z3: Any, most: int, named: int = BOUND
 ) -> str | None:
     """Why a slice does not show that its read stays inside; None where it does.
 
@@ -117,7 +108,6 @@ def _reason_left(
     hints = hints_of((), pattern, pattern)
 
     def run(path: Path) -> None:
-        counted.ways += 1
         prover.path = path
         known = OpenInstances(base)
         known.path = path

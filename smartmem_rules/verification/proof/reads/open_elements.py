@@ -36,7 +36,8 @@ from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.instantiate import Definitions, Instantiation, names_in
 from smartmem_rules.verification.instances.roles import nodes
-from smartmem_rules.verification.proof.late_scope import (
+from smartmem_rules.verification.proof.paths import Path
+from smartmem_rules.verification.proof.reads.late_scope import (
     Chosen,
     LateMembers,
     LateScope,
@@ -45,7 +46,6 @@ from smartmem_rules.verification.proof.late_scope import (
     Presence,
     Undecided,
 )
-from smartmem_rules.verification.proof.paths import Path
 
 
 class ReadWatch(Watch):

@@ -26,13 +26,13 @@ from smartmem_rules.verification.instances.draws import dtypes_of
 from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Role, hints_of, nodes, operator_roles
 from smartmem_rules.verification.operators import application_to_variables
 from smartmem_rules.verification.proof.formulas import Unprovable
-from smartmem_rules.verification.proof.late_scope import Undecided
 from smartmem_rules.verification.proof.open_cases import LEAST_RANK, SPLAT, NoInstance
-from smartmem_rules.verification.proof.open_elements import OpenDefinition, ReadWatch
 from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.open_views import BOUND, OpenOperator
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
-from smartmem_rules.verification.proof.split_variables import in_blocks
+from smartmem_rules.verification.proof.reads.late_scope import Undecided
+from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, ReadWatch
+from smartmem_rules.verification.proof.reads.split_variables import in_blocks
 from smartmem_rules.verification.semantics.terms import Leaf, Term
 
 MOST_WAYS = 20_000

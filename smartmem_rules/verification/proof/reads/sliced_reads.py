@@ -21,12 +21,12 @@ from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.instantiate import Definitions, names_in
 from smartmem_rules.verification.instances.roles import nodes
 from smartmem_rules.verification.proof.formulas import Unprovable
-from smartmem_rules.verification.proof.late_scope import LateValues, Presence, Undecided
-from smartmem_rules.verification.proof.open_elements import OpenDefinition, OpenElements, OpenOperands, ReadWatch
 from smartmem_rules.verification.proof.open_views import BOUND
 from smartmem_rules.verification.proof.paths import Path
-from smartmem_rules.verification.proof.slices import ReadSlice
-from smartmem_rules.verification.proof.value_kinds import LIST, NUMBER, kinds_of
+from smartmem_rules.verification.proof.reads.late_scope import LateValues, Presence, Undecided
+from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, OpenElements, OpenOperands, ReadWatch
+from smartmem_rules.verification.proof.reads.slices import ReadSlice
+from smartmem_rules.verification.proof.reads.value_kinds import LIST, NUMBER, kinds_of
 
 _ANYTHING = Const(1, WEAK)
 """What stands for every part of an equation that does not lead to the read."""
