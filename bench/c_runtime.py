@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,7 +36,10 @@ from tests.runtime.c.library import installed, opencl_environment
 
 RUNS = 10
 MOST_SECONDS = 5.0
-"""Of the timed runs together, of which there are three at least."""
+"""Of the timed runs of a round, of which there are three at least."""
+ROUNDS = 3
+"""Of C and of Python, in turn: what else this computer does is then the same for both, and the fastest runs count."""
+FLOOR = Path(__file__).with_name("opencl_floor.c")
 KINDS = {"buffers": "pocl", "images": "adreno_740"}
 RANGES = tuple(f"dynamic/{name}" for name in CASES)
 TABLE = "c_runtime"
@@ -48,7 +50,7 @@ class Process:
     """What a program printed, and what it took.
 
     Attributes:
-        seconds: from its start to its end.
+        seconds: from its start to the first line that it prints, which says that there is an output.
         peak: MiB of memory.
     """
 
@@ -76,17 +78,23 @@ def main() -> int:
     parser.add_argument("--kind", choices=KINDS, help="one of them; both by default")
     parser.add_argument("--json", type=Path, default=Path("build/c_runtime.json"))
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--binaries", action="store_true", help="export with programs as the driver compiles them")
+    parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure(arguments.models[0], arguments.kind)))
+        print(json.dumps(measure(arguments.models[0], arguments.kind, arguments.binaries)))
+        return 0
+    if arguments.floor:
+        print(floor())
         return 0
     rows: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    own = ["--binaries"] if arguments.binaries else []
     for kind in [arguments.kind] if arguments.kind else KINDS:
         for name in arguments.models or [*named(list(PAPER)), *RANGES]:
             if f"{name} {kind}" not in rows and not (kind == "images" and name in RANGES):
-                rows[f"{name} {kind}"] = in_own_process(__file__, "--one", name, "--kind", kind)
+                rows[f"{name} {kind}"] = in_own_process(__file__, "--one", name, "--kind", kind, *own)
                 print(name, kind, rows[f"{name} {kind}"], file=sys.stderr, flush=True)
                 arguments.json.write_text(json.dumps(rows, indent=1))
     text = table(rows)
@@ -97,14 +105,14 @@ def main() -> int:
     return int(any(row["error"] or not row["equal"] for row in rows.values()))
 
 
-def measure(name: str, kind: str) -> dict[str, Any]:
+def measure(name: str, kind: str, binaries: bool = False) -> dict[str, Any]:
     """Export, build, run and compare one model."""
     case = CASES[name.partition("/")[2]] if name in RANGES else None
     model = models_path() / f"{name}.onnx" if case else path(name)
     plan = optimize(model, device=KINDS[kind], dims=case.dims if case else None)
     feeds = [plan.random_feeds(0, {case.dimension: extent} if case else None) for extent in _extents(case)]
     with tempfile.TemporaryDirectory() as temporary:
-        program = Program(path=_built(plan, Path(temporary) / "bundle"), folder=Path(temporary))
+        program = Program(path=_built(plan, Path(temporary) / "bundle", binaries), folder=Path(temporary))
         row = {
             "error": None,
             "equal": all(_equal(program, plan, inputs) for inputs in feeds),
@@ -124,16 +132,19 @@ def _equal(program: Program, plan: OptimizedPlan, inputs: dict[str, Any]) -> boo
 
 def _times(program: Program, plan: OptimizedPlan, inputs: dict[str, Any]) -> dict[str, Any]:
     """What a run takes, once everything is compiled."""
-    cold = _started(program, inputs, 1)
+    cold = [_started(program, inputs, 1) for _ in range(ROUNDS)]
     runs = max(3, min(RUNS, int(MOST_SECONDS * 1e3 / plan.prepare().timed_run(inputs))))
-    warm = _started(program, inputs, runs + 1)
-    own = [float(line.split()[0]) for line in warm.printed.splitlines() if line.endswith(" ms")][1:]
-    python = [plan.prepare().timed_run(inputs) for _ in range(runs)]
+    own: list[float] = []
+    python: list[float] = []
+    for _ in range(ROUNDS):
+        warm = _started(program, inputs, runs + 1)
+        own += [float(line.split()[0]) for line in warm.printed.splitlines() if line.endswith(" ms")][1:]
+        python += [plan.prepare().timed_run(inputs) for _ in range(runs)]
     return {
-        "cold_seconds": cold.seconds,
-        "c_ms": statistics.median(own),
-        "python_ms": statistics.median(python),
-        "peak": warm.peak,
+        "cold_seconds": min(one.seconds for one in cold),
+        "c_ms": min(own),
+        "python_ms": min(python),
+        "peak": max(one.peak for one in cold),
         "planned": plan.prepare().device_bytes / 2**20,
     }
 
@@ -142,9 +153,9 @@ def _extents(case: Any) -> tuple[int, ...]:
     return case.extents if case else (0,)
 
 
-def _built(plan: OptimizedPlan, folder: Path) -> Path:
+def _built(plan: OptimizedPlan, folder: Path, binaries: bool = False) -> Path:
     """The exported program, linked with the library as it is installed."""
-    write_bundle(plan, folder)
+    write_bundle(plan, folder, binaries=binaries)
     library = installed()
     compiler = shutil.which("cc") or "gcc"
     sources = [folder / "main.c", folder / "npy.c"]
@@ -166,16 +177,33 @@ def _started(program: Program, feeds: dict[str, Any], repeat: int) -> Process:
     with open(folder / "printed", "w+") as printed:
         start = time.perf_counter()
         process = subprocess.Popen(command, cwd=program.path.parent, env=environment, stdout=printed)
-        peak = 0.0
+        peak, seconds = 0.0, 0.0
         while process.poll() is None:
             peak = max(peak, _peak(process.pid))
-            time.sleep(0.002)
-        seconds = time.perf_counter() - start
+            if not seconds and os.fstat(printed.fileno()).st_size:
+                seconds = time.perf_counter() - start
+            time.sleep(0.001)
+        seconds = seconds or time.perf_counter() - start
         printed.seek(0)
         text = printed.read()
     if process.returncode:
         raise RuntimeError(f"the program of {folder} ended with status {process.returncode}: {text}")
     return Process(printed=text, seconds=seconds, peak=peak)
+
+
+def floor() -> str:
+    """What the driver takes of a program that opens a device and builds a kernel, which was compiled before."""
+    sources = Path(__file__).resolve().parent.parent / "runtime" / "c"
+    own = [sources / "src" / f"{name}.c" for name in ("opencl", "status", "processor")]
+    with tempfile.TemporaryDirectory() as temporary:
+        program = Path(temporary) / "floor"
+        folders = [f"-I{sources / name}" for name in ("src", "include", "nanopb")]
+        command = [shutil.which("cc") or "gcc", "-std=gnu11", "-O2", *folders, FLOOR, *own, "-o", program]
+        subprocess.run([*map(str, command), "-ldl", "-lpthread"], check=True)
+        environment = {**os.environ, **opencl_environment(), "POCL_CACHE_DIR": temporary}
+        for _ in range(2):  # the first time it compiles
+            done = subprocess.run([program], env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.rstrip()
 
 
 def _peak(process: int) -> float:

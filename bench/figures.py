@@ -53,8 +53,8 @@ class Stopwatch:
 
 def figures(model: Path | Any, level: str, device: str, memory: str) -> dict[str, Any]:
     """Plan a model and say what is known of the plan."""
+    from smartmem_rules.explanation.report import report_data
     from smartmem_rules.pipeline import Request, make_plan
-    from smartmem_rules.report import report_data
 
     watch = Stopwatch()
     plan, _ = make_plan(Request(model, (), device, level, "float32", memory, (), {}), watch)

@@ -291,4 +291,4 @@ SMR_ANGLES(8, float8)
 SMR_FUNCTIONS(1, float, int)
 SMR_FUNCTIONS(4, float4, int4)
 SMR_FUNCTIONS(8, float8, int8)
-#endif
+#endif // SMR_PRELUDE

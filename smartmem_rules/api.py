@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from smartmem_rules.explanation.model_nodes import file_nodes, node_of
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
-from smartmem_rules.model_nodes import file_nodes, node_of
 from smartmem_rules.optimized import DEFAULT_LEVEL as DEFAULT_LEVEL
 from smartmem_rules.optimized import OptimizedPlan as OptimizedPlan
 from smartmem_rules.optimized import PlanOptions as PlanOptions
@@ -200,7 +200,7 @@ def explain_model(
 
     The options are arguments of `optimize`, the result is that of `OptimizedPlan.explain`.
     """
-    from smartmem_rules.report import explain  # start-up time
+    from smartmem_rules.explanation.report import explain  # start-up time
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain(load_plan(graph), node)
@@ -219,7 +219,7 @@ def explain_pair(
 
     The options are arguments of `optimize`; a saved plan no longer knows what its rules refused.
     """
-    from smartmem_rules.apart import explain_apart  # start-up time: the planner is not for runs
+    from smartmem_rules.explanation.apart import explain_apart  # start-up time: the planner is not for runs
     from smartmem_rules.pipeline import rules_of  # start-up time
     from smartmem_rules.plan.fusion.refusals import Refusals  # start-up time
 
@@ -266,7 +266,7 @@ def explain_rule_on(
 
     The options are arguments of `optimize`; `graph` may also be the path of a saved plan.
     """
-    from smartmem_rules.report import explain_rule  # start-up time
+    from smartmem_rules.explanation.report import explain_rule  # start-up time
 
     if isinstance(graph, (str, Path)) and is_plan_file(graph):
         return explain_rule(load_plan(graph), rule)

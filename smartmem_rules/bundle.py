@@ -54,12 +54,13 @@ class _Border:
     type: str
 
 
-def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False) -> Bundle:
+def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False, binaries: bool = False) -> Bundle:
     """Write a bundle, all of it or nothing.
 
     Args:
         folder: is made; it may be there if it is empty.
         single_file: the plan becomes a C file, so that the program needs no other file.
+        binaries: the plan has its programs as this device's driver compiles them, too.
 
     Raises:
         BundleError: the folder is not empty, or cannot be written.
@@ -73,7 +74,7 @@ def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False) -
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as made:
             inside = Path(made) / "bundle"
             inside.mkdir()
-            size = _fill(plan, inside, single_file)
+            size = _fill(plan, inside, single_file, binaries)
             files = tuple(sorted(path.name for path in inside.iterdir() if path.is_file()))
             inside.replace(target)
     except OSError as error:
@@ -82,12 +83,12 @@ def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False) -
     return Bundle(folder=folder, files=files, plan_bytes=size, compiler=found)
 
 
-def _fill(plan: OptimizedPlan, folder: Path, single_file: bool) -> int:
+def _fill(plan: OptimizedPlan, folder: Path, single_file: bool, binaries: bool) -> int:
     """Write all files into a folder; gives the size of the plan."""
     native = native_path()
     name = re.sub(_NOT_IN_FILES, "_", plan.plan.model).lstrip(".-") or "model"
     file = folder / f"{name}.plan"
-    plan.save(file)
+    plan.save(file, binaries)
     size = file.stat().st_size
     if single_file:
         with open(folder / _EMBEDDED, "w", encoding="ascii") as source, open(file, "rb") as data:

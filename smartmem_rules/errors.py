@@ -1,6 +1,8 @@
-"""What all errors that a user can do something about have in common."""
+"""What all errors that a user can do something about have in common, and what an exception was raised from."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 
 class SmartmemError(Exception):
@@ -8,3 +10,10 @@ class SmartmemError(Exception):
 
     The message says what, where, and what to do. Every other exception that leaves the library is a bug of it.
     """
+
+
+def causes(failure: BaseException | None) -> Iterator[BaseException]:
+    """An exception and those from which it was raised, the last one first."""
+    while failure is not None:
+        yield failure
+        failure = failure.__cause__

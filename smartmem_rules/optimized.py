@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from smartmem_rules.collector import return_free_memory
+from smartmem_rules.explanation.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
 from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
 from smartmem_rules.logs import logger
-from smartmem_rules.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.plan.artefact import Provenance
 from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
@@ -235,24 +235,28 @@ class OptimizedPlan:
         Raises:
             GraphError: the model has no node of this name.
         """
-        from smartmem_rules.report import explain  # start-up time
+        from smartmem_rules.explanation.report import explain  # start-up time
 
         meant = node if self.model is None else node_of(self.model, node)
         return explain(self.plan, meant, lambda: file_nodes(self.model))
 
     def report_data(self) -> dict[str, Any]:
         """What `smartmem optimize --json` prints."""
-        from smartmem_rules.report import report_data  # start-up time
+        from smartmem_rules.explanation.report import report_data  # start-up time
 
         return report_data(self.plan, self.device, self.last_check)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, binaries: bool = False) -> None:
         """Write the plan to a file, from which `load` takes it without optimizing again.
+
+        Args:
+            binaries: with its programs as this device's driver compiles them, which the same device and driver take.
 
         Raises:
             PlanFileError: the file cannot be written; nothing is left behind then.
+            BuildError, RunError: with `binaries`, as `run` does.
         """
-        plan = self.plan
+        plan = replace(self.plan, binaries=self.prepare().binaries()) if binaries else self.plan
         if plan.provenance.version and not plan.provenance.rules:
             plan = replace(plan, provenance=provenance_of(self.model, self.rules))
         save_plan(plan, path)

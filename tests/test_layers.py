@@ -15,7 +15,7 @@ LAYERS = (
     "errors", "environment", "logs", "resources", "collector", "limits", "stages", "statistics", "whole_files",
     "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph", "certificate", "egraph", "extraction",
     "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit", "runtime", "checking", "tuning",
-    "kept_plans", "pipeline", "report", "apart", "verification", "simplification", "model_nodes", "optimized",
+    "kept_plans", "pipeline", "explanation", "verification", "simplification", "optimized",
     "bundle", "doctor", "specialized", "inspection", "torch_backend", "api", "simulated_levels", "benchmarking",
     "fuzzing", "lsp", "reference", "onnx_backend", "cli",
 )  # fmt: skip

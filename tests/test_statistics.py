@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from smartmem_rules.api import plan_only
-from smartmem_rules.report import explain, report_data
+from smartmem_rules.explanation.report import explain, report_data
 from smartmem_rules.runtime.plan_file import load_plan, save_plan
 from smartmem_rules.statistics import Statistics
 from tests.emit.kernel_cases import Node, model

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
+from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as s
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
 from smartmem_rules.tensor.definitions.elements import Watch
@@ -79,13 +80,9 @@ def _attempt(
     return None
 
 
-def _sides(failure: BaseException | None) -> tuple[int, int] | None:
+def _sides(failure: BaseException) -> tuple[int, int] | None:
     """The two extents of which it is not decided whether they are equal."""
-    while failure is not None:
-        if isinstance(failure, SymbolicExtentError):
-            return failure.sides
-        failure = failure.__cause__
-    return None
+    return next((cause.sides for cause in causes(failure) if isinstance(cause, SymbolicExtentError)), None)
 
 
 def _wanted(operator: s.Operator, scope: Scope) -> Iterator[tuple[int, int]]:

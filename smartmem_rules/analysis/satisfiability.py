@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.expressions import conjuncts, nodes
 
 TIMEOUT_MS = 2000
 _SMALL = (1, 2, 0, 3, 4, 6, -1, 7, 12)
@@ -68,7 +68,7 @@ def _fractions(guards: Sequence[s.Expression]) -> frozenset[str]:
 def _few_values_satisfy(guards: Sequence[s.Expression]) -> bool:
     """Whether small values satisfy the guards, taken together where they share unknowns; spares the solver."""
     groups: list[tuple[set[_Unknown], list[s.Expression]]] = []
-    for guard in _conjuncts(guards):
+    for guard in conjuncts(*guards):
         unknowns = set(_unknowns(guard, "truth"))
         members = [guard]
         for group in [group for group in groups if group[0] & unknowns]:
@@ -182,14 +182,6 @@ def _value(expr: s.Expression, known: Mapping[_Unknown, object]) -> Any:
             return _ARITHMETIC[word](_value(left, known), _value(right, known))
         case _:
             return known["number", expr] if ("number", expr) in known else known["text", expr]
-
-
-def _conjuncts(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
-    for guard in guards:
-        if isinstance(guard, s.Binary) and guard.operator == "and":
-            yield from _conjuncts((guard.left, guard.right))
-        else:
-            yield guard
 
 
 def small_witness(guards: Sequence[s.Expression], positive: frozenset[str]) -> bool:

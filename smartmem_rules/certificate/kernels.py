@@ -73,8 +73,7 @@ class KernelCheck:
         """
         self.stages = kernel.stages
         scans = {self._meant(s.tensor) for s in kernel.stores if self._equation(s.tensor).scan}
-        values = [*(stage.value for stage in kernel.stages.values()), *(store.value for store in kernel.stores)]
-        read = {t for value in values for t in e.tensors_read(value)}
+        read = {t for value in kernel.values for t in e.tensors_read(value)}
         early = [t for t in read - kernel.stages.keys() - self.ready if self._meant(t) not in scans]
         if early:
             raise Refused(f"it reads {early[0]}, which is not there yet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from smartmem_rules.bundle import rendered
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.storage import TEXEL_LANES, stored_bytes
+from smartmem_rules.plan.kernel.storage import memory_shape
 from smartmem_rules.plan.probe import GIVEN, SIGNS, UNSET, Filling, Probe, Rows, signs
 from smartmem_rules.resources import native_path
 from smartmem_rules.runtime.compiling import options_of
@@ -125,7 +126,7 @@ class _Writer:
         return _Argument(
             name=tensor.name,
             element=_KINDS[dtype.name],
-            elements=width * height * TEXEL_LANES if image else stored_bytes(tensor) // dtype.itemsize,
+            elements=math.prod(memory_shape(tensor)),
             width=width,
             height=height,
             given="NULL" if filling.kind == UNSET else self._contents(_held(tensor, filling), f"given_{number}"),

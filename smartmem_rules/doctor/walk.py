@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.packing import unpacked
 from smartmem_rules.plan.probe import Probe
-from smartmem_rules.probes.contents import unpacked
 from smartmem_rules.probes.evaluation import Unanswered
 from smartmem_rules.probes.making import probe_of
 from smartmem_rules.runtime.contexts.context import ExecutionContext

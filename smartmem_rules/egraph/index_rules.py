@@ -216,9 +216,7 @@ def is_simple(index: Index) -> bool:
 def _is_simple_atom(atom: Atom) -> bool:
     match atom:
         case Div(value=value) | Mod(value=value):
-            if value.constant or len(value.terms) != 1 or value.terms[0][1] != 1:
-                return False
-            inner = value.terms[0][0]
+            inner = value.atom
             quotient = isinstance(atom, Mod) and isinstance(inner, Div) and _is_simple_atom(inner)
             return isinstance(inner, Var) or quotient
         case Lookup(position=position):

@@ -41,12 +41,18 @@ class KernelClaim:
     stages: Mapping[str, Stage]
     stores: tuple[Store, ...]
 
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        """What it computes: its stages, then its stores."""
+        return (*(stage.value for stage in self.stages.values()), *(store.value for store in self.stores))
+
 
 def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
     """A kernel of a certificate.
 
     Raises:
-        ExchangeError: a stage is there twice, or the text of a store says something else than the store.
+        ExchangeError: a stage is there twice, or has other elements than are read of it, or the text of a store says
+            something else than the store.
     """
     loops: Loops = {name: Var(name, extent) for name, extent in data["loops"].items()}
     if any(name.startswith(OWN_LOOPS) for name in loops):
@@ -68,7 +74,25 @@ def read_kernel(data: Mapping[str, Any]) -> KernelClaim:
         if one["text"] != store_text(store):
             raise ExchangeError(f"the kernel {data['name']} stores {store_text(store)}, not {one['text']}")
         stores.append(store)
-    return KernelClaim(name=data["name"], stages=stages, stores=tuple(stores))
+    kernel = KernelClaim(name=data["name"], stages=stages, stores=tuple(stores))
+    for name, stage in stages.items():
+        _read_whole(name, stage, kernel)
+    return kernel
+
+
+def _read_whole(name: str, stage: Stage, kernel: KernelClaim) -> None:
+    """A stage is as large as what is read of it: who compares it opens it, and no longer sees the extents of its axes.
+
+    Raises:
+        ExchangeError: it has more elements or fewer.
+    """
+    reads = [n for value in kernel.values for n in walk(value) if isinstance(n, Read) and n.tensor == name]
+    for place, axis in enumerate(stage.axes):
+        ranges = [read.indices[place].interval for read in reads if place < len(read.indices)]
+        if not ranges or (min(low for low, _ in ranges), max(high for _, high in ranges)) != (0, axis.extent - 1):
+            raise ExchangeError(
+                f"the kernel {kernel.name} keeps {axis.extent} of {name} along {axis.name} and reads others"
+            )
 
 
 def stage_text(name: str, stage: Stage) -> str:

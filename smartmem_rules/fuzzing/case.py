@@ -96,3 +96,8 @@ def mode_from(data: Mapping[str, Any]) -> Mode:
     given = dict(data)
     given["dims"] = {name: (int(pair[0]), int(pair[1])) for name, pair in dict(given.get("dims", {})).items()}
     return Mode(**given)
+
+
+def value_info(name: str, array: Array) -> onnx.ValueInfoProto:
+    """The name and type of a tensor as a graph lists them."""
+    return onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from smartmem_rules.fuzzing.case import Array, Case, Mode
+from smartmem_rules.fuzzing.case import Array, Case, Mode, value_info
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 
@@ -96,16 +96,12 @@ def rebuilt(
     graph = helper.make_graph(
         kept,
         "reduced",
-        [described.get(n) or _described(n, a) for n, a in feeds.items()],
-        [_described(n, values[n]) for n in outputs],
+        [described.get(n) or value_info(n, a) for n, a in feeds.items()],
+        [value_info(n, values[n]) for n in outputs],
         constants,
     )
     model = helper.make_model(graph, opset_imports=case.model.opset_import, ir_version=case.model.ir_version)
     return Case(case.name, model, feeds, case.mode)
-
-
-def _described(name: str, array: Array) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
 def all_values(case: Case) -> dict[str, Array]:
@@ -260,10 +256,10 @@ def _recomputed(model: onnx.ModelProto, case: Case) -> Case | None:
     """The case with a changed model, whose types follow from its inputs; None where it is no model."""
     model = copy.deepcopy(model)
     for described in model.graph.input:
-        described.CopyFrom(_described(described.name, case.feeds[described.name]))
+        described.CopyFrom(value_info(described.name, case.feeds[described.name]))
     values = all_values(replace(case, model=model))
     if not values or any(a.size == 0 for n, a in values.items() if n not in case.feeds):
         return None
     for described in model.graph.output:
-        described.CopyFrom(_described(described.name, values[described.name]))
+        described.CopyFrom(value_info(described.name, values[described.name]))
     return replace(case, model=model)

@@ -16,7 +16,8 @@ from smartmem_rules.graph.weights import Values
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.tensor.builtins import ConstantTensor, DefinitionError, Unsupported, Value
-from smartmem_rules.tensor.expr import Const, Equation, Expr, Read, Select, TensorType, tensors_read
+from smartmem_rules.tensor.classify import moves_only
+from smartmem_rules.tensor.expr import TensorType, tensors_read
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.instantiate import Definitions, Instance, instantiate_overload
 from smartmem_rules.tensor.primitives import Array
@@ -175,7 +176,7 @@ class Matcher:
         reads = frozenset(name for e in instance.equations for name in tensors_read(e.body))
         attributes = {name: instance.values.get(name) for name in compile_time_names(operator)} | dict(given)
         known: dict[str, Value] = {name: value for name, value in attributes.items() if value is not None}
-        return _Prepared(instance, known, all(map(moves_only, instance.equations)), reads)
+        return _Prepared(instance, known, all(moves_only(e.body) for e in instance.equations), reads)
 
 
 def compile_time_names(operator: ast.Operator) -> list[str]:
@@ -190,21 +191,6 @@ def _covers(binding: ast.OnnxBinding, opset: int) -> bool:
 
 def _range_text(binding: ast.OnnxBinding) -> str:
     return f"{binding.since} and later" if binding.until is None else f"{binding.since} to {binding.until}"
-
-
-def moves_only(equation: Equation) -> bool:
-    """Whether the equation only moves elements or fills in constants."""
-    return _moves(equation.body)
-
-
-def _moves(expr: Expr) -> bool:
-    match expr:
-        case Read() | Const():
-            return True
-        case Select(then=then, otherwise=otherwise):
-            return _moves(then) and _moves(otherwise)
-        case _:
-            return False
 
 
 def split_operands(

@@ -61,7 +61,7 @@ def _sizes_of(
     accesses = list(_accesses(equation.body))
     for tensor, indices in accesses:
         for axis, count in known.get(tensor, {}).items():
-            var = _alone(indices[axis])
+            var = indices[axis].loop
             # a part of the axis, or more than all of it, has another size
             if var not in axes or var.extent != extents[tensor][axis] or equation.scan:
                 raise unknown_size(tensor)
@@ -86,14 +86,6 @@ def _own_variables(index: Index) -> Iterator[Var]:
                 yield from _own_variables(value)
             case Gathered():
                 pass
-
-
-def _alone(index: Index) -> Var | None:
-    """The loop variable that an index is."""
-    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
-        atom = index.terms[0][0]
-        return atom if isinstance(atom, Var) else None
-    return None
 
 
 def _accesses(expr: Expr) -> Iterator[tuple[str, tuple[Index, ...]]]:

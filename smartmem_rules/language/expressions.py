@@ -209,3 +209,12 @@ class Reduction(Expression):
     binders: tuple[Binder, ...]
     condition: Expression | None
     body: Expression
+
+
+def conjuncts(*conditions: Expression) -> Iterator[Expression]:
+    """The conditions that `and` joins, one by one."""
+    for condition in conditions:
+        if isinstance(condition, Binary) and condition.operator == "and":
+            yield from conjuncts(condition.left, condition.right)
+        else:
+            yield condition

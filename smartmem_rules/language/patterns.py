@@ -10,6 +10,8 @@ from smartmem_rules.language import syntax as s
 OR = " | "
 """Between the operators of which a pattern takes any one, in the name that stands for them."""
 
+DEEPEST = 100
+"""Levels of a tree, from its item down, that the parser accepts."""
 Problem = Callable[[s.Span, str], None]
 _ARITHMETIC: dict[str, Callable[..., int | float]] = {
     "+": operator.add,
@@ -19,11 +21,12 @@ _ARITHMETIC: dict[str, Callable[..., int | float]] = {
 }
 
 
-def pattern_of(value: s.Expression, problem: Problem | None = None) -> s.Pattern:
+def pattern_of(value: s.Expression, problem: Problem | None = None, depth: int = 0) -> s.Pattern:
     """The pattern that an expression is in the place of one.
 
     A name is a variable, a call whose name begins with an upper-case letter an operator, a number is a constant tensor,
-    and all else computes one.  `problem` is told what no pattern can be.
+    and all else computes one.  `problem` is told what no pattern can be.  What is nested deeper than the parser accepts
+    stays an expression.
     """
     number = number_of(value)
     if number is not None:
@@ -33,13 +36,13 @@ def pattern_of(value: s.Expression, problem: Problem | None = None) -> s.Pattern
             return s.PatternVariable(value.span, name)
         case s.Term(pattern=pattern):
             return pattern
-        case s.Call(function=function) if function[0].isupper():
-            return application_of(value, problem)
+        case s.Call(function=function) if function[0].isupper() and depth <= DEEPEST:
+            return application_of(value, problem, depth)
         case _:
             return s.PatternComputed(value.span, value)
 
 
-def application_of(call: s.Call, problem: Problem | None = None) -> s.PatternOperator:
+def application_of(call: s.Call, problem: Problem | None = None, depth: int = 0) -> s.PatternOperator:
     """The application of an operator that a call writes; `*xs` as the last argument stands for all further operands."""
     variadic, places = None, {"name": _head(call)}
     arguments = call.arguments
@@ -51,7 +54,8 @@ def application_of(call: s.Call, problem: Problem | None = None) -> s.PatternOpe
                 problem(argument.span, "`*` gives one name to all further operands and must be the last")
         else:
             variadic, places["variadic"] = argument.operand.id, argument.span
-    plain = tuple(pattern_of(argument, problem) for argument in arguments if not isinstance(argument, s.Splat))
+    operands = (argument for argument in arguments if not isinstance(argument, s.Splat))
+    plain = tuple(pattern_of(operand, problem, depth + 1) for operand in operands)
     return s.PatternOperator(call.span, call.function, plain, (), None, variadic, None, places=places)
 
 
@@ -65,16 +69,18 @@ def as_operator(pattern: s.Pattern) -> s.PatternOperator | None:
     return application_of(pattern.value) if is_call else None  # type: ignore[attr-defined]
 
 
-def number_of(value: s.Expression) -> int | float | None:
-    """The number that arithmetic with literals gives; None for any other expression."""
+def number_of(value: s.Expression, depth: int = 0) -> int | float | None:
+    """The number that arithmetic with literals gives; None for any other expression, and for one nested too deep."""
+    if depth > DEEPEST:
+        return None
     match value:
         case s.Number():
             return value.value
         case s.Unary(operator="-", operand=operand):
-            inner = number_of(operand)
+            inner = number_of(operand, depth + 1)
             return None if inner is None else -inner
         case s.Binary(operator=word, left=left, right=right) if word in _ARITHMETIC:
-            one, other = number_of(left), number_of(right)
+            one, other = number_of(left, depth + 1), number_of(right, depth + 1)
             if one is None or other is None or (word == "/" and other == 0):
                 return None
             return _ARITHMETIC[word](one, other)

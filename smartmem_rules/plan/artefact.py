@@ -111,6 +111,7 @@ class Plan:
         provenance: what it was made from, once it has been saved.
         probes: questions to its kernels with their answers, where the plan was made to test itself.
         unasked: the kernels that have none, by the number of their launch, with the reason.
+        binaries: programs as drivers have compiled them, by the key of the program cache.
     """
 
     model: str
@@ -129,6 +130,7 @@ class Plan:
     provenance: Provenance = Provenance()
     probes: tuple[Probe, ...] = ()
     unasked: Mapping[int, str] = field(default_factory=dict)
+    binaries: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def launches(self) -> tuple[Launch, ...]:

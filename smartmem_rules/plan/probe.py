@@ -13,6 +13,8 @@ GIVEN = "given"
 SIGNS = "signs"
 OWN = "own"
 UNSET = "unset"
+UNSET_BYTE = 0xFF
+"""What each byte of unset memory is: no number, in all floats."""
 _ROOM = {2: (np.uint16, 9), 4: (np.uint32, 22), 8: (np.uint64, 51)}
 
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from smartmem_rules.plan.kernel.launch import Launch
-from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored
-from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.plan.kernel.model import Stored
+from smartmem_rules.plan.kernel.packing import unpacked
 from smartmem_rules.provenance.kernels import claim_of
 from smartmem_rules.tensor.atoms import Gathered
-from smartmem_rules.tensor.expr import Expr, Read, own_indices, walk
+from smartmem_rules.tensor.expr import Read, own_indices, walk
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 
 PERIOD = 17
@@ -54,18 +54,13 @@ def index_bounds(launch: Launch) -> dict[str, int]:
     for kernel in launch.kernels:
         claim = claim_of(kernel)
         indices = [index for store in claim.stores for index in store.indices]
-        for value in _values(kernel):
+        for value in claim.values:
             indices += [index for node in walk(value) for index in own_indices(node)]
         for index in indices:
             for atom, _ in index.terms:
                 if isinstance(atom, Gathered):
                     found[atom.tensor] = min(found.get(atom.tensor, atom.extent), atom.extent)
     return found
-
-
-def _values(kernel: Kernel) -> Iterable[Expr]:
-    claim = claim_of(kernel)
-    return [*(stage.value for stage in claim.stages.values()), *(store.value for store in claim.stores)]
 
 
 def replaceable(launch: Launch) -> bool:
@@ -90,21 +85,6 @@ def exponent_of(values: Iterable[Array]) -> int:
         count += finite.size
     size = math.sqrt(squares / count) if count else 0.0
     return 0 if not math.isfinite(size) or size == 0.0 else int(np.clip(round(math.log2(size)), *_EXPONENTS))
-
-
-def unpacked(packed: Array, layout: Layout, shape: tuple[int, ...]) -> Array:
-    """The elements of a tensor from memory in its layout: what `pack` undoes."""
-    places = element_numbers(layout, shape)
-    made = np.zeros(math.prod(shape), packed.dtype)
-    inside = places >= 0
-    made[places[inside]] = packed.reshape(-1)[inside]
-    return made.reshape(shape)
-
-
-def element_numbers(layout: Layout, shape: tuple[int, ...]) -> Array:
-    """For each place of a tensor's memory the number of its element in order of rows, -1 where none lies there."""
-    numbers = np.arange(1, math.prod(shape) + 1, dtype=np.int64).reshape(shape)
-    return pack(numbers, layout, "int64").reshape(-1) - 1
 
 
 def given_constants(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from smartmem_rules.analysis.everywhere import covers
 from smartmem_rules.exchange.kernels import KernelClaim, Store
 from smartmem_rules.plan.kernel.launch import Launch, Wave
 from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.probe import UNSET_BYTE
 from smartmem_rules.provenance.kernels import claim_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
@@ -83,7 +85,7 @@ class _Kernel:
             return self._steps()
         for name, stage in self._claim.stages.items():
             value = self._opened(stage.value)
-            loops = tuple(v for v in _ordered(value) if v not in stage.axes)
+            loops = tuple(v for v in _by_name(free_variables(value)) if v not in stage.axes)
             self._loops[name] = loops
             self._known[name] = self._evaluated(name, (*loops, *stage.axes), value)
         found: dict[str, Array] = {}
@@ -127,14 +129,20 @@ class _Kernel:
         stored = self._tensors[store.tensor]
         if store.tensor not in found:
             before = self._known.get(store.tensor)
-            found[store.tensor] = (
-                np.zeros(stored.type.shape, storage_dtype(stored.storage)) if before is None else before.copy()
-            )
+            found[store.tensor] = self._unwritten(stored) if before is None else before.copy()
         self._put(store.indices, self._opened(store.value), found[store.tensor])
+
+    def _unwritten(self, stored: Stored) -> Array:
+        """A tensor before the kernel, which may write a piece of it only: what memory holds that is not set."""
+        shape, dtype = stored.type.shape, storage_dtype(stored.storage)
+        written = [store.indices for store in self._claim.stores if store.tensor == stored.name]
+        if (stored.layout.memory == "image" or dtype.kind == "b") and not covers(written, shape):
+            raise Unanswered("it writes a piece of an image or of truth values")
+        return np.full(dtype.itemsize * stored.type.elements, UNSET_BYTE, np.uint8).view(dtype).reshape(shape)
 
     def _put(self, indices: tuple[Index, ...], value: Expr, target: Array) -> None:
         """Write the values of an expression to their places in a tensor."""
-        axes = tuple(dict.fromkeys(v for index in indices for v in _of_index(index)))
+        axes = tuple(dict.fromkeys(v for index in indices for v in _by_name(index.variables)))
         if not free_variables(value) <= set(axes):
             raise Unanswered("a store depends on a loop that no index has")
         values = self._evaluated(_VALUE, axes, value)
@@ -173,9 +181,5 @@ def in_double(expr: Expr) -> Expr:
     return expr
 
 
-def _ordered(expr: Expr) -> list[Var]:
-    return sorted(free_variables(expr), key=lambda v: v.name)
-
-
-def _of_index(index: Index) -> list[Var]:
-    return sorted(index.variables, key=lambda v: v.name)
+def _by_name(variables: Iterable[Var]) -> list[Var]:
+    return sorted(variables, key=lambda v: v.name)

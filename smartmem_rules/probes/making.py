@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from smartmem_rules.exchange.kernels import KernelClaim
 from smartmem_rules.plan.artefact import Enqueue, Plan
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Stored
@@ -22,7 +22,7 @@ from smartmem_rules.tensor.expr import reads
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.primitives import Array, storage_dtype
 
-TOLERANCES = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
+_TOLERANCES = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
 """How far an element may be from what is expected where arithmetic rounds, over the largest that is expected."""
 _TOLERANCE = 2.0**-16
 _ROUNDINGS = 32
@@ -71,7 +71,7 @@ def probes_of(plan: Plan, tensors: Mapping[str, Stored], constants: Mapping[str,
     """
     probes: list[Probe] = []
     unasked: list[Unasked] = []
-    for launches in alike(plan):
+    for launches in _alike(plan):
         try:
             probes += _Maker(plan, tensors, constants, launches).probes()
         except Unanswered as reason:
@@ -97,7 +97,7 @@ def probe_of(
     return _Maker(plan, tensors, constants, (number,)).real(held)
 
 
-def alike(plan: Plan) -> list[tuple[int, ...]]:
+def _alike(plan: Plan) -> list[tuple[int, ...]]:
     """The numbers of the launches, those together that run the same text over tensors of the same types."""
     groups: dict[object, list[int]] = {}
     for number, enqueue in enumerate(plan.enqueues):
@@ -159,7 +159,7 @@ class _Maker:
 
     def real(self, held: Mapping[str, Array]) -> Probe:
         """The probe for contents that some run had, with the constants as they are."""
-        values = {**self._given(self._constants_read()), **held}
+        values = {**self._given, **held}
         fillings: list[Filling] = []
         for argument in self._source.arguments:
             tensor = self._plan.tensors[argument.tensor]
@@ -173,9 +173,10 @@ class _Maker:
 
     def _asked(self, variant: int, positive: bool) -> tuple[tuple[Filling, ...], dict[str, Array]]:
         """What the arguments hold in memory, and what the kernels' expressions read."""
-        values = self._signs() if replaceable(self._enqueue.launch) else self._given(self._constants_read())
-        exponents = self._exponents() if replaceable(self._enqueue.launch) else None
-        bounds = index_bounds(self._enqueue.launch)
+        launch = self._enqueue.launch
+        exponents = self._exponents if replaceable(launch) else None
+        values = dict(self._given) if exponents is None else self._signs(exponents)
+        bounds = index_bounds(launch)
         fillings: list[Filling] = []
         for number, argument in enumerate(self._source.arguments):
             tensor = self._plan.tensors[argument.tensor]
@@ -195,7 +196,7 @@ class _Maker:
         found = dict.fromkeys(
             read.tensor
             for claim in self._claims
-            for value in (*(s.value for s in claim.stages.values()), *(s.value for s in claim.stores))
+            for value in claim.values
             for read in reads(value)
             if read.tensor not in claim.stages
         )
@@ -204,8 +205,10 @@ class _Maker:
             name for name in found if name in self._constants or (name in tensors and tensors[name].role == "constant")
         ]
 
-    def _given(self, names: Sequence[str]) -> dict[str, Array]:
-        """Constants in the precision in which memory holds them, also those that only their packed form holds."""
+    @cached_property
+    def _given(self) -> dict[str, Array]:
+        """These constants in the precision in which memory holds them, also those that only their packed form holds."""
+        names = self._constants_read()
         found = given_constants(names, self._plan.tensors, self._constants)
         packed = [self._plan.tensors[name] for name in self._packed()]
         for name in names:
@@ -221,21 +224,18 @@ class _Maker:
             if _PACKED.search(a.tensor) and a.access == "read" and self._plan.tensors[a.tensor].role == "constant"
         ]
 
+    @cached_property
     def _exponents(self) -> dict[str, int]:
         """The exponents of the arguments that hold constants; packed factors share one."""
-        names = self._constants_read()
-        given = self._given(names)
         arguments = {a.tensor for a in self._source.arguments}
-        shared = exponent_of(given[name] for name in names if name not in arguments)
-        own = {name: exponent_of([given[name]]) for name in names if name in arguments}
+        shared = exponent_of(array for name, array in self._given.items() if name not in arguments)
+        own = {name: exponent_of([array]) for name, array in self._given.items() if name in arguments}
         return own | dict.fromkeys(self._packed(), shared)
 
-    def _signs(self) -> dict[str, Array]:
+    def _signs(self, exponents: Mapping[str, int]) -> dict[str, Array]:
         """The constants as the probe replaces them."""
-        names = self._constants_read()
-        exponents = self._exponents()
         shared = next((exponents[name] for name in self._packed()), 0)
-        return {name: signs(array, exponents.get(name, shared)) for name, array in self._given(names).items()}
+        return {name: signs(array, exponents.get(name, shared)) for name, array in self._given.items()}
 
     def _answers(self, values: Mapping[str, Array], expected: Mapping[str, Array]) -> list[Answer]:
         grids = self._grids(values)
@@ -265,18 +265,11 @@ class _Maker:
         storage = {name: tensor.storage for name, tensor in self._tensors.items()}
         grids = {name: grid for name, array in values.items() if (grid := grid_of(array)) is not None}
         for kernel, claim in zip(self._enqueue.launch.kernels, self._claims, strict=True):
-            if kernel.template != "winograd" and kernel.form != "scan":  # they add what the expressions do not have
-                grids |= exact_stores(claim, grids, storage)
-                _forget(claim, grids, exact_stores(claim, grids, storage))
-            else:
-                _forget(claim, grids, {})
+            adds = kernel.template == "winograd" or kernel.form == "scan"  # what the expressions do not have
+            exact = {} if adds else exact_stores(claim, grids, storage)
+            stored = {store.tensor for store in claim.stores}
+            grids = {name: grid for name, grid in grids.items() if name not in stored} | exact
         return grids
-
-
-def _forget(claim: KernelClaim, grids: dict[str, Grid], exact: Mapping[str, Grid]) -> None:
-    for store in claim.stores:
-        if store.tensor not in exact:
-            grids.pop(store.tensor, None)
 
 
 def _bounded(single: Array, double: Array) -> tuple[Array, float]:
@@ -296,7 +289,7 @@ def _bounded(single: Array, double: Array) -> tuple[Array, float]:
     finite = np.isfinite(apart)
     largest = float(np.abs(double[finite].astype(np.float64)).max(initial=0.0))
     usual = float(np.quantile(apart[finite], _USUAL)) if finite.any() else 0.0
-    least = largest * TOLERANCES.get(single.dtype.name, _TOLERANCE)
+    least = largest * _TOLERANCES.get(single.dtype.name, _TOLERANCE)
     bound = max(least, usual * _ROUNDINGS)
     if bound > max(least, largest * _LOOSEST):
         raise Unanswered("rounding grows too much")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Protocol
 
 from smartmem_rules.language import syntax as s
@@ -94,21 +94,27 @@ class _Keys:
 
     def of(self, rule: s.Rule) -> str:
         texts = [repr(rule), *(self._operator(name) for name in sorted(_operators_of(rule)))]
-        return digest_of(*texts, *self._named_in(texts))
+        return digest_of(*texts, *functions_named(texts, self._functions.keys(), self._functions.__getitem__))
 
     def _operator(self, name: str) -> str:
         if name not in self._operators:
             self._operators[name] = "\0".join(map(repr, self._base.operators.get(name, ())))
         return self._operators[name]
 
-    def _named_in(self, texts: Iterable[str]) -> list[str]:
-        """The functions whose names stand in texts, and in the functions found so."""
-        pending, found = list(texts), set[str]()
-        while pending:
-            named = self._functions.keys() & set(_WORD.findall(pending.pop()))
-            pending += [self._functions[name] for name in named - found]
-            found |= named
-        return [self._functions[name] for name in sorted(found)]
+
+def functions_named(texts: Iterable[str], names: Set[str], text_of: Callable[[str], str]) -> list[str]:
+    """The texts of the functions whose names stand in some texts, and in the functions found so.
+
+    Args:
+        names: of all functions.
+        text_of: the text of a function.
+    """
+    pending, found = list(texts), set[str]()
+    while pending:
+        named = names & set(_WORD.findall(pending.pop()))
+        pending += map(text_of, named - found)
+        found |= named
+    return list(map(text_of, sorted(found)))
 
 
 def _operators_of(rule: s.Rule) -> set[str]:

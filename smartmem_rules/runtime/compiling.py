@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,10 +13,12 @@ from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
 from smartmem_rules.runtime.shared_programs import note_use, programs_in
 
-_TEXTS_PER_PROGRAM = 24
+_TEXTS_PER_PROGRAM = 32
 _COMPILE_THREADS = 8
 _LOG_LINES = 30
 _ROUNDING = "#pragma OPENCL FP_CONTRACT DEFAULT"
+_PRELUDE_END = "\n#endif // SMR_PRELUDE\n"
+"""How what every kernel relies on ends (codegen/prelude.cl)."""
 _Text = tuple[str, str, tuple[str, ...]]
 """The entry, the text and the options of a source: what makes two sources the same kernel code."""
 
@@ -36,11 +38,13 @@ class Programs:
         names: Sequence[str],
         progress: Callable[[int, int], None] | None = None,
         cache: ProgramCache | None = None,
+        binaries: Mapping[str, bytes] | None = None,
     ) -> None:
         """Build each distinct text once.
 
         Args:
             cache: where built programs are kept, by default the user's.
+            binaries: built programs that a plan brings along, by their keys in a cache.
             names: the kernels' names, for error messages.
             progress: called with the numbers of distinct texts built and to build.
 
@@ -51,6 +55,8 @@ class Programs:
         self._device = device
         self._cache = ProgramCache.of(device) if cache is None else cache
         self._open = programs_in(context, device)
+        self._binaries = binaries or {}
+        self._own: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._names: dict[_Text, str] = {}
         for source, name in zip(sources, names, strict=True):
             self._names.setdefault(_text(source, device), name)
@@ -96,8 +102,9 @@ class Programs:
         for number, text in enumerate(chunk):
             entry = f"{text[0]}_{number}"
             entries[text] = entry
+            own = _without_prelude(text[1], chunk[0][1]) if number else text[1]
             # a text may say how its own operations round, and the next one begins anew
-            parts.append(f"{_ROUNDING}\n#define {text[0]} {entry}\n{text[1]}\n#undef {text[0]}\n")
+            parts.append(f"{_ROUNDING}\n#define {text[0]} {entry}\n{own}\n#undef {text[0]}\n")
         program = self._compile("\n".join(parts), chunk[0][2], self._names[chunk[0]])
         return {text: (program, entry) for text, entry in entries.items()}
 
@@ -105,14 +112,24 @@ class Programs:
         program = self._open.get((text, options))
         if program is None:
             program = self._open[text, options] = self._made(text, list(options), name)
+        self._own[text, options] = program
         note_use(program, self._device)
         return program
+
+    def binaries(self) -> dict[str, bytes]:
+        """The programs as the driver has compiled them, by their keys in a cache; it may compile what no run needed."""
+        import pyopencl as cl
+
+        return {
+            self._cache.key(text, options, self._device): program.get_info(cl.program_info.BINARIES)[0]
+            for (text, options), program in self._own.items()
+        }
 
     def _made(self, text: str, given: list[str], name: str) -> Any:
         import pyopencl as cl
 
         key = self._cache.key(text, given, self._device)
-        kept = self._cache.read(key)
+        kept = self._binaries.get(key) or self._cache.read(key)
         if kept is not None:
             try:
                 return cl.Program(self._context, [self._device.handle], [kept]).build(options=given)
@@ -156,6 +173,12 @@ class Programs:
                 f"{folder}: the OpenCL driver compiles into this folder, and its disk has {free >> 20} MiB free; make "
                 f"room for {DRIVER_ROOM >> 20} MiB or name another folder in SMARTMEM_CACHE"
             )
+
+
+def _without_prelude(text: str, first: str) -> str:
+    """A text without the beginning that the first one of its program has, too: compilers read every copy of it."""
+    prelude, end, own = text.partition(_PRELUDE_END)
+    return own if end and first.startswith(prelude + end) else text
 
 
 def _build(program: Any, options: Sequence[str]) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.runtime.compiling import BuildError, Programs
-from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext, buffer_dtype
+from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
 from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.devices import Device, DeviceError
@@ -71,7 +71,7 @@ class Executor:
         context = context_on(device)
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
-        programs = Programs(context, device, sources, names, progress)
+        programs = Programs(context, device, sources, names, progress, binaries=plan.binaries)
         self.programs = programs.count
         memory = PlanMemory(plan, device, context, cl.CommandQueue(context, device.handle))
         self.built = Built(
@@ -150,6 +150,11 @@ class Executor:
                 (launch.name, (event.profile.end - event.profile.start) * 1e-6)
                 for launch, event in zip(context.launches, events, strict=True)
             ]
+
+    def binaries(self) -> dict[str, bytes]:
+        """The compiled programs by their keys in the program cache; a run has the driver compile what it does late."""
+        self.run(random_feeds(self.input_types))
+        return self.built.programs.binaries()
 
     def taken(self) -> AbstractContextManager[ExecutionContext]:
         """An execution context of one's own, to look at launches one by one."""
@@ -234,4 +239,4 @@ def input_types(plan: Plan) -> dict[str, TensorType]:
     return {name: plan.tensors[name].type for name in plan.inputs}
 
 
-__all__ = ["BoundsError", "BuildError", "DeviceError", "Executor", "RunError", "buffer_dtype", "input_types", "summary"]
+__all__ = ["BoundsError", "BuildError", "DeviceError", "Executor", "RunError", "input_types", "summary"]

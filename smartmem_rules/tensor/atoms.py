@@ -190,5 +190,4 @@ Atom = Var | Div | Mod | Lookup | Gathered
 
 def _operand_text(index: Index) -> str:
     """An index before a sign that binds like a product: a sole variable without brackets."""
-    sole = not index.constant and len(index.terms) == 1 and index.terms[0][1] == 1
-    return str(index) if sole and isinstance(index.terms[0][0], Var) else f"({index})"
+    return f"({index})" if index.loop is None else str(index)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from smartmem_rules.tensor.atoms import Atom, Gathered
+from smartmem_rules.tensor.atoms import Gathered
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, div, mod, scale
 from smartmem_rules.tensor.ranges import agree, maximum, minimum
@@ -68,7 +68,8 @@ def describe(value: Value) -> str:
     return repr(value)
 
 
-def _plain(value: Value) -> Value:
+def plain(value: Value) -> Value:
+    """A value whose number is known as this number."""
     return value.constant if isinstance(value, Index) and value.is_constant else value
 
 
@@ -85,7 +86,7 @@ def _subtract(a: Value, b: Value) -> Value:
 
 
 def _multiply(a: Value, b: Value) -> Value:
-    a, b = _plain(a), _plain(b)
+    a, b = plain(a), plain(b)
     if isinstance(a, Index) and isinstance(b, Index):
         raise DefinitionError(f"the product of two run-time indices, ({a}) * ({b})")
     if isinstance(a, Index):
@@ -167,9 +168,9 @@ def integers(value: Value) -> tuple[int, ...]:
 
 def _wrap(value: Value, extent: Value) -> Value:
     def one(v: Value, n: Value) -> Value:
-        v = _plain(v)
+        v = plain(v)
         if isinstance(v, Index):
-            atom = sole_atom(v)
+            atom = v.atom
             if isinstance(atom, Gathered):
                 return gathered(atom.tensor, atom.indices, _integer(n), True)
             return v
@@ -180,13 +181,6 @@ def _wrap(value: Value, extent: Value) -> Value:
         return number + size if number < 0 else number
 
     return spread(one, value, extent)
-
-
-def sole_atom(index: Index) -> Atom | None:
-    """The atom of an index that is nothing but this atom."""
-    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
-        return index.terms[0][0]
-    return None
 
 
 def broadcast_shapes(*shapes: Value) -> tuple[int, ...]:
@@ -288,7 +282,7 @@ def _length(count: Value) -> int:
 def element_at(items: Value, position: Value) -> Value:
     """items[position]; a run-time position makes a look-up in a constant table."""
     values = as_list(items)
-    position = _plain(position)
+    position = plain(position)
     if isinstance(position, Index):
         low, high = position.interval
         if low < 0 or high >= len(values):
@@ -351,7 +345,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "unpermute": _unpermute,
     "wrap": _wrap,
     "broadcast": broadcast_shapes,
-    "contains": lambda s, v: any(agree(item, _plain(v)) for item in as_list(s)),
+    "contains": lambda s, v: any(agree(item, plain(v)) for item in as_list(s)),
     "index_of": lambda s, v: [agree(item, v) for item in as_list(s)].index(True),
     "sort": _sorted,
     "distinct": _distinct,

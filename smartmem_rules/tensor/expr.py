@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from smartmem_rules.tensor import printer
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.index import Index
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.lazy import lazy
 from smartmem_rules.tensor.ranges import surely_at_most, surely_below
 from smartmem_rules.tensor.substitution import rename_tensors, substitute
@@ -386,7 +386,7 @@ def refresh(expr: Expr, names: FreshNames) -> Expr:
     match expr:
         case Reduce(kind=kind, variables=variables, body=body, dtype=dtype):
             fresh = tuple(names.var(v.extent) for v in variables)
-            renamed = substitute_variables(body, {v: _index(f) for v, f in zip(variables, fresh, strict=True)})
+            renamed = substitute_variables(body, {v: variable(f) for v, f in zip(variables, fresh, strict=True)})
             return Reduce(kind, fresh, refresh(renamed, names), dtype)
         case Apply(function=function, arguments=arguments, dtype=dtype):
             return Apply(function, tuple(refresh(a, names) for a in arguments), dtype)
@@ -394,10 +394,6 @@ def refresh(expr: Expr, names: FreshNames) -> Expr:
             return Select(condition, refresh(then, names), refresh(otherwise, names), dtype)
         case _:
             return expr
-
-
-def _index(var: Var) -> Index:
-    return Index(0) if var.extent == 1 else Index(0, ((var, 1),))
 
 
 def inline(equation: Equation, indices: tuple[Index, ...], names: FreshNames) -> Expr:

@@ -53,6 +53,22 @@ class Index:
     def is_constant(self) -> bool:
         return not self.terms
 
+    @property
+    def atom(self) -> Atom | None:
+        """The atom that the index is, None where it is more or less than one."""
+        sole = self.constant == 0 and len(self.terms) == 1 and self.terms[0][1] == 1
+        return self.terms[0][0] if sole else None
+
+    @property
+    def loop(self) -> Var | None:
+        """The loop variable that the index is, None for any other."""
+        atom = self.atom
+        return atom if isinstance(atom, Var) else None
+
+    def is_multiple_of(self, number: int) -> bool:
+        """Whether it is one at all values of its atoms."""
+        return self.constant % number == 0 and all(coefficient % number == 0 for _, coefficient in self.terms)
+
     @lazy
     def is_open(self) -> bool:
         """Whether an open extent occurs in the index."""

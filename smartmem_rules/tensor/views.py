@@ -196,8 +196,8 @@ def keeps_order(view: IndexMap) -> bool:
 
 def _read_digits(index: Index, value: Index, extent: int, digits: _Digits) -> bool:
     """Split the known value of `index` (in [0, extent)) into the digits of the variables that make it up."""
-    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
-        return _read_atom(index.terms[0][0], value, extent, digits)
+    if index.atom is not None:
+        return _read_atom(index.atom, value, extent, digits)
     value = add(value, Index(-index.constant))
     terms = sorted(index.terms, key=lambda term: -largest(term[1]))
     if not all(surely_below(0, coefficient) for _, coefficient in terms):

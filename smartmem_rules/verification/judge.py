@@ -73,16 +73,9 @@ def _rewrite(
     if outcome.special:
         method += ", special values"
     assumptions = _rewrite_assumptions(rule)
-    report = RuleReport(
-        name=rule.name,
-        kind="rewrite",
-        span=rule.span,
-        verdict=r.TESTED,
-        method=method,
-        assumptions=assumptions,
-        trials=outcome.trials,
+    report = replace(
+        _tested(rule, "rewrite", method, assumptions, outcome.trials, outcome.share),
         cases=outcome.cases,
-        satisfied=outcome.share,
         refused=outcome.refused,
         rounding=outcome.rounding,
     )
@@ -107,8 +100,37 @@ def _rewrite(
     return report
 
 
+def _tested(
+    rule: Rule, kind: str, method: str, assumptions: tuple[str, ...], trials: int, satisfied: float | None
+) -> RuleReport:
+    """The report where all trials agreed and each was of another case.
+
+    Args:
+        satisfied: the share of the generated instances that satisfied the guards.
+    """
+    return RuleReport(
+        name=rule.name,
+        kind=kind,
+        span=rule.span,
+        verdict=r.TESTED,
+        method=method,
+        assumptions=assumptions,
+        trials=trials,
+        cases=trials,
+        satisfied=satisfied,
+    )
+
+
 def _failed(report: RuleReport, counterexample: Counterexample) -> RuleReport:
     return replace(report, verdict=r.FAILED, counterexample=counterexample)
+
+
+def _wrong(
+    report: RuleReport, rule: ast.Table | ast.Block, failure: str, seed: int, budget: Budget, files: Sequence[str]
+) -> RuleReport:
+    """The report of a rule whose failure one line says."""
+    lines = (f"{rule.span}: {rule.name} is wrong", f"  {failure}")
+    return _failed(report, Counterexample(failure, lines, _again(rule, seed, budget, files)))
 
 
 def _too_few(report: RuleReport, outcome: Outcome) -> RuleReport:
@@ -154,18 +176,8 @@ def _eliminate(
         method += f" and by ONNX's evaluator ({outcome.references} instances)"
     share = outcome.satisfied / outcome.generated if outcome.generated else 0.0
     assumptions = (_SMALL, "instances that are no views are left alone by the engine")
-    report = RuleReport(
-        name=rule.name,
-        kind="eliminate",
-        span=rule.span,
-        verdict=r.TESTED,
-        method=method,
-        assumptions=assumptions,
-        trials=outcome.trials,
-        cases=outcome.trials,
-        satisfied=share,
-        refused=outcome.no_view,
-    )
+    tested = _tested(rule, "eliminate", method, assumptions, outcome.trials, share)
+    report = replace(tested, refused=outcome.no_view)
     if outcome.failure is not None:
         term, reason = outcome.failure
         operands = ", ".join("_" if o is None else str(o.type) for o in term.operands)
@@ -211,17 +223,7 @@ def _index(rule: ast.IndexRule, seed: int, prove: bool, files: Sequence[str]) ->
     method = f"{extent} small numbers"
     share = outcome.trials / outcome.generated if outcome.generated else 0.0
     assumptions = ("integers without overflow", "what the left side divides by is positive")
-    report = RuleReport(
-        name=rule.name,
-        kind="index",
-        span=rule.span,
-        verdict=r.TESTED,
-        method=method,
-        assumptions=assumptions,
-        trials=outcome.trials,
-        cases=outcome.trials,
-        satisfied=share,
-    )
+    report = _tested(rule, "index", method, assumptions, outcome.trials, share)
     if outcome.failure is not None:
         return _failed(report, _index_example(rule, outcome.failure, outcome.left, outcome.right, files))
     if not prove:
@@ -264,17 +266,8 @@ def _keep(rule: ast.Keep, instances: Instances, seed: int, budget: Budget) -> Ru
     """A `keep` changes when an operator is computed, never what it gives: what can be wrong is that it never holds."""
     outcome = test_keep(rule, instances, seed, budget)
     share = outcome.trials / outcome.generated if outcome.generated else 0.0
-    report = RuleReport(
-        name=rule.name,
-        kind="keep",
-        span=rule.span,
-        verdict=r.PROVED,
-        method="what it keeps stays the operator of the model",
-        assumptions=(_SMALL,),
-        trials=outcome.trials,
-        cases=outcome.trials,
-        satisfied=share,
-    )
+    method = "what it keeps stays the operator of the model"
+    report = replace(_tested(rule, "keep", method, (_SMALL,), outcome.trials, share), verdict=r.PROVED)
     if not outcome.trials:
         reason = f"none of {outcome.generated} instances of {rule.operator} satisfied the guards"
         return replace(report, verdict=r.VACUOUS, reason=reason)
@@ -285,17 +278,7 @@ def _operator(rule: ast.Operator, instances: Instances, seed: int, budget: Budge
     """An operator that names a numpy function: its definition and the function on the same operands."""
     outcome = test_reference(rule, instances, seed, budget)
     method = "the definition and the numpy function that it names, in double precision"
-    report = RuleReport(
-        name=rule.name,
-        kind="operator",
-        span=rule.span,
-        verdict=r.TESTED,
-        method=method,
-        assumptions=(_SMALL,),
-        trials=outcome.trials,
-        cases=outcome.trials,
-        satisfied=1.0,
-    )
+    report = _tested(rule, "operator", method, (_SMALL,), outcome.trials, 1.0)
     if outcome.failure is not None:
         lines = (f"{rule.place('reference')}: {rule.name} is not its reference (seed {seed})", *outcome.failure)
         return _failed(report, Counterexample(outcome.failure[-1].strip(), lines, _again(rule, seed, budget, files)))
@@ -309,20 +292,10 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, fil
     method = "the classes' own meaning, and generated pairs fused or eliminated"
     assumptions = (_SMALL, "a class stands for the operators of the rule base that have it")
     share = outcome.trials / outcome.generated if outcome.generated else None
-    report = RuleReport(
-        name=rule.name,
-        kind="table",
-        span=rule.span,
-        verdict=r.TESTED,
-        method=method,
-        assumptions=assumptions,
-        trials=outcome.trials,
-        cases=len(outcome.pairs),
-        satisfied=share,
-    )
+    tested = _tested(rule, "table", method, assumptions, outcome.trials, share)
+    report = replace(tested, cases=len(outcome.pairs))
     if outcome.failure is not None:
-        lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
-        return _failed(report, Counterexample(outcome.failure, lines, _again(rule, seed, budget, files)))
+        return _wrong(report, rule, outcome.failure, seed, budget, files)
     if outcome.untested:
         return replace(report, reason="no pair was found for " + ", ".join(outcome.untested))
     return report
@@ -331,18 +304,5 @@ def _table(rule: ast.Table, instances: Instances, seed: int, budget: Budget, fil
 def _layout(rule: ast.Block, seed: int, budget: Budget, files: Sequence[str]) -> RuleReport:
     outcome = test_layouts(rule, seed, budget.trials)
     method = "every element of packed tensors found again where kernels look for it"
-    report = RuleReport(
-        name=rule.name,
-        kind="layout",
-        span=rule.span,
-        verdict=r.TESTED,
-        method=method,
-        assumptions=(_SMALL,),
-        trials=outcome.trials,
-        cases=outcome.trials,
-        satisfied=1.0,
-    )
-    if outcome.failure is not None:
-        lines = (f"{rule.span}: {rule.name} is wrong", f"  {outcome.failure}")
-        return _failed(report, Counterexample(outcome.failure, lines, _again(rule, seed, budget, files)))
-    return report
+    report = _tested(rule, "layout", method, (_SMALL,), outcome.trials, 1.0)
+    return report if outcome.failure is None else _wrong(report, rule, outcome.failure, seed, budget, files)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from smartmem_rules.language.cache import Findings, digest_of
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.identity import is_shipped
+from smartmem_rules.rulebase.verdicts import functions_named
 from smartmem_rules.verification.proof.reads.each_read import prove_each_read
 from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS, ReadProofs, reads_of
 
@@ -22,7 +22,6 @@ SHIPPED = "reads.json"
 """The file beside the built-in rules with what is proved of them; `python bench/proved_reads.py` writes it."""
 WAYS_WHILE_CHECKING = 1500
 """Cases that `smartmem check` looks at for one definition of a user's file."""
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def count_reads(base: RuleBase, files: Sequence[Path] = ()) -> ReadCount:
     kept = Findings("reads")
     known = shipped()
     proved = total = 0
-    for operator in _definitions(base, files):
+    for operator in definitions(base, files):
         reads = len(reads_of(operator))
         key = digest(base, operator)
         found = known.get(key, kept.get(key))
@@ -88,12 +87,8 @@ def _proofs(base: RuleBase, operator: ast.Operator, most: int) -> ReadProofs:
     return prove_each_read(base, operator, z3, most)
 
 
-def definitions(base: RuleBase) -> Iterator[ast.Operator]:
-    """The built-in definitions, each once."""
-    return _definitions(base, ())
-
-
-def _definitions(base: RuleBase, files: Sequence[Path]) -> Iterator[ast.Operator]:
+def definitions(base: RuleBase, files: Sequence[Path] = ()) -> Iterator[ast.Operator]:
+    """The definitions of some files, or all built-in ones, each once."""
     own = {path.resolve() for path in files}
     seen: set[object] = set()
     for overloads in base.operators.values():
@@ -108,12 +103,7 @@ def _definitions(base: RuleBase, files: Sequence[Path]) -> Iterator[ast.Operator
 def digest(base: RuleBase, operator: ast.Operator) -> str:
     """The key of a definition: its content, and that of the functions that it names."""
     text = repr(operator)
-    pending, found = [text], set[str]()
-    while pending:
-        named = base.functions.keys() & set(_WORD.findall(pending.pop()))
-        pending += [repr(base.functions[name]) for name in named - found]
-        found |= named
-    return digest_of(text, *(repr(base.functions[name]) for name in sorted(found)))
+    return digest_of(text, *functions_named([text], base.functions.keys(), lambda name: repr(base.functions[name])))
 
 
 @cache

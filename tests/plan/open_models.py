@@ -189,6 +189,47 @@ def recurrent() -> onnx.ModelProto:
     )
 
 
+def enlarged() -> onnx.ModelProto:
+    """Whole factors of open axes, a fraction of a fixed one, and sizes that are computed."""
+    floor = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return open_model(
+        [
+            ("Resize", "x none factors", "a", floor),
+            ("Resize", "a none third", "b"),
+            ("Shape", "x", "s"),
+            ("Slice", "s two four", "extents"),
+            ("Mul", "extents three", "more"),
+            ("Slice", "s zero two", "kept"),
+            ("Concat", "kept more", "sizes", {"axis": 0}),
+            ("Resize", "x none none sizes", "c"),
+            ("Resize", "z none stretched", "d", {"mode": "linear"}),
+        ],
+        {"x": ["batch", 2, "height", "width"], "z": ["batch", 2, 5, 6]},
+        "b c d",
+        {
+            "none": np.float32([]), "factors": np.float32([1, 1, 2, 2]), "third": np.float32([1, 1, 1, 3]),
+            "stretched": np.float32([1, 1, 1.5, 2]), "two": [2], "four": [4], "zero": [0], "three": [3, 3],
+        },
+    )  # fmt: skip
+
+
+def every_second() -> onnx.ModelProto:
+    """A range in steps of two up to an extent, as positions of an embedding have it."""
+    return open_model(
+        [
+            ("Shape", "x", "s"),
+            ("Gather", "s one", "n"),
+            ("Range", "zero n two", "places"),
+            ("Gather", "x places", "g", {"axis": 1}),
+            ("Cast", "places", "p", {"to": TensorProto.FLOAT}),
+            ("Mul", "g p", "y"),
+        ],
+        {"x": ["batch", "sequence"]},
+        "y places",
+        {"zero": 0, "one": 1, "two": 2},
+    )
+
+
 @dataclass(frozen=True)
 class Case:
     """A model, the dimensions of its plan, and the extents to run it at."""
@@ -220,6 +261,12 @@ CASES = {
     "reductions": Case(reductions, {"batch": 1, "sequence": (1, 40)}, along("sequence", 1, 4, 9, 17, 40)),
     "cache": Case(cache, {"past": (1, 45)}, along("past", 1, 4, 5, 7, 13, 16, 45)),
     "causal": Case(causal, {"batch": 1, "sequence": (1, 45)}, along("sequence", 1, 4, 7, 16, 45)),
+    "enlarged": Case(
+        enlarged,
+        {"batch": (1, 3), "height": (1, 9), "width": (1, 20)},
+        [{"batch": b, "height": h, "width": w} for b, h, w in ((1, 1, 1), (2, 4, 7), (3, 9, 20), (1, 8, 16))],
+    ),
+    "every second": Case(every_second, {"batch": 2, "sequence": (1, 40)}, along("sequence", 1, 2, 7, 16, 39, 40)),
     "recurrent": Case(recurrent, {"batch": 2, "sequence": (1, 20)}, along("sequence", 1, 2, 7, 16, 20)),
     "recurrent batches": Case(recurrent, {"batch": (1, 9), "sequence": 6}, along("batch", 1, 2, 5, 8, 9)),
 }

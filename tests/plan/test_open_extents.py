@@ -146,9 +146,9 @@ REFUSED = {
         "ai.onnx::Slice .*n <= 9",
     ),
     "parts that may be empty": ([("Split", "x", "y z", {"axis": 0})], {}, "ai.onnx::Split .*can be 0"),
-    "elements as they are": (
+    "places between the elements of an open axis": (
         [("Resize", "x r c", "y")],
-        {"r": np.float32([]), "c": np.float32([1, 2])},
+        {"r": np.float32([]), "c": np.float32([1.5, 2])},
         "ai.onnx::Resize .*n",
     ),
 }

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from smartmem_rules.plan.kernel.model import Layout, row_major
-from smartmem_rules.plan.kernel.packing import pack
+from smartmem_rules.plan.kernel.packing import element_numbers, pack, unpacked
 from smartmem_rules.plan.probe import GIVEN, Rows, signs
-from smartmem_rules.probes.contents import element_numbers, unpacked
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.selftest.testing import self_test
@@ -67,6 +66,24 @@ def test_indices_stay_inside() -> None:
     indices = [one.array() for one in rows if one is not None and one.different.dtype.kind == "i"]
     assert indices
     assert all(array.min() >= 0 and array.max() < 5 for array in indices)
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
+def test_a_kernel_that_writes_a_piece_of_a_tensor_answers_for_its_piece() -> None:
+    pieces = KernelCase(
+        nodes=[
+            ("ReduceSum", "x", "s", {"keepdims": 1}),
+            ("Softmax", "x", "m"),
+            ("ReduceMax", "m", "t", {"keepdims": 1}),
+            ("Concat", "s t", "y", {"axis": 1}),
+        ],
+        feeds={"x": normal(8, 16)},
+        templates="",
+        memory="image",
+    )
+    plan = asking(pieces)
+    assert sum(a.tensor == "y" for one in plan.enqueues for a in one.source.arguments) == 2
+    assert not plan.unasked
     assert not self_test(Executor(plan, choose("auto"))).findings
 
 

@@ -12,6 +12,7 @@ from smartmem_rules.plan.artefact import Argument, Enqueue, Plan, Source
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.memory.planning import plan_memory
+from smartmem_rules.plan.probe import GIVEN, SIGNS, UNSET, Answer, Filling, Probe, Rows, signs
 from smartmem_rules.tensor.expr import TensorType
 
 SHAPE = (6, 10)
@@ -93,6 +94,49 @@ def make_plan(memory: str = "buffer", storage: str = "float32") -> Plan:
         slots=memory.slots,
         placement=memory.placement,
     )
+
+
+ADD_HALF = """
+__kernel void add(__global const half *x, __global half *y) {
+    size_t i = get_global_id(0);
+    vstore_half(vload_half(i, x) + 1.0f, i, y);
+}
+"""
+
+
+def make_half_plan() -> Plan:
+    """y = x + 1 with floats of 16 bits in device memory, converted at the border."""
+    plan = make_plan()
+    plan.tensors.update({name: replace(plan.tensors[name], storage="float16") for name in ("x", "y")})
+    launch = plan.launches[0].each(lambda one: replace(one, kernel=replace(one.kernel, reads=("x",), writes=("y",))))
+    source = Source(entry="add", text=ADD_HALF, arguments=_arguments("x", "y"), global_size=(60,), local_size=None)
+    del plan.tensors["t"]
+    return replace(plan, enqueues=[Enqueue(launch=launch, source=source)], placement={}, slots=[])
+
+
+def make_asking_plan() -> Plan:
+    """`make_plan` with a question to each of its kernels, and a spare for the first."""
+    plan = make_plan()
+    given = np.arange(60, dtype=np.float32) - 20
+    constant = signs(plan.tensors["c"].packed.reshape(-1), 1)  # type: ignore[union-attr]
+    unset = Filling(kind=UNSET)
+    asked = Filling(kind=GIVEN, rows=Rows.of(given, 10))
+    probes = (
+        Probe(
+            launches=(0,),
+            fillings=(asked, Filling(kind=SIGNS, exponent=1), unset),
+            answers=(Answer(argument=2, rows=Rows.of(given + constant, 10), bound=0.0),),
+        ),
+        Probe(
+            launches=(1,),
+            fillings=(asked, unset),
+            answers=(Answer(argument=1, rows=Rows.of(given * 2, 10), bound=0.125),),
+        ),
+    )
+    source = plan.enqueues[0].source
+    spare = replace(source, entry="add_spare", text=source.text.replace("void add", "void add_spare"))
+    enqueues = [replace(plan.enqueues[0], spares=(spare,)), plan.enqueues[1]]
+    return replace(plan, enqueues=enqueues, probes=probes)
 
 
 def _arguments(reads: str, writes: str) -> tuple[Argument, ...]:

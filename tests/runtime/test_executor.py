@@ -11,14 +11,14 @@ import pytest
 from smartmem_rules import optimize
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.blocks.workarounds import workaround_of
-from smartmem_rules.plan.artefact import Enqueue, Plan, Slot, Source
+from smartmem_rules.plan.artefact import Enqueue, Plan, Slot
 from smartmem_rules.plan.kernel.model import Layout
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import PlanMemory
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.executor import Executor, RunError
 from tests.plan.models import model, normal
-from tests.runtime.plans import change_source, constant_values, make_plan
+from tests.runtime.plans import change_source, constant_values, make_half_plan, make_plan
 
 
 @pytest.fixture(scope="module")
@@ -82,22 +82,8 @@ def test_a_context_stays_open_for_a_driver_that_starts_anew_after_the_last(
 
 
 def test_half_inputs_and_outputs_are_converted_at_the_border(device: Device) -> None:
-    plan = make_plan()
-    text = """__kernel void add(__global const half *x, __global half *y) {
-        size_t i = get_global_id(0); vstore_half(vload_half(i, x) + 1.0f, i, y); }"""
-    plan.tensors.update({name: replace(plan.tensors[name], storage="float16") for name in ("x", "y")})
-    launch = plan.launches[0].each(lambda one: replace(one, kernel=replace(one.kernel, reads=("x",), writes=("y",))))
-    source = Source(
-        entry="add",
-        text=text,
-        arguments=(plan.sources[0].arguments[0], plan.sources[1].arguments[1]),
-        global_size=(60,),
-        local_size=None,
-    )
-    del plan.tensors["t"]
-    plan = replace(plan, enqueues=[Enqueue(launch=launch, source=source)], placement={}, slots=[])
     feeds = feed()
-    result = Executor(plan, device).run(feeds)["y"]
+    result = Executor(make_half_plan(), device).run(feeds)["y"]
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, feeds["x"] + 1, atol=4e-3)
 

@@ -60,7 +60,8 @@ typedef enum smartmem_status {
     SMARTMEM_NO_MEMORY = 12,
     SMARTMEM_DEVICE_ERROR = 13, /**< the driver refuses a call */
     SMARTMEM_BUSY = 14,         /**< the session runs */
-    SMARTMEM_CANCELLED = 15
+    SMARTMEM_CANCELLED = 15,
+    SMARTMEM_WRONG_KERNEL = 16 /**< the self-test found that the device computes a kernel wrongly */
 } smartmem_status;
 
 /** Element types. 4-bit and smaller types take a byte for each element, in its lowest bits; `bool` is 0 or 1. */
@@ -113,15 +114,19 @@ typedef struct smartmem_plan_options {
     /** Called with how many of the distinct kernel texts are built, by one thread at a time; NULL: nothing is. */
     void (*progress)(uint32_t built, uint32_t all, void *user);
     void *user;
+    /** Of plans with questions to their kernels. 0: these are asked when the plan is first opened on a device and driver,
+     * and the findings are kept in `cache_folder`; above 0: they are asked again; below 0: never. */
+    int32_t self_test;
 } smartmem_plan_options;
 
-#define SMARTMEM_PLAN_OPTIONS {sizeof(smartmem_plan_options), 0, 0, 0, 0, 0, 0}
+#define SMARTMEM_PLAN_OPTIONS {sizeof(smartmem_plan_options), 0, 0, 0, 0, 0, 0, 0}
 
 /** How a session is opened. Initialise with SMARTMEM_SESSION_OPTIONS. */
 typedef struct smartmem_session_options {
     size_t struct_size;
     /** Memory of the application for intermediate results in buffers, on devices that compute in the host's memory; at
-     * least `intermediate_bytes` of smartmem_plan_info, aligned to 128 bytes, until the session is closed. NULL: the
+     * least `intermediate_bytes` of smartmem_plan_info, until the session is closed. It begins at a multiple of 128
+     * bytes, or of what the device asks for if that is more: other memory gives SMARTMEM_BAD_ARGUMENT. NULL: the
      * driver allocates it. */
     void *memory;
     size_t memory_bytes;
@@ -216,8 +221,8 @@ SMARTMEM_API smartmem_status smartmem_devices(smartmem_device *devices, size_t c
 /** Maps a plan's file into memory, checks it, builds its programs and puts its constants on the device. */
 SMARTMEM_API smartmem_status smartmem_plan_open(const char *path, const smartmem_plan_options *options,
                                                 smartmem_plan *plan);
-/** The same for a plan in memory of the application, which stays as it is until the plan is closed. Constants are used
- * in place where `data` begins with a page. */
+/** The same for a plan in memory of the application, which stays as it is until the plan is closed. `data` may begin
+ * anywhere; constants are used in place where it begins with a page, else they are copied. */
 SMARTMEM_API smartmem_status smartmem_plan_open_memory(const void *data, size_t bytes,
                                                        const smartmem_plan_options *options, smartmem_plan *plan);
 /** The same for a part of an open file, such as an asset of an Android package. The descriptor stays the caller's.
@@ -234,20 +239,30 @@ SMARTMEM_API smartmem_status smartmem_plan_get_output(smartmem_plan plan, uint32
 SMARTMEM_API smartmem_status smartmem_plan_get_dimension(smartmem_plan plan, uint32_t number,
                                                          smartmem_dimension_info *info);
 
+/** What the self-test found: a line for each kernel that the device computes wrongly and that another one replaces, with
+ * the device, its driver, the kernel, its launches and sizes, and the first element that differs. Empty where all kernels
+ * are right, or none was asked. A kernel that nothing replaces is an error of opening the plan.
+ *
+ * @param report lives as long as the plan
+ */
+SMARTMEM_API smartmem_status smartmem_plan_get_self_test(smartmem_plan plan, const char **report);
+
 /* --- sessions --- */
 
 SMARTMEM_API smartmem_status smartmem_session_open(smartmem_plan plan, const smartmem_session_options *options,
                                                    smartmem_session *session);
 /** Cancels the run of a session if there is one, waits for its end, and closes the session. */
 SMARTMEM_API smartmem_status smartmem_session_close(smartmem_session session);
-/** Names the memory from which the runs that follow read an input. It stays the application's, and is read in each run.
+/** Names the memory from which the runs that follow read an input. It stays the application's, is read in each run, and
+ * may begin anywhere: elements need not be aligned.
  *
  * @param bytes of the elements
  * @param shape NULL if the input has no open dimension
  */
 SMARTMEM_API smartmem_status smartmem_set_input(smartmem_session session, const char *name, const void *data,
                                                 size_t bytes, const int64_t *shape, size_t rank);
-/** Names memory of the application into which the runs that follow write an output. NULL: memory of the session.
+/** Names memory of the application into which the runs that follow write an output; it may begin anywhere. NULL: memory
+ * of the session.
  *
  * @param bytes at least those of the output at its greatest extents
  */

@@ -58,6 +58,12 @@ public:
         check(smartmem_plan_get_info(plan_, &found));
         return found;
     }
+    /// What the self-test found; empty where all kernels are right.
+    std::string self_test() const {
+        const char *report = nullptr;
+        check(smartmem_plan_get_self_test(plan_, &report));
+        return report;
+    }
     std::vector<smartmem_tensor_info> inputs() const { return tensors(info().inputs, smartmem_plan_get_input); }
     std::vector<smartmem_tensor_info> outputs() const { return tensors(info().outputs, smartmem_plan_get_output); }
     smartmem_plan handle() const { return plan_; }

@@ -1,7 +1,9 @@
 /* The public functions about the library and plans: each checks its arguments, and holds the object of a handle while it
  * works. */
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "arguments.h"
 #include "cache.h"
@@ -35,8 +37,10 @@ static smartmem_status plan_options(const smartmem_plan_options *given, smartmem
         return null_argument("plan");
     plan->id = 0;
     if (given != NULL) {
-        TRY(check_struct(given->struct_size, sizeof *given));
-        *options = *given;
+        /* programs that know less of the options leave the rest as it is */
+        size_t known = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
+        TRY(check_struct(given->struct_size, offsetof(smartmem_plan_options, self_test)));
+        memcpy(options, given, known);
     }
     cache_for_driver(options->cache_folder);
     return SMARTMEM_OK;
@@ -112,6 +116,17 @@ smartmem_status smartmem_plan_get_info(smartmem_plan handle, smartmem_plan_info 
         .session_bytes = plan->sizes.session,
         .intermediate_bytes = plan->sizes.intermediates,
     };
+    handle_done(handle.id);
+    return SMARTMEM_OK;
+}
+
+smartmem_status smartmem_plan_get_self_test(smartmem_plan handle, const char **report) {
+    if (report == NULL)
+        return null_argument("report");
+    const Plan *plan = handle_use(HANDLE_PLAN, handle.id);
+    if (plan == NULL)
+        return bad_handle("plan");
+    *report = text_of(plan->self_test);
     handle_done(handle.id);
     return SMARTMEM_OK;
 }

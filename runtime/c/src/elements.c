@@ -146,16 +146,20 @@ static void narrow_copy(uint8_t *to, int to_element, const uint8_t *from, int fr
     }
 }
 
-static void widen(float *to, const minifloat *kind, const void *from, size_t bytes, size_t count) {
+/* Memory of the application may begin anywhere: its floats are copied byte by byte. */
+static void widen(void *to, const minifloat *kind, const void *from, size_t bytes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
         const uint8_t *at = (const uint8_t *)from + i * bytes;
-        to[i] = decoded(kind, bytes == 2 ? at[0] | (unsigned)at[1] << 8 : at[0]);
+        float value = decoded(kind, bytes == 2 ? at[0] | (unsigned)at[1] << 8 : at[0]);
+        memcpy((uint8_t *)to + i * sizeof value, &value, sizeof value);
     }
 }
 
-static void shorten(void *to, const minifloat *kind, const float *from, size_t bytes, size_t count) {
+static void shorten(void *to, const minifloat *kind, const void *from, size_t bytes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
-        unsigned code = encoded(kind, from[i]);
+        float value;
+        memcpy(&value, (const uint8_t *)from + i * sizeof value, sizeof value);
+        unsigned code = encoded(kind, value);
         uint8_t *at = (uint8_t *)to + i * bytes;
         at[0] = (uint8_t)code;
         if (bytes == 2)

@@ -11,7 +11,7 @@
 #include "sha256.h"
 
 enum {
-    VERSION = 6,
+    VERSION = 7,
     HEADER_BYTES = 128,
     VERSION_AT = 8,
     HEADER_BYTES_AT = 12,
@@ -19,8 +19,10 @@ enum {
     INDEX_OFFSET_AT = 24,
     INDEX_BYTES_AT = 32,
     INDEX_DIGEST_AT = 40,
+    ALIGNMENT_AT = 72,
     HEADER_DIGEST_AT = 96,
-    MOST_INDEX_BYTES = 1 << 28
+    MOST_INDEX_BYTES = 1 << 28,
+    MOST_ALIGNMENT = 4096
 };
 
 static const uint8_t MAGIC[8] = {0x89, 'S', 'M', 'P', '\r', '\n', 0x1a, '\n'};
@@ -59,6 +61,9 @@ static smartmem_status check(plan_file *file) {
         return damaged("the digest of its header is another one");
     if (number_at(data + FILE_BYTES_AT, 8) != file->bytes)
         return damaged("its size is another one than it says");
+    file->alignment = (size_t)number_at(data + ALIGNMENT_AT, 4);
+    if (!file->alignment || MOST_ALIGNMENT % file->alignment)
+        return damaged("its kernels need memory at multiples of a size that is no power of two");
     uint64_t offset = number_at(data + INDEX_OFFSET_AT, 8), bytes = number_at(data + INDEX_BYTES_AT, 8);
     if (offset < HEADER_BYTES || offset > file->bytes || bytes > file->bytes - offset || bytes > MOST_INDEX_BYTES)
         return damaged("its index lies outside of the file");
@@ -66,6 +71,7 @@ static smartmem_status check(plan_file *file) {
     file->index_bytes = (size_t)bytes;
     if (!digest_is(data + offset, file->index_bytes, data + INDEX_DIGEST_AT))
         return damaged("the digest of its index is another one");
+    memcpy(file->index_digest, data + INDEX_DIGEST_AT, PLAN_DIGEST_BYTES);
     return SMARTMEM_OK;
 }
 

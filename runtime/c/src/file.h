@@ -8,7 +8,7 @@
 
 #include "status.h"
 
-enum { PLAN_SLACK = 64 };
+enum { PLAN_SLACK = 64, PLAN_DIGEST_BYTES = 32 };
 
 /* Bytes that are mapped into memory, or that belong to the application. */
 typedef struct plan_file {
@@ -18,6 +18,8 @@ typedef struct plan_file {
     size_t mapping_bytes;
     size_t index_offset;
     size_t index_bytes;
+    uint8_t index_digest[PLAN_DIGEST_BYTES];
+    size_t alignment; /* bytes at multiples of which kernels take every tensor to begin */
 } plan_file;
 
 /* Each maps or takes the bytes and checks header and index; after an error there is nothing to close. */

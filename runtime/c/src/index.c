@@ -5,6 +5,7 @@
 #include "elements.h"
 #include "extents.h"
 #include "pb_decode.h"
+#include "probes.h"
 
 enum { MOST_IMAGE = 1 << 20, TEXEL_LANES = 4 };
 
@@ -148,6 +149,9 @@ static smartmem_status check_launch(const plan_index *index, const plan_launch *
     if (rank < 1 || rank > 3 || (launch->local_size_count && launch->local_size_count != rank) ||
         !extents_known(index, launch->global_size, rank))
         return wrong("launch", launch->name, "has no size");
+    for (size_t i = 0; i < launch->spares_count; ++i)
+        if (launch->spares[i].text >= index->texts_count || !is_identifier(text_of(launch->spares[i].entry)))
+            return wrong("launch", launch->name, "has a spare without a kernel");
     for (size_t i = 0; i < launch->local_size_count; ++i)
         if (!launch->local_size[i])
             return wrong("launch", launch->name, "has work-groups of nothing");
@@ -172,6 +176,14 @@ static smartmem_status check_report(const plan_index *index, const plan_file *fi
     return SMARTMEM_OK;
 }
 
+static smartmem_status check_binary(const plan_file *file, const smartmem_format_Binary *binary) {
+    const smartmem_format_Section *section = &binary->section;
+    if (!binary->has_section || !section->size || !plan_file_holds(file, section->offset, section->size) ||
+        plan_file_sum(file, section->offset, section->size) != section->sum)
+        return wrong("compiled program", binary->key, "is another one than the index says");
+    return SMARTMEM_OK;
+}
+
 static smartmem_status check(const plan_index *index, const plan_file *file) {
     TRY(check_report(index, file));
     TRY(extents_check(index));
@@ -187,7 +199,9 @@ static smartmem_status check(const plan_index *index, const plan_file *file) {
         TRY(check_count(index, index->counts + i));
     for (size_t i = 0; i < index->launches_count; ++i)
         TRY(check_launch(index, index->launches + i));
-    return SMARTMEM_OK;
+    for (size_t i = 0; i < index->binaries_count; ++i)
+        TRY(check_binary(file, index->binaries + i));
+    return probes_check(index, file);
 }
 
 smartmem_status index_open(plan_index *index, const plan_file *file) {

@@ -14,10 +14,16 @@ static bool is_shared(const plan_index *index, uint32_t tensor) {
     return index->tensors[tensor].role == smartmem_format_Role_CONSTANT && !index_written(index, tensor);
 }
 
+size_t memory_alignment(const memory_setting *setting) {
+    size_t most = BLOCK_ALIGNMENT;
+    most = setting->device->alignment > most ? setting->device->alignment : most;
+    return setting->file->alignment > most ? setting->file->alignment : most;
+}
+
 /* Whether the device can compute with a constant where it lies in the file. */
 static bool is_mapped(const memory_setting *setting, const plan_tensor *tensor) {
     uintptr_t place = (uintptr_t)setting->file->data + tensor->packed.section.offset;
-    return setting->device->host_memory && !is_image(tensor) && place % setting->device->alignment == 0;
+    return setting->device->host_memory && !is_image(tensor) && place % memory_alignment(setting) == 0;
 }
 
 static const void *values_of(const memory_setting *setting, const plan_tensor *tensor) {
@@ -54,16 +60,36 @@ static smartmem_status make_buffer(const memory_setting *setting, uint64_t bytes
     return *made == NULL ? opencl_failed(code, "the device gives no buffer") : SMARTMEM_OK;
 }
 
-static smartmem_status fill(const memory_setting *setting, const plan_tensor *tensor, cl_memory memory, cl_queue queue) {
+static smartmem_status fill(const plan_tensor *tensor, const void *contents, cl_memory memory, cl_queue queue) {
     cl_int code = CL_SUCCESS;
     if (is_image(tensor)) {
         size_t origin[3] = {0, 0, 0}, region[3] = {tensor->width, tensor->height, 1};
-        code = cl.clEnqueueWriteImage(queue, memory, 1, origin, region, 0, 0, values_of(setting, tensor), 0, NULL, NULL);
+        code = cl.clEnqueueWriteImage(queue, memory, 1, origin, region, 0, 0, contents, 0, NULL, NULL);
     } else if (tensor->bytes) {
-        code = cl.clEnqueueWriteBuffer(queue, memory, 1, 0, (size_t)tensor->bytes, values_of(setting, tensor), 0, NULL,
-                                       NULL);
+        code = cl.clEnqueueWriteBuffer(queue, memory, 1, 0, (size_t)tensor->bytes, contents, 0, NULL, NULL);
     }
     return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "a constant cannot be copied to the device");
+}
+
+smartmem_status memory_open_filled(const memory_setting *setting, const plan_tensor *tensor, const void *contents,
+                                   cl_queue queue, cl_memory *made) {
+    TRY(need(setting, tensor->bytes, tensor->bytes));
+    if (is_image(tensor))
+        TRY(make_image(setting, tensor->width, tensor->height, tensor->storage, made));
+    else
+        TRY(make_buffer(setting, tensor->bytes, CL_MEM_READ_WRITE, NULL, made));
+    return fill(tensor, contents, *made, queue);
+}
+
+smartmem_status memory_read(const plan_tensor *tensor, cl_memory memory, cl_queue queue, void *contents) {
+    cl_int code = CL_SUCCESS;
+    if (is_image(tensor)) {
+        size_t origin[3] = {0, 0, 0}, region[3] = {tensor->width, tensor->height, 1};
+        code = cl.clEnqueueReadImage(queue, memory, 1, origin, region, 0, 0, contents, 0, NULL, NULL);
+    } else if (tensor->bytes) {
+        code = cl.clEnqueueReadBuffer(queue, memory, 1, 0, (size_t)tensor->bytes, contents, 0, NULL, NULL);
+    }
+    return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "a result cannot be copied from the device");
 }
 
 /* Memory for one tensor alone; if the tensor is a constant, with its values. */
@@ -79,7 +105,7 @@ static smartmem_status make_own(Memory *memory, const memory_setting *setting, u
         TRY(make_buffer(setting, tensor->bytes, CL_MEM_READ_WRITE, NULL, made));
     memory->owned[number] = true;
     if (tensor->role == smartmem_format_Role_CONSTANT && !mapped)
-        return fill(setting, tensor, *made, queue);
+        return fill(tensor, values_of(setting, tensor), *made, queue);
     return SMARTMEM_OK;
 }
 
@@ -126,9 +152,9 @@ static smartmem_status make_pieces(Memory *memory, const memory_setting *setting
     if (block != NULL) {
         if (!setting->device->host_memory)
             return fail(SMARTMEM_UNSUITABLE, "%s does not compute in the host's memory", setting->device->names.name);
-        if ((uintptr_t)block % setting->device->alignment)
+        if ((uintptr_t)block % memory_alignment(setting))
             return fail(SMARTMEM_BAD_ARGUMENT, "the memory does not begin at a multiple of %zu bytes",
-                        setting->device->alignment);
+                        memory_alignment(setting));
         if (block_bytes < pieces_block_bytes(pieces))
             return fail(SMARTMEM_BAD_SIZE, "the memory has %zu bytes, the intermediate results need %llu", block_bytes,
                         (unsigned long long)pieces_block_bytes(pieces));
@@ -140,7 +166,7 @@ static smartmem_status make_pieces(Memory *memory, const memory_setting *setting
             TRY(make_image(setting, one->width, one->height, one->storage, memory->pieces + i));
         else
             TRY(make_buffer(setting, one->bytes, flags, block != NULL ? at : NULL, memory->pieces + i));
-        at = block != NULL ? at + piece_block_bytes(one) : NULL;
+        at = block != NULL ? at + piece_block_bytes(pieces, one) : NULL;
     }
     return SMARTMEM_OK;
 }
@@ -237,6 +263,7 @@ static smartmem_status check_image(const Device *device, const char *name, uint3
 smartmem_status memory_check(const memory_setting *setting) {
     const Device *device = setting->device;
     bool whole = device_has_workaround(setting->index, device, "whole_buffers");
+    size_t step = device->alignment > setting->file->alignment ? device->alignment : setting->file->alignment;
     uint64_t largest = 0;
     for (size_t i = 0; i < setting->index->slots_count; ++i) {
         const plan_slot *slot = setting->index->slots + i;
@@ -248,12 +275,11 @@ smartmem_status memory_check(const memory_setting *setting) {
         const plan_tensor *tensor = setting->index->tensors + i;
         if (is_image(tensor))
             TRY(check_image(device, text_of(tensor->name), tensor->width, tensor->height));
-        if (tensor->has_place && !whole && tensor->place.offset % device->alignment)
+        if (tensor->has_place && !whole && tensor->place.offset % step)
             return fail(SMARTMEM_UNSUITABLE,
                         "the tensor %s lies %llu bytes behind the beginning of a buffer, and %s takes multiples of %zu; "
                         "optimize the model for it",
-                        text_of(tensor->name), (unsigned long long)tensor->place.offset, device->names.name,
-                        device->alignment);
+                        text_of(tensor->name), (unsigned long long)tensor->place.offset, device->names.name, step);
         largest = !tensor->has_place && tensor->bytes > largest ? tensor->bytes : largest;
     }
     return need(setting, largest, 0);

@@ -22,6 +22,12 @@ typedef struct Memory {
     size_t pieces_count;
 } Memory;
 
+/* Memory that the application gives lies at multiples of as many bytes, at least. */
+enum { BLOCK_ALIGNMENT = 128 };
+
+/* Bytes at multiples of which a tensor has to begin where kernels use memory that the driver has not made. */
+size_t memory_alignment(const memory_setting *setting);
+
 /* Sizes in bytes. */
 typedef struct memory_sizes {
     uint64_t constants, session, intermediates;
@@ -41,6 +47,13 @@ smartmem_status memory_open_constants(Memory *memory, const memory_setting *sett
  */
 smartmem_status memory_open_session(Memory *memory, const memory_setting *setting, const Memory *constants,
                                     cl_queue queue, void *block, size_t block_bytes);
+
+/* Memory of its own for a tensor, with contents in the order of memory, which are copied. */
+smartmem_status memory_open_filled(const memory_setting *setting, const plan_tensor *tensor, const void *contents,
+                                   cl_queue queue, cl_memory *made);
+
+/* What a tensor's memory holds, once all that is in the queue has run. */
+smartmem_status memory_read(const plan_tensor *tensor, cl_memory memory, cl_queue queue, void *contents);
 
 void memory_close(Memory *memory);
 

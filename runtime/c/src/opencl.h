@@ -108,6 +108,9 @@ enum {
     F(cl_int, clEnqueueWriteImage,                                                                                     \
       (cl_queue, cl_memory, cl_uint, const size_t *, const size_t *, size_t, size_t, const void *, cl_uint,            \
        const cl_event *, cl_event *))                                                                                  \
+    F(cl_int, clEnqueueReadImage,                                                                                      \
+      (cl_queue, cl_memory, cl_uint, const size_t *, const size_t *, size_t, size_t, void *, cl_uint,                  \
+       const cl_event *, cl_event *))                                                                                  \
     F(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *))           \
     F(cl_program, clCreateProgramWithBinary,                                                                           \
       (cl_context, cl_uint, const cl_device *, const size_t *, const unsigned char **, cl_int *, cl_int *))            \

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-enum { BLOCK_ALIGNMENT = 128 };
-
 static Piece of_slot(const plan_slot *slot) {
     return (Piece){.image = slot->memory == smartmem_format_Memory_IMAGE,
                    .bytes = slot->bytes,
@@ -53,7 +51,8 @@ smartmem_status pieces_open(Pieces *pieces, const memory_setting *setting) {
     size_t most = index->slots_count > index->tensors_count ? index->slots_count : index->tensors_count;
     *pieces = (Pieces){.all = zeros(most, sizeof *pieces->all),
                               .of_tensor = zeros(index->tensors_count, sizeof *pieces->of_tensor),
-                              .offset = zeros(index->tensors_count, sizeof *pieces->offset)};
+                              .offset = zeros(index->tensors_count, sizeof *pieces->offset),
+                              .alignment = memory_alignment(setting)};
     if (pieces->all == NULL || pieces->of_tensor == NULL || pieces->offset == NULL) {
         pieces_close(pieces);
         return fail(SMARTMEM_NO_MEMORY, "there is too little memory");
@@ -72,13 +71,14 @@ void pieces_close(Pieces *pieces) {
     *pieces = (Pieces){0};
 }
 
-uint64_t piece_block_bytes(const Piece *piece) {
-    return piece->image ? 0 : (piece->bytes + PLAN_SLACK + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+uint64_t piece_block_bytes(const Pieces *pieces, const Piece *piece) {
+    uint64_t step = pieces->alignment;
+    return piece->image ? 0 : (piece->bytes + PLAN_SLACK + step - 1) / step * step;
 }
 
 uint64_t pieces_block_bytes(const Pieces *pieces) {
     uint64_t total = 0;
     for (size_t i = 0; i < pieces->count; ++i)
-        total += piece_block_bytes(pieces->all + i);
+        total += piece_block_bytes(pieces, pieces->all + i);
     return total;
 }

@@ -17,6 +17,7 @@ typedef struct Pieces {
     size_t count;
     uint32_t *of_tensor; /* by tensor */
     uint64_t *offset;    /* of the tensor in its piece */
+    size_t alignment;    /* of pieces in a block, bytes */
 } Pieces;
 
 /* The plan's pieces; where the driver fails in parts of buffers, a piece for each place. */
@@ -27,6 +28,6 @@ void pieces_close(Pieces *pieces);
 uint64_t pieces_block_bytes(const Pieces *pieces);
 
 /* Bytes that a buffer among the pieces takes of such a block. */
-uint64_t piece_block_bytes(const Piece *piece);
+uint64_t piece_block_bytes(const Pieces *pieces, const Piece *piece);
 
 #endif

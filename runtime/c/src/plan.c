@@ -7,6 +7,7 @@
 
 #include "elements.h"
 #include "extents.h"
+#include "selftest.h"
 
 memory_setting plan_memory_setting(const Plan *plan) {
     return (memory_setting){&plan->file, &plan->index, &plan->device, plan->context};
@@ -135,8 +136,9 @@ static smartmem_status open_on_device(Plan *plan, const smartmem_plan_options *o
     plan->context = cl.clCreateContext(NULL, 1, &plan->device.handle, NULL, NULL, &code);
     if (plan->context == NULL)
         return opencl_failed(code, "the device cannot be opened");
-    build_order build = {&plan->index, &plan->device, plan->context, options};
+    build_order build = {&plan->file, &plan->index, &plan->device, plan->context, options};
     TRY(programs_open(&plan->programs, &build));
+    TRY(self_test(plan, &build, &plan->self_test));
     return open_constants(plan);
 }
 
@@ -217,5 +219,6 @@ void plan_release(Plan *plan) {
     plan_file_close(&plan->file);
     free(plan->greatest);
     free(plan->outputs);
+    free(plan->self_test);
     free(plan);
 }

@@ -63,6 +63,9 @@ PB_BIND(smartmem_format_Answer, smartmem_format_Answer, AUTO)
 PB_BIND(smartmem_format_Rows, smartmem_format_Rows, AUTO)
 
 
+PB_BIND(smartmem_format_Binary, smartmem_format_Binary, AUTO)
+
+
 PB_BIND(smartmem_format_Unasked, smartmem_format_Unasked, AUTO)
 
 

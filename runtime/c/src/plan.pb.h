@@ -151,6 +151,8 @@ typedef struct _smartmem_format_Plan {
     struct _smartmem_format_Probe *probes; /* by which a plan tests itself */
     pb_size_t unasked_count;
     struct _smartmem_format_Unasked *unasked;
+    pb_size_t binaries_count;
+    struct _smartmem_format_Binary *binaries;
 } smartmem_format_Plan;
 
 /* The values of a constant, in the kernels' order. */
@@ -261,6 +263,13 @@ typedef struct _smartmem_format_Answer {
     double bound; /* how far an element may be from it */
 } smartmem_format_Answer;
 
+/* A program as a device's driver has compiled it. */
+typedef struct _smartmem_format_Binary {
+    char *key; /* of the program cache: SHA-256 of text, options, device and driver, in hexadecimal */
+    bool has_section;
+    smartmem_format_Section section;
+} smartmem_format_Binary;
+
 /* A launch whose kernel has no known answers. */
 typedef struct _smartmem_format_Unasked {
     uint32_t launch;
@@ -342,8 +351,9 @@ extern "C" {
 
 
 
+
 /* Initializer values for message structs */
-#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL}
+#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL, 0, NULL}
 #define smartmem_format_Provenance_init_default  {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_default   {NULL, 0, 0}
 #define smartmem_format_Formula_init_default     {0, NULL}
@@ -362,11 +372,12 @@ extern "C" {
 #define smartmem_format_Filling_init_default     {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_default, 0}
 #define smartmem_format_Answer_init_default      {0, false, smartmem_format_Rows_init_default, 0}
 #define smartmem_format_Rows_init_default        {_smartmem_format_Element_MIN, 0, 0, false, smartmem_format_Section_init_default, false, smartmem_format_Section_init_default}
+#define smartmem_format_Binary_init_default      {NULL, false, smartmem_format_Section_init_default}
 #define smartmem_format_Unasked_init_default     {0, NULL}
 #define smartmem_format_Argument_init_default    {0, 0}
 #define smartmem_format_Count_init_default       {0, 0, 0}
 #define smartmem_format_Workaround_init_default  {NULL, NULL, NULL, NULL}
-#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL}
+#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL, 0, NULL}
 #define smartmem_format_Provenance_init_zero     {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_zero      {NULL, 0, 0}
 #define smartmem_format_Formula_init_zero        {0, NULL}
@@ -385,6 +396,7 @@ extern "C" {
 #define smartmem_format_Filling_init_zero        {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_zero, 0}
 #define smartmem_format_Answer_init_zero         {0, false, smartmem_format_Rows_init_zero, 0}
 #define smartmem_format_Rows_init_zero           {_smartmem_format_Element_MIN, 0, 0, false, smartmem_format_Section_init_zero, false, smartmem_format_Section_init_zero}
+#define smartmem_format_Binary_init_zero         {NULL, false, smartmem_format_Section_init_zero}
 #define smartmem_format_Unasked_init_zero        {0, NULL}
 #define smartmem_format_Argument_init_zero       {0, 0}
 #define smartmem_format_Count_init_zero          {0, 0, 0}
@@ -430,6 +442,7 @@ extern "C" {
 #define smartmem_format_Plan_report_tag          17
 #define smartmem_format_Plan_probes_tag          18
 #define smartmem_format_Plan_unasked_tag         19
+#define smartmem_format_Plan_binaries_tag        20
 #define smartmem_format_Packed_section_tag       1
 #define smartmem_format_Packed_element_tag       2
 #define smartmem_format_Packed_shape_tag         3
@@ -479,6 +492,8 @@ extern "C" {
 #define smartmem_format_Answer_argument_tag      1
 #define smartmem_format_Answer_rows_tag          2
 #define smartmem_format_Answer_bound_tag         3
+#define smartmem_format_Binary_key_tag           1
+#define smartmem_format_Binary_section_tag       2
 #define smartmem_format_Unasked_launch_tag       1
 #define smartmem_format_Unasked_reason_tag       2
 #define smartmem_format_Argument_tensor_tag      1
@@ -511,7 +526,8 @@ X(a, POINTER,  REPEATED, MESSAGE,  counts,           15) \
 X(a, POINTER,  REPEATED, MESSAGE,  workarounds,      16) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  report,           17) \
 X(a, POINTER,  REPEATED, MESSAGE,  probes,           18) \
-X(a, POINTER,  REPEATED, MESSAGE,  unasked,          19)
+X(a, POINTER,  REPEATED, MESSAGE,  unasked,          19) \
+X(a, POINTER,  REPEATED, MESSAGE,  binaries,         20)
 #define smartmem_format_Plan_CALLBACK NULL
 #define smartmem_format_Plan_DEFAULT NULL
 #define smartmem_format_Plan_provenance_MSGTYPE smartmem_format_Provenance
@@ -525,6 +541,7 @@ X(a, POINTER,  REPEATED, MESSAGE,  unasked,          19)
 #define smartmem_format_Plan_report_MSGTYPE smartmem_format_Section
 #define smartmem_format_Plan_probes_MSGTYPE smartmem_format_Probe
 #define smartmem_format_Plan_unasked_MSGTYPE smartmem_format_Unasked
+#define smartmem_format_Plan_binaries_MSGTYPE smartmem_format_Binary
 
 #define smartmem_format_Provenance_FIELDLIST(X, a) \
 X(a, POINTER,  SINGULAR, STRING,   version,           1) \
@@ -682,6 +699,13 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  numbers,           5)
 #define smartmem_format_Rows_different_MSGTYPE smartmem_format_Section
 #define smartmem_format_Rows_numbers_MSGTYPE smartmem_format_Section
 
+#define smartmem_format_Binary_FIELDLIST(X, a) \
+X(a, POINTER,  SINGULAR, STRING,   key,               1) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  section,           2)
+#define smartmem_format_Binary_CALLBACK NULL
+#define smartmem_format_Binary_DEFAULT NULL
+#define smartmem_format_Binary_section_MSGTYPE smartmem_format_Section
+
 #define smartmem_format_Unasked_FIELDLIST(X, a) \
 X(a, STATIC,   SINGULAR, UINT32,   launch,            1) \
 X(a, POINTER,  SINGULAR, STRING,   reason,            2)
@@ -728,6 +752,7 @@ extern const pb_msgdesc_t smartmem_format_Probe_msg;
 extern const pb_msgdesc_t smartmem_format_Filling_msg;
 extern const pb_msgdesc_t smartmem_format_Answer_msg;
 extern const pb_msgdesc_t smartmem_format_Rows_msg;
+extern const pb_msgdesc_t smartmem_format_Binary_msg;
 extern const pb_msgdesc_t smartmem_format_Unasked_msg;
 extern const pb_msgdesc_t smartmem_format_Argument_msg;
 extern const pb_msgdesc_t smartmem_format_Count_msg;
@@ -753,6 +778,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 #define smartmem_format_Filling_fields &smartmem_format_Filling_msg
 #define smartmem_format_Answer_fields &smartmem_format_Answer_msg
 #define smartmem_format_Rows_fields &smartmem_format_Rows_msg
+#define smartmem_format_Binary_fields &smartmem_format_Binary_msg
 #define smartmem_format_Unasked_fields &smartmem_format_Unasked_msg
 #define smartmem_format_Argument_fields &smartmem_format_Argument_msg
 #define smartmem_format_Count_fields &smartmem_format_Count_msg
@@ -771,6 +797,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 /* smartmem_format_Launch_size depends on runtime parameters */
 /* smartmem_format_Spare_size depends on runtime parameters */
 /* smartmem_format_Probe_size depends on runtime parameters */
+/* smartmem_format_Binary_size depends on runtime parameters */
 /* smartmem_format_Unasked_size depends on runtime parameters */
 /* smartmem_format_Workaround_size depends on runtime parameters */
 #define SMARTMEM_FORMAT_PLAN_PB_H_MAX_SIZE       smartmem_format_Answer_size

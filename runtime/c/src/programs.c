@@ -9,12 +9,17 @@
 
 #include "cache.h"
 
-enum { TEXTS_ON_CPU = 24, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
+enum { TEXTS_ON_CPU = 32, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
 
 /* A text may say how its own operations round, and the next one begins anew. */
 static const char PART[] = "#pragma OPENCL FP_CONTRACT DEFAULT\n#define %s %s_%u\n%s\n#undef %s\n";
+/* How what every kernel relies on ends (codegen/prelude.cl). */
+static const char PRELUDE_END[] = "\n#endif // SMR_PRELUDE\n";
 /* How launches of several kernels declare the local memory that these part (codegen/composed.cl). */
 static const char SHARED[] = "__local float smr_local[";
+
+/* The option by which a compiler leaves out what it may do wrong (OpenCL 3.0 API, 5.8.6.4). */
+static const char UNOPTIMIZED[] = "-cl-opt-disable";
 
 /* What the threads that compile have in common. */
 typedef struct Work {
@@ -50,19 +55,22 @@ static bool append_options(built_text *text, const build_order *order, const cha
     return true;
 }
 
-/* What a launch's kernel is compiled from, with the options that the device's driver needs. */
-static smartmem_status text_of_launch(built_text *text, const build_order *order, const plan_launch *launch) {
-    const char *source = text_of(order->index->texts[launch->text]);
-    *text = (built_text){.text = launch->text, .entry = launch->entry, .launch = text_of(launch->name)};
+/* Adds a kernel's options, and those that the device's driver needs. */
+static smartmem_status take_options(built_text *text, const build_order *order, char *const *options, size_t count) {
+    const char *source = text_of(order->index->texts[text->text]);
     bool good = true;
-    for (size_t i = 0; good && i < launch->options_count; ++i) {
-        const char *option = text_of(launch->options[i]);
-        good = append(&text->options, &text->options_bytes, option, strlen(option) + 1);
-    }
+    for (size_t i = 0; good && i < count; ++i)
+        good = append(&text->options, &text->options_bytes, text_of(options[i]), strlen(text_of(options[i])) + 1);
     good = good && append_options(text, order, "option");
     if (strstr(source, SHARED) != NULL)
         good = good && append_options(text, order, "option_of_joined");
     return good ? SMARTMEM_OK : no_memory();
+}
+
+/* What a launch's kernel is compiled from. */
+static smartmem_status text_of_launch(built_text *text, const build_order *order, const plan_launch *launch) {
+    *text = (built_text){.text = launch->text, .entry = launch->entry, .launch = text_of(launch->name)};
+    return take_options(text, order, launch->options, launch->options_count);
 }
 
 static bool same_options(const built_text *a, const built_text *b) {
@@ -136,15 +144,24 @@ static void keep(const Work *work, const char *key, cl_program program) {
     free(binary);
 }
 
-/* A program from the cache; NULL where there is none, or the driver refuses it, as it may after an update. */
+/* The section of a program that the plan brings along, or NULL. */
+static const smartmem_format_Section *brought(const plan_index *index, const char *key) {
+    for (size_t i = 0; i < index->binaries_count; ++i)
+        if (strcmp(text_of(index->binaries[i].key), key) == 0)
+            return &index->binaries[i].section;
+    return NULL;
+}
+
+/* A program from the plan or the cache; NULL where there is none, or the driver refuses it, as it may after an update. */
 static cl_program kept(const Work *work, const char *key, const char *options) {
-    size_t bytes;
-    uint8_t *binary = cache_read(work->cache, key, &bytes);
+    const smartmem_format_Section *section = brought(work->order->index, key);
+    size_t bytes = section != NULL ? (size_t)section->size : 0;
+    uint8_t *binary = section == NULL ? cache_read(work->cache, key, &bytes) : NULL;
     cl_int code = CL_SUCCESS, status;
     cl_device handle = work->order->device->handle;
-    if (binary == NULL)
+    if (binary == NULL && section == NULL)
         return NULL;
-    const unsigned char *from = binary;
+    const unsigned char *from = section != NULL ? work->order->file->data + section->offset : binary;
     cl_program program =
         cl.clCreateProgramWithBinary(work->order->context, 1, &handle, &bytes, &from, &status, &code);
     free(binary);
@@ -164,9 +181,10 @@ static smartmem_status compile(const Work *work, const char *source, const built
         return no_memory();
     for (size_t i = 0; i + 1 < first->options_bytes; ++i)
         options[i] = first->options[i] ? first->options[i] : ' ';
-    if (work->cache >= 0)
+    bool looks = work->cache >= 0 || work->order->index->binaries_count;
+    if (looks)
         cache_key(key, source, first->options, first->options_bytes, work->order->device);
-    *program = work->cache >= 0 ? kept(work, key, options) : NULL;
+    *program = looks ? kept(work, key, options) : NULL;
     smartmem_status status = SMARTMEM_OK;
     if (*program == NULL) {
         *program = cl.clCreateProgramWithSource(work->order->context, 1, &source, NULL, &code);
@@ -184,21 +202,28 @@ static smartmem_status compile(const Work *work, const char *source, const built
     return status;
 }
 
+/* A text without the beginning that the first one of its program has, too: compilers read every copy of it. */
+static const char *without_prelude(const char *text, const char *first) {
+    const char *end = strstr(text, PRELUDE_END);
+    size_t bytes = end == NULL ? 0 : (size_t)(end - text) + sizeof PRELUDE_END - 1;
+    return first != NULL && strncmp(text, first, bytes) == 0 ? text + bytes : text;
+}
+
 /* The text of one program of a whole chunk, which the caller frees. */
 static char *joined_text(const Work *work, uint32_t chunk) {
     char *source = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&source, &bytes);
-    bool first = true;
+    const char *first = NULL;
     for (uint32_t i = 0; stream != NULL && i < work->programs->count; ++i) {
         const built_text *one = work->programs->texts + i;
         if (one->chunk != chunk)
             continue;
-        if (!first)
+        const char *text = text_of(work->order->index->texts[one->text]);
+        if (first != NULL)
             fputc('\n', stream);
-        fprintf(stream, PART, one->entry, one->entry, one->place, text_of(work->order->index->texts[one->text]),
-                one->entry);
-        first = false;
+        fprintf(stream, PART, one->entry, one->entry, one->place, without_prelude(text, first), one->entry);
+        first = first != NULL ? first : text;
     }
     if (stream == NULL || fclose(stream) != 0) {
         free(source);
@@ -260,6 +285,13 @@ static void *build_chunks(void *shared) {
     return NULL;
 }
 
+static Work begin_work(Programs *all, const build_order *order) {
+    Work work = {.order = order, .programs = all, .cache = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    if (!device_has_workaround(order->index, order->device, "driver_keeps_programs"))
+        work.cache = cache_open(order->options->cache_folder);
+    return work;
+}
+
 static uint32_t thread_count(const build_order *order, uint32_t chunks) {
     uint32_t most = chunks < COMPILE_THREADS ? chunks : COMPILE_THREADS;
     size_t after = 0;
@@ -273,11 +305,9 @@ static uint32_t thread_count(const build_order *order, uint32_t chunks) {
 }
 
 static smartmem_status build_all(Programs *all, const build_order *order) {
-    Work work = {.order = order, .programs = all, .cache = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    Work work = begin_work(all, order);
     pthread_t threads[COMPILE_THREADS];
     uint32_t started = 0, wanted = thread_count(order, all->chunks);
-    if (!device_has_workaround(order->index, order->device, "driver_keeps_programs"))
-        work.cache = cache_open(order->options->cache_folder);
     while (started + 1 < wanted && pthread_create(threads + started, NULL, build_chunks, &work) == 0)
         ++started;
     build_chunks(&work);
@@ -304,6 +334,37 @@ smartmem_status programs_open(Programs *programs, const build_order *order) {
     if (status != SMARTMEM_OK)
         programs_close(programs);
     return status;
+}
+
+smartmem_status programs_replace(Programs *programs, const build_order *order, const uint32_t *launches, size_t count,
+                                 const smartmem_format_Spare *spare) {
+    const plan_launch *launch = order->index->launches + launches[0];
+    built_text *more = realloc(programs->texts, (programs->count + 1) * sizeof *more), *one;
+    if (more == NULL)
+        return no_memory();
+    programs->texts = more;
+    one = more + programs->count;
+    *one = (built_text){.text = spare ? spare->text : launch->text,
+                        .entry = spare ? spare->entry : launch->entry,
+                        .launch = text_of(launch->name),
+                        .chunk = UINT32_MAX};
+    smartmem_status status = spare ? take_options(one, order, spare->options, spare->options_count)
+                                   : take_options(one, order, launch->options, launch->options_count);
+    if (status == SMARTMEM_OK && !spare && !append(&one->options, &one->options_bytes, UNOPTIMIZED, sizeof UNOPTIMIZED))
+        status = no_memory();
+    Work work = begin_work(programs, order);
+    if (status == SMARTMEM_OK)
+        status = compile(&work, text_of(order->index->texts[one->text]), one, &one->program);
+    if (work.cache >= 0)
+        close(work.cache);
+    if (status != SMARTMEM_OK) {
+        free(one->options);
+        return status;
+    }
+    for (size_t i = 0; i < count; ++i)
+        programs->of_launch[launches[i]] = programs->count;
+    ++programs->count;
+    return SMARTMEM_OK;
 }
 
 void programs_close(Programs *programs) {

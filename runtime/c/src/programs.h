@@ -24,6 +24,7 @@ typedef struct Programs {
 } Programs;
 
 typedef struct build_order {
+    const plan_file *file;
     const plan_index *index;
     const Device *device;
     cl_context context;
@@ -33,6 +34,11 @@ typedef struct build_order {
 /* Builds each distinct text once; after an error there is nothing to close. */
 smartmem_status programs_open(Programs *programs, const build_order *order);
 void programs_close(Programs *programs);
+
+/* Has another kernel run for launches: a spare, or where that is NULL the first launch's own, built without optimization.
+ * What ran before stays built. Nothing changes where the driver's compiler refuses it. */
+smartmem_status programs_replace(Programs *programs, const build_order *order, const uint32_t *launches, size_t count,
+                                 const smartmem_format_Spare *spare);
 
 /* A new kernel object, with arguments of its own, for a launch. */
 smartmem_status programs_kernel(const Programs *programs, const plan_index *index, uint32_t launch, cl_kernel *kernel);

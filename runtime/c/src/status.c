@@ -23,6 +23,7 @@ static const char *const MEANINGS[] = {
     "the driver refuses a call",
     "the session runs",
     "the run was cancelled",
+    "the device computes a kernel of the plan wrongly",
 };
 
 smartmem_status fail(smartmem_status status, const char *format, ...) {

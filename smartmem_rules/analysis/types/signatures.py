@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smartmem_rules.analysis.probes import allowed_dtypes
@@ -11,6 +11,7 @@ from smartmem_rules.analysis.types.shapes import Atom, Dim, Shape, dim
 from smartmem_rules.analysis.types.symbolic_lists import Symbolic
 from smartmem_rules.analysis.types.symbolic_values import Evaluator, Names, Type
 from smartmem_rules.language import syntax as s
+from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
 from smartmem_rules.tensor.instantiate import names_in
@@ -27,7 +28,7 @@ class Signatures:
     def assume(self, guards: Sequence[s.Expression], environment: Environment, names: Names) -> None:
         """From now on the guards hold. Raises Clash where they cannot."""
         evaluator = Evaluator(environment, self.functions)
-        for guard in _conjuncts(guards):
+        for guard in conjuncts(*guards):
             try:
                 self._assume_one(guard, evaluator, names)
             except Unproven:
@@ -175,7 +176,7 @@ class Signatures:
     def _hold(self, requirement: s.Expression, evaluator: Evaluator, names: Names) -> None:
         """A requirement holds: assumed on the left, to be known on the right."""
         environment = evaluator.environment
-        for part in _conjuncts((requirement,)):
+        for part in conjuncts(requirement):
             if not environment.is_fixed:
                 try:
                     self._assume_one(part, evaluator, names)
@@ -203,11 +204,3 @@ class Signatures:
         if word not in ALL_DTYPES:
             raise Unproven
         return Type(environment.new_dtype(frozenset({word})), shape)
-
-
-def _conjuncts(guards: Sequence[s.Expression]) -> Iterator[s.Expression]:
-    for guard in guards:
-        if isinstance(guard, s.Binary) and guard.operator == "and":
-            yield from _conjuncts((guard.left, guard.right))
-        else:
-            yield guard

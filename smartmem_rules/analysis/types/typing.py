@@ -6,14 +6,14 @@ under its own signature.  Uses that the guards admit are then built from the rig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
 from smartmem_rules.analysis.probes import Drawing, Operand
 from smartmem_rules.guards.computed import computed_number
 from smartmem_rules.language import syntax as s
-from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.printing.printer import print_pattern
 from smartmem_rules.tensor.builtins import DefinitionError, Value
 from smartmem_rules.tensor.definitions.values import Scope, TensorList, TensorName, evaluate, truth
@@ -107,7 +107,7 @@ class _Facts:
         values: dict[str, float] = {}
         present: set[str] = set()
         ranks: dict[str, int] = {}
-        for guard in _conjuncts(guards):
+        for guard in conjuncts(*guards):
             match guard:
                 case s.Call(function="constant", arguments=(s.Name(id=name),)):
                     constants.add(name)
@@ -123,14 +123,6 @@ class _Facts:
             if pair is not None:
                 values[pair[0]] = pair[1]
         return _Facts(frozenset(constants), values, frozenset(present), ranks)
-
-
-def _conjuncts(guards: tuple[s.Expression, ...]) -> Iterator[s.Expression]:
-    for guard in guards:
-        if isinstance(guard, s.Binary) and guard.operator == "and":
-            yield from _conjuncts((guard.left, guard.right))
-        else:
-            yield guard
 
 
 def _value_and_number(guard: s.Expression) -> tuple[str, float] | None:

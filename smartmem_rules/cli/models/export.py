@@ -24,12 +24,15 @@ from smartmem_rules.cli.common import (
 @click.argument("model", metavar="MODEL|PLAN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write the bundle to this folder.")
 @click.option("--single-file", is_flag=True, help="Put the plan into the program, which needs no other file then.")
+@click.option("--binaries", is_flag=True, help="Add the programs as this device's driver compiles them.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
 @optimize_options
 @self_test_option
 @json_option
 @reports_errors
-def command(model: Path, output: Path, single_file: bool, level: str, as_json: bool, **how: Any) -> None:
+def command(
+    model: Path, output: Path, single_file: bool, binaries: bool, level: str, as_json: bool, **how: Any
+) -> None:
     """Write a program in C that runs MODEL without Python: plan, library, main.c, CMakeLists.txt, README.md."""
     from smartmem_rules.api import optimize  # start-up time
     from smartmem_rules.bundle import write_bundle  # start-up time
@@ -43,7 +46,7 @@ def command(model: Path, output: Path, single_file: bool, level: str, as_json: b
             if is_plan_file(model)
             else optimize(model, level=level, progress=progress, **how)
         )
-        bundle = write_bundle(plan, output, single_file)
+        bundle = write_bundle(plan, output, single_file, binaries)
     if as_json:
         print_json({**asdict(bundle), "folder": str(bundle.folder), "model": plan.plan.model})
         return

@@ -118,7 +118,7 @@ def command(
 
 def _more_data(plan: Plan, rule_stats: bool, files: set[str] | None, explain_left: bool) -> dict[str, Any]:
     """What is shown only where it is asked for."""
-    from smartmem_rules.report import left  # start-up time
+    from smartmem_rules.explanation.report import left  # start-up time
 
     rules = {"rules": _rule_statistics(plan.statistics.rewriting, files)} if rule_stats else {}
     return rules | ({"left": left(plan)} if explain_left else {})

@@ -88,7 +88,7 @@ class Access:
         if self.is_image or self.stored.storage != "float16" or lane.extent != HALVES:
             return None
         start = consecutive(offset(self.stored, indices), lane)
-        return f"{self.parameter} + {text(start)}" if start is not None and _aligned(start, HALVES) else None
+        return f"{self.parameter} + {text(start)}" if start is not None and start.is_multiple_of(HALVES) else None
 
     # --- writes ---
 
@@ -122,14 +122,12 @@ class Access:
 
 def _vector(start: Index, width: int) -> str:
     """The type of a vector in memory: with its natural alignment where its place shows that it has it."""
-    return f"float{width}" if _aligned(start, width) else f"smr_float{width}"
+    return f"float{width}" if start.is_multiple_of(width) else f"smr_float{width}"
 
 
 def _unaligned(start: Index, width: int) -> str:
-    """Prefix of the prelude's functions for halves that need not be aligned as a vector is."""
-    return "" if _aligned(start, width) else "smr_"
+    """Prefix of the prelude's functions for halves that need not be aligned as a vector is.
 
-
-def _aligned(start: Index, width: int) -> bool:
-    """Whether a place is a multiple of the width; every tensor begins at such a place."""
-    return start.constant % width == 0 and all(coefficient % width == 0 for _, coefficient in start.terms)
+    Every tensor begins at a multiple of its vectors' width (`storage.ALIGNMENT`).
+    """
+    return "" if start.is_multiple_of(width) else "smr_"

@@ -305,6 +305,11 @@ class Emission:
         else:
             self._scatter(store, access, indices, value, lane)
 
+    def texel(self, store: Store, values: Mapping[Var, Index], vector: str) -> None:
+        """Write a texel, whose text is given, to an image."""
+        indices = tuple(substitute(i, values) for i in store.indices)
+        self.writer.line(self.accesses[store.tensor].write_texel(indices, vector, self.expressions.index))
+
     def _scatter(self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var) -> None:
         vector = self.expressions.spread(value, store.value.dtype, lane.extent)
         if not vector.isidentifier():

@@ -155,7 +155,9 @@ def _infix(sign: str, left: str, right: str, dtype: str) -> str:
 
 
 def _negated(value: str, dtype: str) -> str:
-    return _infix("-", "0", value, dtype) if dtype in WRAPPING else f"-{value}"
+    if dtype in WRAPPING:
+        return _infix("-", "0", value, dtype)
+    return f"-({value})" if value.startswith("-") else f"-{value}"  # "--" is another operator of C
 
 
 def _bits(function: str, arguments: list[str], dtype: str) -> str:

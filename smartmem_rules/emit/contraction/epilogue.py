@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from smartmem_rules.emit.c.expressions import Value
 from smartmem_rules.emit.c.kernel import Emission
-from smartmem_rules.emit.rowwise.reduction import write_texel
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads, substitute_variables
@@ -77,7 +76,7 @@ class VectorEpilogue:
         text = self.emission.expressions.value(value).text
         access = self.emission.accesses[bound.tensor]
         if access.is_image:
-            write_texel(self.emission, bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
+            self.emission.texel(bound, here, f"(float4)({text}, 0.0f, 0.0f, 0.0f)")
             return
         indices = tuple(substitute(i, here) for i in bound.indices)
         self.emission.writer.line(access.write(indices, text, self.emission.expressions.index))
@@ -101,12 +100,12 @@ class VectorEpilogue:
         if access.is_image and access.contiguous(indices, self.lane):
             vector = f"(float4)({', '.join(values + ['0.0f'] * (LANES - rest))})"
             here = {v: substitute(i, {self.lane: Index(0)}) for v, i in at.items()}
-            write_texel(self.emission, bound, here, vector)
+            self.emission.texel(bound, here, vector)
             return
         for place in range(rest):
             here = {v: substitute(i, {self.lane: Index(place)}) for v, i in at.items()}
             if access.is_image:
-                write_texel(self.emission, bound, here, f"(float4)({values[place]}, 0.0f, 0.0f, 0.0f)")
+                self.emission.texel(bound, here, f"(float4)({values[place]}, 0.0f, 0.0f, 0.0f)")
             else:
                 at_lane = tuple(substitute(i, {self.lane: Index(place)}) for i in indices)
                 self.emission.writer.line(access.write(at_lane, values[place], expressions.index))

@@ -134,7 +134,7 @@ class _Copier:
         if any(index.gathered for index in factor.indices):
             return None
         start = consecutive(offset(access.stored, factor.indices), chunks.lane)
-        if start is None or not _is_multiple(start, self.unit.chunk):
+        if start is None or not start.is_multiple_of(self.unit.chunk):
             return None
         return access.parameter, start, conditions
 
@@ -183,7 +183,3 @@ def _places(quad: Var, other: Var, along: tuple[Var, ...], across: tuple[Var, ..
 
 def _lane(chunk: int) -> Var:
     return Var("lane", chunk)
-
-
-def _is_multiple(start: Index, chunk: int) -> bool:
-    return start.constant % chunk == 0 and all(coefficient % chunk == 0 for _, coefficient in start.terms)

@@ -23,7 +23,7 @@ from smartmem_rules.tensor.expr import Reduce, substitute_variables, walk
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import several, surely_below
-from smartmem_rules.tensor.substitution import substitute, unravel
+from smartmem_rules.tensor.substitution import unravel
 
 
 def emit_pointwise(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:
@@ -152,12 +152,7 @@ def _tail_texels(
                 texts[i].append(results[i])
     for i, store in enumerate(stores):
         vector = f"(float4)({', '.join(texts[i] + ['0.0f'] * (4 - rest))})"
-        _write_texel(emission, store, {**outer, axis: Index(start)}, vector)
-
-
-def _write_texel(emission: Emission, store: Store, values: Mapping[Var, Index], vector: str) -> None:
-    indices = tuple(substitute(i, values) for i in store.indices)
-    emission.writer.line(emission.accesses[store.tensor].write_texel(indices, vector, emission.expressions.index))
+        emission.texel(store, {**outer, axis: Index(start)}, vector)
 
 
 def _stages(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], lane: Var | None) -> None:
@@ -174,6 +169,6 @@ def _elements(emission: Emission, kernel: Kernel, values: Mapping[Var, Index], l
         access = emission.accesses[store.tensor]
         if lane is None and access.is_image:
             value = emission.expressions.value(substitute_variables(store.value, values))
-            _write_texel(emission, store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
+            emission.texel(store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
         else:
             emission.store(replace(store, value=with_lane(store.value, staged, lane)), values, lane)

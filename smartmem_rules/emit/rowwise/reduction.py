@@ -142,7 +142,7 @@ def _last_texel(emission: Emission, store: Store, along: Var, start: int, rest: 
         for place in range(rest)
     ]
     vector = f"(float4)({', '.join(texts + ['0.0f'] * (4 - rest))})"
-    write_texel(emission, store, {along: Index(start)}, vector)
+    emission.texel(store, {along: Index(start)}, vector)
 
 
 def _nest(emission: Emission, axes: tuple[Var, ...], inner: object) -> None:
@@ -153,16 +153,11 @@ def _nest(emission: Emission, axes: tuple[Var, ...], inner: object) -> None:
         _nest(emission, axes[1:], inner)
 
 
-def write_texel(emission: Emission, store: Store, values: Mapping[Var, Index], vector: str) -> None:
-    indices = tuple(substitute(i, values) for i in store.indices)
-    emission.writer.line(emission.accesses[store.tensor].write_texel(indices, vector, emission.expressions.index))
-
-
 def write_single(emission: Emission, store: Store, values: Mapping[Var, Index]) -> None:
     """One element: in a buffer, or in a texel of its own."""
     if emission.accesses[store.tensor].is_image:
         value = emission.expressions.value(substitute_variables(store.value, values))
-        write_texel(emission, store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
+        emission.texel(store, values, f"(float4)({value.text}, 0.0f, 0.0f, 0.0f)")
     else:
         emission.store(store, values, None)
 
@@ -209,5 +204,5 @@ def _texel_rows(
         for tensor, result in results.items():
             texts[tensor].append(result)
     for store in filled:
-        write_texel(emission, store, {**values, packed: scale(block, 4)}, f"(float4)({', '.join(texts[store.tensor])})")
+        emission.texel(store, {**values, packed: scale(block, 4)}, f"(float4)({', '.join(texts[store.tensor])})")
     return emission.source("reduction.cl", count)

@@ -26,7 +26,7 @@ def _elementwise(function: Callable[[float], float]) -> Function:
 
 
 def _number(node: onnx.NodeProto, name: str, default: float) -> float:
-    value = attribute(node, name, default)
+    value = attribute(node, name, float(np.float32(default)))  # attributes are in single precision, defaults too
     assert isinstance(value, float)
     return value
 

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.faults import attribute, evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
+from smartmem_rules.fuzzing.expected.recurrent import recurrent
 from smartmem_rules.fuzzing.expected.roundings import RECURRENT
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
@@ -20,6 +21,8 @@ _NARROW_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
+_EXTREMES = {"ReduceMin": -np.inf, "ReduceMax": np.inf, "MaxPool": np.inf, "GlobalMaxPool": np.inf}
+"""Operators that take one of their elements, and what that is if it is among them."""
 _NO_KERNEL = "NOT_IMPLEMENTED"
 """How ONNX Runtime begins where a right node has no kernel; what else it refuses the evaluator would obey."""
 
@@ -63,6 +66,8 @@ class NodeRunner:
         self.sessions: dict[tuple[Any, ...], Any] = {}
         self.evaluated = False
         """Whether the evaluator computes the precise results, which now and then are in single precision."""
+        self.is_own = self.own is not None
+        """Whether the precise results are the judge's own, and right where others differ by more than roundings."""
 
     def native(self, operands: Sequence[Array | None]) -> list[Array]:
         """The outputs at the node's own element types.
@@ -77,6 +82,9 @@ class NodeRunner:
         fault = fault_of(self.node, operands)
         if fault is not None:
             raise NoReference(f"{self.node.op_type}: {fault.reason}")
+        steps = self._recurrent(operands) if operands[0] is not None and operands[0].dtype == np.float64 else None
+        if steps is not None:
+            return steps
         try:
             return self._onnxruntime(self.node, operands)
         except _RefusedValues:
@@ -105,10 +113,13 @@ class NodeRunner:
             assert value is not None
             return [value]
         node, widened = _precise_node(self.node), [wide(o) for o in operands]
+        steps = self._recurrent(widened)
+        if steps is not None:
+            return steps
         if self.own is not None and widened[0] is not None:
             return [self.own(node, widened[0])]
         try:
-            return [np.asarray(wide(v)) for v in self._onnxruntime(node, widened)]
+            return self._with_nan(node, widened, [np.asarray(wide(v)) for v in self._onnxruntime(node, widened)])
         except Exception:
             pass
         self.evaluated = True
@@ -116,6 +127,21 @@ class NodeRunner:
             return [np.asarray(wide(v)) for v in self._evaluator(node, widened)]
         except Exception as refusal:
             raise NoReference(f"{self.node.op_type}: {_first_line(refusal)}") from refusal
+
+    def _with_nan(self, node: onnx.NodeProto, operands: Sequence[Array | None], results: list[Array]) -> list[Array]:
+        """Extremes that are NaN where an element is, whatever its place: ONNX Runtime's depend on that."""
+        data, beyond = operands[0], _EXTREMES.get(node.op_type)
+        if data is None or beyond is None or data.dtype != np.float64 or not np.isnan(data).any():
+            return results
+        marks = self._onnxruntime(node, [np.where(np.isnan(data), beyond, 0.0), *operands[1:]])
+        return [np.where(marks[0] == beyond, np.nan, results[0]), *results[1:]]
+
+    def _recurrent(self, operands: Sequence[Array | None]) -> list[Array] | None:
+        if self.node.op_type not in RECURRENT or self.node.domain != "":
+            return None
+        results = recurrent(self.node, operands)
+        self.is_own |= results is not None
+        return results
 
     def _seconded(self, operands: Sequence[Array | None], results: Sequence[Array]) -> None:
         """Compare the evaluator's results in double precision with ONNX Runtime's in single precision, if it has some.

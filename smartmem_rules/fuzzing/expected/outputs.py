@@ -40,13 +40,15 @@ _ILL_CONDITIONED = 64.0
 """The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
 _STORED = 0.6
 """How many tensors of narrow types are stored, and not kept in single precision where they are read."""
+_WHOLE = 0.5
+"""How many exponents that are whole but for roundings are rounded to whole ones."""
 _VANISHING = 0.5
 """How many results of cancelling steps, of those that are smaller than one step's rounding, are exactly zero."""
 _OWN_ULPS = 64.0
 """Units in the last place by which any element may differ: elementary functions of several steps."""
 _GATES_ULPS = 128.0
-"""Units in the last place of 1 by which a state behind gates may differ: ONNX Runtime's tanh and logistic function are
-rational approximations in single precision, and there is no kernel for doubles."""
+"""Units in the last place of 1 by which a state behind gates may differ: others' tanh and logistic functions are
+rational approximations in single precision."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Reference:
         self.single: set[str] = set()
         """Tensors in double precision that the reference computes in single precision only."""
         self.gated: set[str] = set()
-        """Results of recurrent operators that the reference computes in single precision only."""
+        """Results of recurrent operators: each step adds numbers as large as 1, and rounds them so."""
         self.on_the_way: dict[str, Array] = {}
         """By how many units of rounding the additions of a linear node may move its result."""
         with np.errstate(all="ignore"):
@@ -107,7 +109,7 @@ class Reference:
                 wider = runner.precise(operands)
                 excused = self._overflowing(runner, operands, results, wider)
                 overflowing = any(bool(mask.any()) for mask in excused)
-                precise = runner.own is not None or _agree(results, wider, excused)
+                precise = runner.is_own or _agree(results, wider, excused)
                 if node.op_type in LINEAR and is_float(results[0]):
                     self.on_the_way[node.output[0]] = rounded_on_the_way(runner, [wide(o) for o in operands])
             except NoReference:
@@ -120,7 +122,7 @@ class Reference:
         self.natives.update(zip([n for n in node.output if n], results, strict=True))
         if runner.evaluated or not precise or node.op_type in STASHED:
             self.single.update(node.output)
-        if node.op_type in RECURRENT and not precise:
+        if node.op_type in RECURRENT:
             self.gated.update(node.output)
         if node.op_type == "Constant":
             self.constants[node.output[0]] = results[0]
@@ -194,6 +196,10 @@ class Reference:
             if noise is not None and (node.op_type in SUMMING or any(map(self._is_half, node.input))):
                 stashed = node.op_type in STASHED
                 operands = [self._held(n, v, noise, False, stashed) for n, v in zip(node.input, operands, strict=True)]
+            if node.op_type == "Resize":  # its scales say the result's extents, which roundings do not change
+                operands = [operands[0], *(wide(self.natives[name]) for name in node.input[1:])]
+            if node.op_type == "Pow" and noise is not None:
+                operands = [operands[0], self._perhaps_whole(node.input[1], operands[1], noise)]
             if precise:
                 results = runner.precise(operands)
                 if overflow and node.op_type in LINEAR:
@@ -211,6 +217,15 @@ class Reference:
         for name, result in zip(names, results, strict=True):
             rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
             values[name] = self._held(name, result, rounds, overflow)
+
+    def _perhaps_whole(self, name: str, exponent: Array | None, noise: np.random.Generator) -> Array | None:
+        """An exponent that may be rounded to a whole one, of which a negative number has a power."""
+        precision = self.precision(name)
+        if exponent is None or precision is None or exponent.dtype != np.float64:
+            return exponent
+        whole = np.rint(exponent)
+        near = np.abs(exponent - whole) <= _OWN_ULPS * precision.unit * np.maximum(np.abs(exponent), 1)
+        return np.where(near & (noise.random(exponent.shape) < _WHOLE), whole, exponent)
 
     def _in_any_order(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.fuzzing.case import Array, value_info
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference
 from smartmem_rules.fuzzing.recipes.values import draw_shape, draw_values
 
@@ -219,7 +219,7 @@ class Builder:
 
     def _check_types(self, node: onnx.NodeProto) -> None:
         """Raises NoReference where the element types are none of the operator's."""
-        described = [_described(n, self.array(n)) for n in dict.fromkeys(node.input) if n]
+        described = [value_info(n, self.array(n)) for n in dict.fromkeys(node.input) if n]
         integers = [
             numpy_helper.from_array(self.constants[n], n)
             for n in dict.fromkeys(node.input)
@@ -259,8 +259,8 @@ class Builder:
         graph = helper.make_graph(
             [*written, *nodes],
             "drawn",
-            [_described(n, self.tensors[n]) for n in self.inputs if n in used],
-            [_described(n, self.tensors[n]) for n in dict.fromkeys(outputs)],
+            [value_info(n, self.tensors[n]) for n in self.inputs if n in used],
+            [value_info(n, self.tensors[n]) for n in dict.fromkeys(outputs)],
             [numpy_helper.from_array(a, n) for n, a in constants.items() if n not in as_nodes],
         )
         domains = {node.domain for node in nodes}
@@ -275,10 +275,6 @@ class Builder:
                 nodes.append(node)
                 needed |= set(node.input)
         return nodes[::-1]
-
-
-def _described(name: str, array: Array) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
 def _constant_node(name: str, value: Array) -> onnx.NodeProto:

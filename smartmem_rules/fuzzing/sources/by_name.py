@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Case
-from smartmem_rules.fuzzing.recipes import blocks, math, rules, sums, views
+from smartmem_rules.fuzzing.recipes import blocks, extents, math, rules, sums, views
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
@@ -31,10 +31,17 @@ RECIPES: Mapping[Recipe, int] = {
     blocks.grid: 1, rules.any_operator: 8,
 }  # fmt: skip
 """What a model grows by, with how often."""
+EXTENTS: Mapping[Recipe, int] = {
+    extents.shape_of: 4, extents.arithmetic: 14, extents.reshape: 8, extents.expand: 4, extents.filled: 3,
+    extents.positions: 5, extents.slices: 5, extents.padded: 3, extents.counted: 6, extents.resized: 1,
+}  # fmt: skip
+"""What a model of computed shapes grows by besides."""
 MOST_STEPS = 14
 SMALL_STEPS = 3
 SPECIAL_SHARE = 0.15
 OPEN_SHARE = 0.12
+COMPUTED_OPEN_SHARE = 0.75
+SECOND_SHARE = 0.4
 
 
 def drawn(seed: int) -> Case:
@@ -47,18 +54,39 @@ def small(seed: int) -> Case:
     return _drawn(f"small-{seed}", np.random.default_rng((seed, 1)), SMALL_STEPS)
 
 
+def computed(seed: int) -> Case:
+    """A model whose shapes are computed from those of its inputs, most often with one or two open dimensions."""
+    random = np.random.default_rng((seed, 4))
+    case = _grown(f"computed-{seed}", random, MOST_STEPS, {**RECIPES, **{one: 5 * n for one, n in EXTENTS.items()}})
+    if random.random() < COMPUTED_OPEN_SHARE:
+        case = opened(case, random)
+        if random.random() < SECOND_SHARE and case.mode.dims:
+            case = opened(case, random, "m")
+    return case
+
+
 def _drawn(name: str, random: np.random.Generator, most_steps: int) -> Case:
+    case = _grown(name, random, most_steps, RECIPES)
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+def _grown(name: str, random: np.random.Generator, most_steps: int, weighted: Mapping[Recipe, int]) -> Case:
     builder = Builder(random, bool(random.random() < SPECIAL_SHARE), draw_dtypes(random))
     builder.input(builder.fresh(draw_shape(random, 1, 5), builder.dtype()))
-    recipes, weights = list(RECIPES), np.array(list(RECIPES.values()), float)
+    recipes, weights = list(weighted), np.array(list(weighted.values()), float)
     steps = int(random.integers(1, most_steps + 1))
     tries = 0
     while (len(builder.nodes) < steps and tries < 5 * steps) or not builder.nodes:
         tries += 1
         recipes[int(random.choice(len(recipes), p=weights / weights.sum()))](builder)
     model, feeds = builder.model()
-    case = Case(name, model, feeds, draw_mode(random))
-    return opened(case, random) if random.random() < OPEN_SHARE else case
+    return Case(name, model, feeds, draw_mode(random))
 
 
-SOURCES: Mapping[str, Callable[[int], Case]] = {"drawn": drawn, "small": small, "cut": cut, "side": side}
+SOURCES: Mapping[str, Callable[[int], Case]] = {
+    "drawn": drawn,
+    "small": small,
+    "computed": computed,
+    "cut": cut,
+    "side": side,
+}

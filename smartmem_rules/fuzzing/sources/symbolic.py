@@ -13,38 +13,39 @@ from smartmem_rules.fuzzing.case import Array, Case
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 
-NAME = "n"
 MOST = 20
 
 
-def opened(case: Case, random: np.random.Generator) -> Case:
-    """The case with an open dimension, fed with another extent; the case itself where nothing can be opened.
+def opened(case: Case, random: np.random.Generator, dimension: str = "n") -> Case:
+    """The case with one more open dimension, fed with another extent; the case itself where nothing can be opened.
 
     All first axes of one extent are opened together, or all axes of that extent of one input.
     """
-    candidates = [(name, axis) for name, array in case.feeds.items() for axis, e in enumerate(array.shape) if e]
+    shapes = {i.name: i.type.tensor_type.shape.dim for i in case.model.graph.input}
+    fixed = {name: [a for a, e in enumerate(dims) if e.dim_value] for name, dims in shapes.items()}
+    candidates = [(name, axis) for name in case.feeds for axis in fixed[name]]
     if not candidates:
         return case
     name, axis = candidates[int(random.integers(len(candidates)))]
     extent = case.feeds[name].shape[axis]
-    axes = {other: [axis] for other, a in case.feeds.items() if a.ndim > axis and a.shape[axis] == extent}
+    axes = {other: [axis] for other, a in case.feeds.items() if axis in fixed[other] and a.shape[axis] == extent}
     if random.random() < 0.4:
-        axes = {name: [k for k, e in enumerate(case.feeds[name].shape) if e == extent]}
+        axes = {name: [k for k in fixed[name] if case.feeds[name].shape[k] == extent]}
     low, high = max(1, extent // 2), min(MOST, extent * 2 + 1)
     if low >= high:
         return case
     actual = int(random.integers(low, high + 1))
-    trials = [_fed(case, axes, one) for one in dict.fromkeys((low, actual, high))]
+    trials = [_fed(case, axes, one, dimension) for one in dict.fromkeys((low, actual, high))]
     for trial in trials:
         try:
             Reference(trial.model, trial.feeds)
         except NoReference:
             return case
     chosen = trials[1] if len(trials) > 1 and actual != low else trials[0]
-    return replace(chosen, mode=replace(case.mode, dims={NAME: (low, high)}))
+    return replace(chosen, mode=replace(case.mode, dims={**case.mode.dims, dimension: (low, high)}))
 
 
-def _fed(case: Case, axes: dict[str, list[int]], extent: int) -> Case:
+def _fed(case: Case, axes: dict[str, list[int]], extent: int, dimension: str) -> Case:
     """The case at an extent, its inputs repeated or cut."""
     model = copy.deepcopy(case.model)
     feeds: dict[str, Array] = {}
@@ -53,9 +54,9 @@ def _fed(case: Case, axes: dict[str, list[int]], extent: int) -> Case:
         for axis in axes.get(described.name, ()):
             array = np.take(array, np.arange(extent) % array.shape[axis], axis)
         feeds[described.name] = np.array(array, order="C")
-        shape: list[str | int | None] = list(array.shape)
+        shape: list[str | int | None] = [e.dim_param or e.dim_value for e in described.type.tensor_type.shape.dim]
         for axis in axes.get(described.name, ()):
-            shape[axis] = NAME
+            shape[axis] = dimension
         described.CopyFrom(_described(described, shape))
     for described in model.graph.output:
         rank = len(described.type.tensor_type.shape.dim)

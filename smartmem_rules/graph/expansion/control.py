@@ -9,6 +9,14 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from smartmem_rules.graph.expansion.forms import (
+    body_inputs,
+    branches_of,
+    entries_of,
+    loop_body,
+    scan_body,
+    scanned_inputs,
+)
 from smartmem_rules.graph.loading import node_inputs, sorted_nodes
 from smartmem_rules.graph.matching import NeedsConstant
 from smartmem_rules.graph.weights import Values
@@ -83,13 +91,14 @@ class ControlFlow:
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         match node.op_type:
             case "If":
-                self._choice(node, name, attributes)
+                self._choice(node, name, branches_of(node, attributes))
             case "Loop":
-                self._loop(node, name, attributes["body"])
-            case "Scan" if len(node.input) == len(attributes["body"].input):
-                self._scan(node, name, attributes)
+                self._loop(node, name, loop_body(node, attributes))
             case "Scan":
-                self._batched_scan(node, name, attributes)
+                scanned = scanned_inputs(attributes)
+                body = scan_body(node, attributes, scanned)
+                unfolded = self._scan if len(node.input) == len(body_inputs(body)) else self._batched_scan
+                unfolded(node, name, attributes, body)
             case _:
                 raise Unsupported("an operator with subgraphs that cannot be unrolled")
 
@@ -100,11 +109,10 @@ class ControlFlow:
 
     # --- the three forms ---
 
-    def _choice(self, node: onnx.NodeProto, name: str, attributes: Mapping[str, onnx.GraphProto]) -> None:
+    def _choice(self, node: onnx.NodeProto, name: str, branches: Sequence[onnx.GraphProto]) -> None:
         condition = node.input[0]
-        branches = [attributes["then_branch"], attributes["else_branch"]]
         if condition in self.values:
-            taken = branches[0] if bool(self.values[condition].reshape(-1)[0]) else branches[1]
+            taken = branches[0] if self._only(condition) else branches[1]
             self._name(self.body(taken, f"{name}/", {}), node.output)
             return
         # bodies have no effects: both can be computed, and the results chosen from
@@ -118,8 +126,8 @@ class ControlFlow:
         limit, condition = [*node.input, "", ""][:2]
         if limit and limit not in self.values:
             raise NeedsConstant(f"its number of steps depends on {limit!r}, which is computed", {limit})
-        steps = int(self.values[limit].reshape(-1)[0]) if limit else _MOST_STEPS + 1
-        course = _Course(going=bool(self.values[condition].reshape(-1)[0]) if condition in self.values else True)
+        steps = self._only(limit) if limit else _MOST_STEPS + 1
+        course = _Course(going=bool(self._only(condition)) if condition in self.values else True)
         if condition and condition not in self.values:
             course.live = condition
         start = states = list(node.input[2:])
@@ -177,13 +185,13 @@ class ControlFlow:
             raise Unsupported(f"a loop of more than {_MOST_STEPS} steps")
 
     def _step(self, body: onnx.GraphProto, prefix: str, at: str, states: Sequence[str]) -> list[str]:
-        names = [value.name for value in body.input]
+        names = body_inputs(body)
         return self.body(body, prefix, dict(zip(names, [at, f"{prefix}going", *states], strict=True)))
 
     def _go_on(self, course: _Course, going_on: str, prefix: str) -> None:
         """Enter what a step says about the next one."""
         if going_on in self.values:
-            course.going = bool(self.values[going_on].reshape(-1)[0])
+            course.going = bool(self._only(going_on))
         elif course.live:
             self._one("And", [course.live, going_on], f"{prefix}live")
             course.live = f"{prefix}live"
@@ -221,32 +229,30 @@ class ControlFlow:
                 shape = self._shape(result)
                 self.values[output] = np.zeros((0, *shape), storage_dtype(self.values.types[result].dtype))
 
-    def _scan(self, node: onnx.NodeProto, name: str, attributes: Mapping[str, object]) -> None:
-        body = attributes["body"]
-        assert isinstance(body, onnx.GraphProto)
-        scanned = _scanned_inputs(attributes)
+    def _scan(self, node: onnx.NodeProto, name: str, attributes: Mapping[str, object], body: onnx.GraphProto) -> None:
+        scanned = scanned_inputs(attributes)
         states, sources = list(node.input[:-scanned]), list(node.input[-scanned:])
         outputs = list(node.output[len(states) :])
         steps = _Scan(
             body=body,
-            axes=_integers(attributes, "scan_input_axes", scanned),
-            backward=_integers(attributes, "scan_input_directions", scanned),
+            axes=entries_of(attributes, "scan_input_axes", scanned),
+            backward=entries_of(attributes, "scan_input_directions", scanned),
             results=len(outputs),
         )
         states, collected = self._scanned(name, steps, states, sources)
         self._name(states, node.output[: len(states)])
         for gathered, reverse in zip(
-            collected, _integers(attributes, "scan_output_directions", len(outputs)), strict=True
+            collected, entries_of(attributes, "scan_output_directions", len(outputs)), strict=True
         ):
             if reverse:
                 gathered.reverse()
-        self._stack(name, collected, outputs, _integers(attributes, "scan_output_axes", len(outputs)))
+        self._stack(name, collected, outputs, entries_of(attributes, "scan_output_axes", len(outputs)))
 
     def _scanned(
         self, name: str, scan: _Scan, states: list[str], sources: Sequence[str]
     ) -> tuple[list[str], list[list[str]]]:
         """The last states, and what every step gives."""
-        steps = self._shape(sources[0])[scan.axes[0]]
+        steps = self._length(sources, scan.axes)
         collected: list[list[str]] = [[] for _ in range(scan.results)]
         if not 0 < steps <= _MOST_STEPS:
             raise Unsupported(f"a scan of {steps} steps")
@@ -255,7 +261,7 @@ class ControlFlow:
             parts = []
             for number, (source, axis, reverse) in enumerate(zip(sources, scan.axes, scan.backward, strict=True)):
                 parts.append(self._part(source, steps - 1 - step if reverse else step, f"{prefix}part{number}", axis))
-            given = dict(zip([value.name for value in scan.body.input], [*states, *parts], strict=True))
+            given = dict(zip(body_inputs(scan.body), [*states, *parts], strict=True))
             results = self.body(scan.body, prefix, given)
             states = results[: len(states)]
             for gathered, result in zip(collected, results[len(states) :], strict=True):
@@ -268,19 +274,20 @@ class ControlFlow:
         self._one("Gather", [source, f"{output}/place"], output, axis=axis)
         return output
 
-    def _batched_scan(self, node: onnx.NodeProto, name: str, attributes: Mapping[str, object]) -> None:
+    def _batched_scan(
+        self, node: onnx.NodeProto, name: str, attributes: Mapping[str, object], body: onnx.GraphProto
+    ) -> None:
         """The scan of opset 8: every element of the batch, axis 0, is scanned along the axis behind it."""
-        body = attributes["body"]
-        assert isinstance(body, onnx.GraphProto)
         lengths, *given = node.input
         if lengths:
             raise Unsupported("a scan of sequences of different lengths (sequence_lens)")
-        scanned = _scanned_inputs(attributes)
+        scanned = scanned_inputs(attributes)
         states = len(given) - scanned
-        backward = _integers(attributes, "directions", scanned)
+        backward = entries_of(attributes, "directions", scanned)
         scan = _Scan(body=body, axes=[0] * scanned, backward=backward, results=len(node.output) - states)
         batch: list[list[str]] = [[] for _ in node.output]
-        for number in range(self._shape(given[-1])[0]):
+        elements = self._length(given, [0] * len(given))
+        for number in range(elements):
             prefix = f"{name}/batch{number}"
             parts = [self._part(one, number, f"{prefix}/given{k}", 0) for k, one in enumerate(given)]
             last, collected = self._scanned(prefix, scan, parts[:states], parts[states:])
@@ -343,6 +350,24 @@ class ControlFlow:
             node.attribute.append(helper.make_attribute("axis", axis))
         self.process([node], {output})
 
+    def _only(self, tensor: str) -> int:
+        """The single element of a known tensor."""
+        value = self.values[tensor]
+        if value.size != 1:
+            raise Unsupported(f"{tensor!r} says where to go on, and has {value.size} elements")
+        return int(value.reshape(-1)[0])
+
+    def _length(self, tensors: Sequence[str], axes: Sequence[int]) -> int:
+        """The extent of an axis of each tensor, which is that of all."""
+        shapes = [self._shape(tensor) for tensor in tensors]
+        for shape, axis in zip(shapes, axes, strict=True):
+            if not -len(shape) <= axis < len(shape):
+                raise Unsupported(f"it scans axis {axis} of a tensor of {len(shape)} axes")
+        first, *others = sorted({shape[axis] for shape, axis in zip(shapes, axes, strict=True)})
+        if others:
+            raise Unsupported(f"the axes that it scans have {', '.join(map(str, [first, *others]))} elements")
+        return first
+
     def _shape(self, tensor: str) -> tuple[int, ...]:
         if tensor in self.missing:
             raise Unsupported("a tensor of its body cannot be imported")
@@ -373,15 +398,3 @@ def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     graph.node.extend(nodes)
     for value in graph.output:
         value.name = outer.get(value.name, value.name)
-
-
-def _scanned_inputs(attributes: Mapping[str, object]) -> int:
-    count = attributes.get("num_scan_inputs")
-    if not isinstance(count, int):
-        raise Unsupported("a scan that does not say how many of its inputs it scans (num_scan_inputs)")
-    return count
-
-
-def _integers(attributes: Mapping[str, object], name: str, count: int) -> list[int]:
-    given = attributes.get(name)
-    return [int(v) for v in given] if isinstance(given, list) else [0] * count

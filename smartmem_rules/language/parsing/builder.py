@@ -12,7 +12,7 @@ from smartmem_rules.language.parsing.expression_builder import (
     tokens_of,
     unquote,
 )
-from smartmem_rules.language.parsing.rule_builder import RuleBuilder, group_of, has
+from smartmem_rules.language.parsing.rule_builder import RuleBuilder, clause_word, group_of, has
 from smartmem_rules.language.parsing.tokens import Token
 
 _GIVEN_BY_SIGNATURE = "_"
@@ -134,7 +134,7 @@ class Builder(RuleBuilder):
         """The places of the words after `class` and `mapping`, and of the flags."""
         places = {}
         for group in nodes_of(children, list):
-            word = str(group[0]) if group else ""
+            word = clause_word(group)
             if word in ("class", "mapping", "reference"):
                 places[word] = self._span(group[1:])
             elif word in ("internal", "commutative", "override"):

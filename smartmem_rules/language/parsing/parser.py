@@ -9,10 +9,8 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
 from smartmem_rules.language.fixes import advice
 from smartmem_rules.language.parsing.source import read_source
+from smartmem_rules.language.patterns import DEEPEST
 from smartmem_rules.language.syntax import Module, Syntax, parts_of
-
-DEEPEST = 100
-"""Levels of a tree, from its item down."""
 
 
 def parse_file(path: str | Path) -> Module:

@@ -40,6 +40,12 @@ def group_of(children: Children, word: str) -> Children:
     return []
 
 
+def clause_word(child: object) -> str:
+    """The word that a clause begins with; empty for what is no clause."""
+    first = child[0] if isinstance(child, list) and child else child if child == "explores" else ""
+    return str(first) if isinstance(first, Token) else ""
+
+
 def text_of(children: Children, word: str) -> str | None:
     """The string of a clause; None where there is no such clause."""
     clause = group_of(children, word)
@@ -75,7 +81,7 @@ class RuleBuilder(ExpressionBuilder):
     def _refuse_repeated_clauses(self, children: Children, owner: str = "an operator") -> None:
         seen: set[str] = set()
         for child in children:
-            word = str(child[0] if isinstance(child, list) and child else child if child == "explores" else "")
+            word = clause_word(child)
             if word not in _SINGLE_CLAUSES:
                 continue
             if word in seen:

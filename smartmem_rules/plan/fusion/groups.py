@@ -260,7 +260,7 @@ def _assign(
     for index, place in zip(read.indices, group.coordinates[read.tensor], strict=True):
         if place.is_constant and index.is_constant:
             continue
-        var, target = _sole_variable(index), _sole_variable(place)
+        var, target = index.loop, place.loop
         if var is None and target is not None and target in group.space:
             if not _assign_block(index, target, bound, assigned, local, names):
                 return False
@@ -288,20 +288,13 @@ def _assign_block(
     names: FreshNames,
 ) -> bool:
     """An axis that reads a row through `v // d` runs over a block of d places for each row (group normalisation)."""
-    quotient = index.terms[0][0] if len(index.terms) == 1 and index.constant == 0 else None
-    if not isinstance(quotient, Div) or index.terms[0][1] != 1:
+    quotient = index.atom
+    if not isinstance(quotient, Div):
         return False
-    var = _sole_variable(quotient.value)
+    var = quotient.value.loop
     if var is None or var in bound or var.extent != row.extent * quotient.divisor:
         return False
     if var not in assigned:
         local[var] = names.var(quotient.divisor)
         assigned[var] = variable(row) * quotient.divisor + variable(local[var])
     return assigned[var] // quotient.divisor == variable(row)
-
-
-def _sole_variable(index: Index) -> Var | None:
-    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
-        atom = index.terms[0][0]
-        return atom if isinstance(atom, Var) else None
-    return None

@@ -10,7 +10,6 @@ import numpy as np
 
 from smartmem_rules.graph.model import Graph, Node
 from smartmem_rules.plan.fusion.compared import compared_tensors
-from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.classify import Classes, classify, moves_only, reduces
 from smartmem_rules.tensor.expr import (
     Const,
@@ -24,7 +23,7 @@ from smartmem_rules.tensor.expr import (
     rename_reads,
     tensors_read,
 )
-from smartmem_rules.tensor.index import Index
+from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.interpreter.split import without_trivial_loops
 from smartmem_rules.tensor.substitution import map_gathered
 from smartmem_rules.tensor.views import IndexMap, keeps_order, map_of_equation
@@ -104,7 +103,7 @@ def flatten(graph: Graph, through_views: bool) -> Program:
             body = without_trivial_loops(_with_scalars(equation.body, scalars))
             body = read_through(body, views)
             fresh = tuple(names.var(v.extent) for v in equation.variables)
-            indices = tuple(_index(v) for v in fresh)
+            indices = tuple(variable(v) for v in fresh)
             body = inline(replace(equation, body=body), indices, names)
             settled = Equation(equation.tensor, fresh, body, equation.type, equation.scan)
             source = None if equation.scan else settled.view
@@ -171,10 +170,6 @@ def _renamed(definition: Definition, old: str, new: str, origin: tuple[str, ...]
         return replace(definition, equation=replace(equation, body=body))
     equation = replace(equation, tensor=new, body=body)
     return replace(definition, equation=equation, origin=tuple(dict.fromkeys((*definition.origin, *origin))))
-
-
-def _index(var: Var) -> Index:
-    return Index(0) if var.extent == 1 else Index(0, ((var, 1),))
 
 
 def _with_scalars(body: Expr, scalars: Mapping[str, np.ndarray]) -> Expr:

@@ -1,16 +1,16 @@
-"""Values of constants in the order of a layout."""
+"""The elements of tensors in the order of a layout, and back."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import mmap
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.plan.kernel.model import Layout
-from smartmem_rules.plan.kernel.storage import SLACK
-from smartmem_rules.tensor.primitives import storage_dtype
+from smartmem_rules.plan.kernel.storage import SLACK, buffer_dtype
 
 LARGEST_HALF = 65504.0
 _IN_PLACE_FROM = 1 << 16
@@ -39,7 +39,7 @@ def room(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     """The elements in storage order: flat for a buffer (see `room`), (height, width, 4) for an image."""
-    dtype = np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)
+    dtype = buffer_dtype(storage)
     if layout.memory == "buffer":
         ordered = values.transpose(layout.order) if values.ndim else values
         made = room(ordered.size, dtype)
@@ -56,3 +56,18 @@ def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:
     texels = padded.reshape(*padded.shape[:-1], padded.shape[-1] // 4, 4)
     placed = np.moveaxis(texels, -2, -2 - layout.inner)
     return np.ascontiguousarray(placed).astype(dtype).reshape(height, width, 4)
+
+
+def unpacked(packed: np.ndarray, layout: Layout, shape: tuple[int, ...]) -> np.ndarray:
+    """The elements of a tensor from memory in its layout: what `pack` undoes."""
+    places = element_numbers(layout, shape)
+    made = np.zeros(math.prod(shape), packed.dtype)
+    inside = places >= 0
+    made[places[inside]] = packed.reshape(-1)[inside]
+    return made.reshape(shape)
+
+
+def element_numbers(layout: Layout, shape: tuple[int, ...]) -> np.ndarray:
+    """For each place of a tensor's memory the number of its element in order of rows, -1 where none lies there."""
+    numbers = np.arange(1, math.prod(shape) + 1, dtype=np.int64).reshape(shape)
+    return pack(numbers, layout, "int64").reshape(-1) - 1

@@ -14,7 +14,7 @@ from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.artefact import Place, Slot
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import PlanError, Stored
-from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.kernel.storage import ALIGNMENT, stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
 from smartmem_rules.plan.memory.launch_order import Pairs, least_memory_order
 from smartmem_rules.statistics import MemoryStatistics
@@ -76,6 +76,8 @@ def plan_memory(
     Raises:
         PlanError: a launch reads an intermediate that no launch before it writes.
     """
+    # what a device asks of parts of buffers may be less than what kernels ask of vectors
+    allocator = replace(allocator, alignment=max(ALIGNMENT, allocator.alignment))
     given = _arranged(tensors, list(launches), {}, allocator)
     if pairs is None:
         return given

@@ -9,6 +9,7 @@ from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
 from smartmem_rules.language.expansion import family_name
 from smartmem_rules.language.fixes import advice, inserted, replacement
+from smartmem_rules.rulebase.identity import bindings
 
 
 def check_relations(
@@ -116,11 +117,7 @@ def _takes_all(earlier: s.Operator, later: s.Operator) -> bool:
         return False
     if not {item.name for item in later.attributes} <= {item.name for item in earlier.attributes}:
         return False
-    return all(any(_covers(one, other) for one in _bindings(earlier)) for other in _bindings(later))
-
-
-def _bindings(operator: s.Operator) -> list[s.OnnxBinding]:
-    return [binding for binding in (operator.onnx, *operator.also) if binding is not None]
+    return all(any(_covers(one, other) for one in bindings(earlier)) for other in bindings(later))
 
 
 def _covers(one: s.OnnxBinding, other: s.OnnxBinding) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.expressions import nodes
+from smartmem_rules.language.expressions import conjuncts, nodes
 from smartmem_rules.language.fixes import advice, replacement, spelling
 from smartmem_rules.language.vocabulary import DTYPE_CLASSES
 from smartmem_rules.tensor.expr import ALL_DTYPES
@@ -119,7 +119,7 @@ def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagno
     if dtypes.conflict is not None:
         return
     for guard in rule.guards:
-        for part in _conjuncts(guard):
+        for part in conjuncts(guard):
             match part:
                 case s.Binary(
                     operator="==",
@@ -133,14 +133,6 @@ def check_dtype_guards(rule: s.Rewrite, operators: Operators) -> Iterator[Diagno
                         yield Diagnostic(Code.VACUOUS_GUARD, "error", message, text.span, note=note)
                 case _:
                     pass
-
-
-def _conjuncts(guard: s.Expression) -> Iterator[s.Expression]:
-    if isinstance(guard, s.Binary) and guard.operator == "and":
-        yield from _conjuncts(guard.left)
-        yield from _conjuncts(guard.right)
-    else:
-        yield guard
 
 
 def _is_dtype(expr: s.Expression) -> bool:

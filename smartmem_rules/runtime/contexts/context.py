@@ -16,10 +16,10 @@ import numpy as np
 
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.storage import TEXEL_LANES
+from smartmem_rules.plan.kernel.storage import buffer_dtype
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import Programs
-from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError
+from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
 from smartmem_rules.runtime.plan_file import SLACK
@@ -182,19 +182,7 @@ class ExecutionContext:
 
     def memory(self, tensor: str) -> Array:
         """What lies in the memory of a tensor of closed extents, in its order there, as `packing.pack` gives it."""
-        import pyopencl as cl
-
-        stored = self.plan.tensors[tensor]
-        dtype = buffer_dtype(stored.storage)
-        if stored.layout.memory != "image":
-            host = np.empty(stored.type.elements, dtype)
-            if host.size:
-                cl.enqueue_copy(self.queue, host, self._memory[tensor], is_blocking=True)
-            return host
-        width, height = stored.layout.image_size(stored.type.shape)
-        host = np.empty((height, width, TEXEL_LANES), dtype)
-        cl.enqueue_copy(self.queue, host, self._memory[tensor], origin=(0, 0), region=(width, height), is_blocking=True)
-        return host
+        return contents_of(self.queue, self._memory[tensor], self.plan.tensors[tensor])
 
     def poison(self) -> None:
         """Fill the memory of all intermediates with NaN."""
@@ -284,8 +272,3 @@ class ExecutionContext:
         """A copy of an output as the model gives it."""
         array = host.astype(storage_dtype(stored.type.dtype))
         return array if stored.shown is None else array.reshape(shape_at(stored.shown, self._values))
-
-
-def buffer_dtype(storage: str) -> np.dtype[Any]:
-    """The numpy dtype of a buffer's elements: truth values are bytes."""
-    return np.dtype(np.uint8) if storage == "bool" else storage_dtype(storage)

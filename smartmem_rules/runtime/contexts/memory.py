@@ -12,7 +12,7 @@ import numpy as np
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.kernel.storage import ALIGNMENT, buffer_dtype, memory_shape, stored_bytes
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.plan_file import SLACK
@@ -164,6 +164,7 @@ class PlanMemory:
             isinstance(reachable, np.ndarray)
             and reachable.nbytes >= tensor.packed.nbytes + SLACK
             and reachable.ctypes.data == tensor.packed.ctypes.data
+            and reachable.ctypes.data % max(ALIGNMENT, self.device.alignment) == 0
             and tensor.packed.nbytes == stored_bytes(tensor)
         )
 
@@ -174,11 +175,11 @@ class PlanMemory:
         """An intermediate's part of a piece of memory."""
         import pyopencl as cl
 
-        if offset % self.device.alignment:
+        alignment = max(ALIGNMENT, self.device.alignment)
+        if offset % alignment:
             raise RunError(
                 f"the tensor {tensor.name!r} lies {offset} bytes behind the beginning of a buffer, and "
-                f"{self.device.name} takes multiples of {self.device.alignment}; "
-                "optimize the model again on this device"
+                f"{self.device.name} takes multiples of {alignment}; optimize the model again on this device"
             )
         try:
             # vector loads reach past the end
@@ -227,6 +228,21 @@ class PlanMemory:
             cl.enqueue_copy(queue, target, host, origin=(0, 0), region=region, is_blocking=True)
         else:
             cl.enqueue_copy(queue, target, host, is_blocking=True)
+
+
+def contents_of(queue: Any, memory: Any, tensor: Stored) -> np.ndarray:
+    """What lies in the memory object of a tensor of closed extents, in its order there, as `packing.pack` gives it."""
+    import pyopencl as cl
+
+    host = np.empty(memory_shape(tensor), buffer_dtype(tensor.storage))
+    if not host.size:
+        return host
+    if tensor.layout.memory == "image":
+        height, width, _ = host.shape
+        cl.enqueue_copy(queue, host, memory, origin=(0, 0), region=(width, height), is_blocking=True)
+    else:
+        cl.enqueue_copy(queue, host, memory, is_blocking=True)
+    return host
 
 
 def device_bytes(plan: Plan) -> int:

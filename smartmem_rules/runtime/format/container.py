@@ -11,13 +11,13 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.errors import SmartmemError
-from smartmem_rules.plan.kernel.storage import SLACK
+from smartmem_rules.plan.kernel.storage import ALIGNMENT, SLACK
 
 MAGIC = b"\x89SMP\r\n\x1a\n"
-VERSION = 6
+VERSION = 7
 HEADER_BYTES = 128
 PAGE = 4096
-_FIELDS = struct.Struct("<8sIIQQQ32s24x")
+_FIELDS = struct.Struct("<8sIIQQQ32sI20x")
 _DIGEST = 32
 _CHUNK = 1 << 24
 _OLD = b"PK\x03\x04"
@@ -47,17 +47,19 @@ class Header:
     Attributes:
         file_bytes: the size of the whole file.
         digest: SHA-256 of the index.
+        alignment: bytes at multiples of which tensors begin in the memory that kernels are given.
     """
 
     file_bytes: int
     index_offset: int
     index_bytes: int
     digest: bytes
+    alignment: int = ALIGNMENT
 
     def packed(self) -> bytes:
         """The bytes of the header, the last of which are SHA-256 of those before."""
-        known = (MAGIC, VERSION, HEADER_BYTES, self.file_bytes, self.index_offset, self.index_bytes, self.digest)
-        fields = _FIELDS.pack(*known)
+        places = (self.file_bytes, self.index_offset, self.index_bytes)
+        fields = _FIELDS.pack(MAGIC, VERSION, HEADER_BYTES, *places, self.digest, self.alignment)
         return fields + hashlib.sha256(fields).digest()
 
     @staticmethod
@@ -74,7 +76,7 @@ class Header:
             raise DamageError("it does not begin as one")
         if len(start) < HEADER_BYTES:
             raise DamageError("its header is cut off")
-        _, version, header, size, offset, index, digest = _FIELDS.unpack(start[:-_DIGEST])
+        _, version, header, size, offset, index, digest, alignment = _FIELDS.unpack(start[:-_DIGEST])
         if version != VERSION:
             raise DamageError(f"the plan has version {version}, this program reads version {VERSION}")
         if hashlib.sha256(start[:-_DIGEST]).digest() != start[-_DIGEST:] or header != HEADER_BYTES:
@@ -83,7 +85,9 @@ class Header:
             raise DamageError(f"it has {len(data)} bytes and says {size}")
         if not HEADER_BYTES <= offset <= size or index > size - offset:
             raise DamageError("its index lies outside of the file")
-        return Header(file_bytes=size, index_offset=offset, index_bytes=index, digest=digest)
+        if alignment < 1 or ALIGNMENT % alignment:
+            raise DamageError(f"its kernels need memory at multiples of {alignment} bytes, and get it at {ALIGNMENT}")
+        return Header(file_bytes=size, index_offset=offset, index_bytes=index, digest=digest, alignment=alignment)
 
     def index(self, data: Any) -> bytes:
         """The index of the mapped file.

@@ -95,7 +95,7 @@ OWN: FillingKind
 UNSET: FillingKind
 
 class Plan(_message.Message):
-    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked")
+    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked", "binaries")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
@@ -115,6 +115,7 @@ class Plan(_message.Message):
     REPORT_FIELD_NUMBER: _ClassVar[int]
     PROBES_FIELD_NUMBER: _ClassVar[int]
     UNASKED_FIELD_NUMBER: _ClassVar[int]
+    BINARIES_FIELD_NUMBER: _ClassVar[int]
     model: str
     target: str
     level: str
@@ -134,7 +135,8 @@ class Plan(_message.Message):
     report: Section
     probes: _containers.RepeatedCompositeFieldContainer[Probe]
     unasked: _containers.RepeatedCompositeFieldContainer[Unasked]
-    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ...) -> None: ...
+    binaries: _containers.RepeatedCompositeFieldContainer[Binary]
+    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ..., binaries: _Optional[_Iterable[_Union[Binary, _Mapping]]] = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("version", "model", "rules")
@@ -345,6 +347,14 @@ class Rows(_message.Message):
     different: Section
     numbers: Section
     def __init__(self, element: _Optional[_Union[Element, str]] = ..., width: _Optional[int] = ..., count: _Optional[int] = ..., different: _Optional[_Union[Section, _Mapping]] = ..., numbers: _Optional[_Union[Section, _Mapping]] = ...) -> None: ...
+
+class Binary(_message.Message):
+    __slots__ = ("key", "section")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SECTION_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    section: Section
+    def __init__(self, key: _Optional[str] = ..., section: _Optional[_Union[Section, _Mapping]] = ...) -> None: ...
 
 class Unasked(_message.Message):
     __slots__ = ("launch", "reason")

@@ -10,7 +10,7 @@ import numpy as np
 
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.storage import SLACK, TEXEL_LANES, item_bytes
+from smartmem_rules.plan.kernel.storage import SLACK, item_bytes, memory_shape
 from smartmem_rules.plan.probe import GIVEN, Answer, Filling, Probe, Rows
 from smartmem_rules.runtime.format import plan_pb2 as pb
 from smartmem_rules.runtime.format.container import DamageError, checksum, section
@@ -124,15 +124,7 @@ def _read_rows(message: pb.Rows, tensor: Stored, data: Any) -> Rows:
         raise DamageError(f"a probe for the tensor {tensor.name!r} has a row that is not there")
     if any(map(is_symbolic, tensor.type.shape)) or dtype.itemsize != item_bytes(tensor.storage):
         raise DamageError(f"a probe's contents for the tensor {tensor.name!r} are of another kind")
-    shape = _shape(tensor)
+    shape = memory_shape(tensor)
     if math.prod(shape) != numbers.size * message.width:
         raise DamageError(f"a probe's contents for the tensor {tensor.name!r} have another size")
     return Rows(different=different, numbers=numbers, shape=shape)
-
-
-def _shape(tensor: Stored) -> tuple[int, ...]:
-    """Of a tensor's memory, as `pack` gives it."""
-    if tensor.layout.memory != "image":
-        return (tensor.type.elements,)
-    width, height = tensor.layout.image_size(tensor.type.shape)
-    return height, width, TEXEL_LANES

@@ -15,7 +15,7 @@ from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.runtime.format import plan_pb2 as pb
-from smartmem_rules.runtime.format.container import DamageError, Header, section
+from smartmem_rules.runtime.format.container import DamageError, Header, Span, section
 from smartmem_rules.runtime.format.elements import dtype_of, known, span_of
 from smartmem_rules.runtime.format.extents import FormulaReader
 from smartmem_rules.runtime.format.probes import read_probe
@@ -98,6 +98,7 @@ class _Reader:
             plan,
             probes=tuple(read_probe(one, plan, self._data) for one in index.probes),
             unasked={one.launch: one.reason for one in index.unasked},
+            binaries={one.key: self._bytes(span_of(one.section)) for one in index.binaries},
         )
 
     def _tensor_name(self, number: int) -> str:
@@ -123,6 +124,9 @@ class _Reader:
         span = span_of(packed.section)
         dtype = storage_dtype(dtype_of(packed.element))
         return section(self._data, span)[: span.size].view(dtype).reshape(tuple(packed.shape))
+
+    def _bytes(self, span: Span) -> bytes:
+        return section(self._data, span)[: span.size].tobytes()
 
     def _enqueue(self, launch: pb.Launch, told: Mapping[str, Any]) -> Enqueue:
         source = self._source(launch)

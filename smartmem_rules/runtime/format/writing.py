@@ -36,12 +36,17 @@ def write_plan(plan: Plan, workarounds: Sequence[Workaround], stream: IO[bytes])
     arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in packed.items()}
     report = json.dumps(_report(plan), allow_nan=False, default=_plain).encode()
     asked = ProbeWriter(plan.probes)
-    written = [*arrays.values(), *([asked.contents] if plan.probes else [])]
+    compiled = [np.frombuffer(binary, np.uint8) for binary in plan.binaries.values()]
+    written = [*arrays.values(), *([asked.contents] if plan.probes else []), *compiled]
     spans, report_span = placed(written, report)
     index = _Index(plan, arrays, dict(zip(arrays, spans, strict=False))).message()
     if plan.probes:
-        index.probes.extend(asked.messages(spans[-1].offset))
+        index.probes.extend(asked.messages(spans[len(arrays)].offset))
     index.unasked.extend(pb.Unasked(launch=number, reason=reason) for number, reason in plan.unasked.items())
+    ends = spans[len(spans) - len(compiled) :]
+    index.binaries.extend(
+        pb.Binary(key=key, section=_section(span)) for key, span in zip(plan.binaries, ends, strict=True)
+    )
     index.report.CopyFrom(_section(report_span))
     index.workarounds.extend(
         pb.Workaround(effect=one.effect, value=one.value, driver=one.driver, versions=one.versions)

@@ -10,15 +10,13 @@ import numpy as np
 
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.kernel.model import Stored
-from smartmem_rules.plan.kernel.packing import pack
-from smartmem_rules.plan.kernel.storage import stored_bytes
-from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, Answer, Filling, Probe, signs
+from smartmem_rules.plan.kernel.packing import element_numbers
+from smartmem_rules.plan.kernel.storage import memory_shape, stored_bytes
+from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET_BYTE, Answer, Filling, Probe, signs
 from smartmem_rules.runtime.compiling import BuildError, Programs
-from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError
+from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.tensor.primitives import Array, storage_dtype
-
-_UNSET_BYTE = 0xFF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,32 +146,16 @@ class Asker:
 
     def _compared(self, answer: Answer, source: Source, memory: Sequence[Any]) -> Difference | None:
         tensor = self.plan.tensors[source.arguments[answer.argument].tensor]
-        expected = answer.rows.array()
-        found = self._read(memory[answer.argument], tensor, expected)
-        return difference(found, expected, answer.bound, tensor)
-
-    def _read(self, memory: Any, tensor: Stored, like: Array) -> Array:
-        import pyopencl as cl
-
-        host = np.empty(like.shape, like.dtype)
-        if not host.size:
-            return host
-        if tensor.layout.memory == "image":
-            region = tensor.layout.image_size(tensor.type.shape)
-            cl.enqueue_copy(self._queue, host, memory, origin=(0, 0), region=region, is_blocking=True)
-        else:
-            cl.enqueue_copy(self._queue, host, memory, is_blocking=True)
-        return host
+        found = contents_of(self._queue, memory[answer.argument], tensor)
+        return difference(found, answer.rows.array(), answer.bound, tensor)
 
 
 def unset(tensor: Stored) -> Array:
     """The contents of memory in which nothing has been written: no numbers, where there are such."""
-    size = stored_bytes(tensor)
-    made = np.frombuffer(bytes([_UNSET_BYTE]) * size, np.uint8)
+    made = np.frombuffer(bytes([UNSET_BYTE]) * stored_bytes(tensor), np.uint8)
     if tensor.layout.memory != "image":
         return made
-    width, height = tensor.layout.image_size(tensor.type.shape)
-    return made.view(storage_dtype(tensor.storage)).reshape(height, width, -1)
+    return made.view(storage_dtype(tensor.storage)).reshape(memory_shape(tensor))
 
 
 def difference(found: Array, expected: Array, bound: float, tensor: Stored) -> Difference | None:
@@ -205,6 +187,5 @@ def _widened(array: Array) -> Array:
 def _element(tensor: Stored, place: int) -> tuple[int, ...]:
     """The index of the element at a place of a tensor's memory; the place alone where none lies there."""
     shape = tensor.type.shape
-    numbers = pack(np.arange(1, tensor.type.elements + 1).reshape(shape), tensor.layout, "int64").reshape(-1)
-    number = int(numbers[place]) - 1
+    number = int(element_numbers(tensor.layout, shape)[place])
     return tuple(int(i) for i in np.unravel_index(number, shape)) if number >= 0 else (place,)

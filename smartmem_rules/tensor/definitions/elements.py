@@ -373,10 +373,9 @@ def _written(base: ast.Expression) -> str:
 
 def _bounded(index: Index, extent: int) -> Index:
     """A gathered index that says nothing of its range lies inside the axis that it indexes."""
-    if index.constant == 0 and len(index.terms) == 1 and index.terms[0][1] == 1:
-        atom = index.terms[0][0]
-        if isinstance(atom, Gathered) and atom.extent == UNKNOWN_EXTENT:
-            return gathered(atom.tensor, atom.indices, extent, atom.wrap)
+    atom = index.atom
+    if isinstance(atom, Gathered) and atom.extent == UNKNOWN_EXTENT:
+        return gathered(atom.tensor, atom.indices, extent, atom.wrap)
     return index
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.analyses import Fact
-from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT, Var
+from smartmem_rules.tensor.atoms import UNKNOWN_EXTENT
 from smartmem_rules.tensor.builtins import (
     ARITHMETIC,
     FUNCTIONS,
@@ -21,7 +21,7 @@ from smartmem_rules.tensor.builtins import (
     describe,
     element_at,
     integers,
-    sole_atom,
+    plain,
     spread,
 )
 from smartmem_rules.tensor.expr import Compare, Condition, Logic, TensorType, compare, logic
@@ -144,7 +144,7 @@ def _binary(expr: ast.Binary, scope: Scope) -> Value:
 
 
 def _compare(expr: ast.Binary, left: Value, right: Value) -> bool:
-    left, right = _settle(left), _settle(right)
+    left, right = plain(left), plain(right)
     if expr.operator in ("==", "!="):
         return same(left, right) is (expr.operator == "==")
     if not isinstance(left, int | float) or not isinstance(right, int | float):
@@ -160,10 +160,6 @@ def _compare(expr: ast.Binary, left: Value, right: Value) -> bool:
             return left >= right
 
 
-def _settle(value: Value) -> Value:
-    return value.constant if isinstance(value, Index) and value.is_constant else value
-
-
 def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | object | None:
     """The tensor that an expression names, None for an absent optional one, ABSENT if it names no tensor."""
     if isinstance(expr, ast.Name):
@@ -174,7 +170,7 @@ def tensor_of(expr: ast.Expression, scope: Scope) -> TensorName | TensorList | o
     if isinstance(expr, ast.Subscript) and isinstance(expr.base, ast.Name):
         members = scope.tensors.get(expr.base.id)
         if isinstance(members, TensorList) and len(expr.items) == 1:
-            place = _settle(_evaluate(expr.items[0], scope))
+            place = plain(_evaluate(expr.items[0], scope))
             if isinstance(place, int):
                 return members.members[place]
     return ABSENT
@@ -277,7 +273,7 @@ def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple
 
 def _runs_over(index: Value, extent: int) -> bool:
     """Whether an index is the loop variable of an axis of this extent: it need not be known whether that is 1."""
-    return isinstance(index, Index) and isinstance(atom := sole_atom(index), Var) and atom.extent == extent
+    return isinstance(index, Index) and index.loop is not None and index.loop.extent == extent
 
 
 def _reduction(expr: ast.Reduction, scope: Scope) -> Value:
@@ -297,7 +293,7 @@ def _comprehension(expr: ast.Comprehension, scope: Scope) -> Value:
 
 
 def _members(bound: ast.Expression, scope: Scope) -> Sequence[Value]:
-    value = _settle(_evaluate(bound, scope))
+    value = plain(_evaluate(bound, scope))
     return range(value) if isinstance(value, int) else as_list(value)
 
 

@@ -60,9 +60,7 @@ def _places(index: Index) -> Iterator[tuple[Var, int]]:
 
 
 def _digit_base(value: Index) -> tuple[Var | None, int]:
-    if value.constant or len(value.terms) != 1 or value.terms[0][1] != 1:
-        return None, 1
-    match value.terms[0][0]:
+    match value.atom:
         case Var() as var:
             return var, 1
         case Div(value=inner, divisor=divisor):

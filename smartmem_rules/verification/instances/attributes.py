@@ -90,7 +90,7 @@ class AttributeDraws:
         """Which of the attributes that a pattern does not mention are there; most of them where a word is looked at."""
         if self.draws.word is not None and self.draws.random.random() < 0.7:
             return tuple(names)
-        return tuple(n for n in names if _is_required(self.formals[n]) or self.draws.random.random() < 0.45)
+        return tuple(n for n in names if is_required(self.formals[n]) or self.draws.random.random() < 0.45)
 
     def _open(self, names: Sequence[str], present: Sequence[str]) -> dict[str, Value]:
         """Attributes that the pattern does not mention: it matches whatever they are."""
@@ -169,7 +169,8 @@ def kind_of(formal: Formal) -> str | None:
     return formal.kind if isinstance(formal, ast.Attribute) else formal.constant
 
 
-def _is_required(formal: Formal) -> bool:
+def is_required(formal: Formal) -> bool:
+    """Whether an instance has to give the attribute or compile-time operand."""
     if isinstance(formal, ast.Attribute):
         return formal.required
     return formal.default is None and not formal.optional

@@ -16,7 +16,7 @@ from smartmem_rules.tensor.definitions.values import Scope, TensorName, evaluate
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.tensor.ranges import agree
-from smartmem_rules.verification.instances.attributes import Formal, kind_of
+from smartmem_rules.verification.instances.attributes import Formal, is_required, kind_of
 from smartmem_rules.verification.instances.draws import Extents, bind_extents, dtypes_of, formals_of
 from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Hints, Role, operator_roles
 from smartmem_rules.verification.proof.formulas import Unprovable
@@ -224,7 +224,7 @@ class OpenCase:
                 continue
             if again is not None:
                 given[name] = again.get(name)
-            elif name in used or _is_required(formal):
+            elif name in used or is_required(formal):
                 self._names += 1
                 given[name] = self._any(f"{name}{self._names}", formal, roles[name], operands, lengths)
         return {name: value for name, value in given.items() if value is not None}
@@ -234,7 +234,7 @@ class OpenCase:
         kind = kind_of(formal)
         shapes = [o.type.shape for o in operands if o is not None]
         options: list[Value] = []
-        if not _is_required(formal) and not self._is_covered(formal, role, lengths):
+        if not is_required(formal) and not self._is_covered(formal, role, lengths):
             options.append(None)
         if kind == "string":
             words = sorted({*map(str, role.literals), *self.hints.words})
@@ -371,12 +371,6 @@ def _no_members(name: str) -> tuple[Term, ...]:
 def _has_list_as_default(formal: Formal) -> bool:
     default = formal.default
     return isinstance(default, ast.Call) or (isinstance(default, ast.Name) and default.id != "none")
-
-
-def _is_required(formal: Formal) -> bool:
-    if isinstance(formal, ast.Attribute):
-        return formal.required
-    return formal.default is None and not formal.optional
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances, attribute_key
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value
@@ -113,9 +114,8 @@ class OpenInstances(Instances):
         raise Unsupported("; ".join(map(str, reasons))) from next(iter(outside), None)
 
 
-def open_question(failure: BaseException | None) -> None:
+def open_question(failure: BaseException) -> None:
     """Raises Unprovable where a failure comes of a number that is open."""
-    while failure is not None:
-        if isinstance(failure, SymbolicExtentError):
-            raise Unprovable(f"an open number is needed: {failure}")
-        failure = failure.__cause__
+    for cause in causes(failure):
+        if isinstance(cause, SymbolicExtentError):
+            raise Unprovable(f"an open number is needed: {cause}")

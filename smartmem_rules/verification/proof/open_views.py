@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from smartmem_rules.analysis.index_formulas import IndexFormulas, NoFormula
+from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.binding import operand_name, output_name
@@ -140,12 +141,8 @@ def _cuts_lists(operator: ast.Operator) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reads_outside(failure: BaseException | None) -> bool:
-    while failure is not None:
-        if isinstance(failure, OutsideError):
-            return True
-        failure = failure.__cause__
-    return False
+def _reads_outside(failure: BaseException) -> bool:
+    return any(isinstance(cause, OutsideError) for cause in causes(failure))
 
 
 def _admitted(rule: ast.Eliminate, term: Application, instances: Instances) -> bool:

@@ -14,8 +14,8 @@ from smartmem_rules.fuzzing.judge import judge
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.onnx"))
 FIRST_SEED = 1
 MODELS = 200
-PARTS = 4
-"""How many tests the models are spread over, so that several processes share them."""
+PARTS = (("small", 0), ("small", 1), ("small", 2), ("computed", 0))
+"""Sources of equally many models, each a test of its own, so that several processes share them."""
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -24,12 +24,12 @@ def test_kept_cases_are_right(path: Path) -> None:
     assert verdict.kind == "right", verdict.detail
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_drawn_models_are_right(part: int, fresh_seeds: bool, examples: int) -> None:
-    """What fails is reproduced by `python bench/fuzz.py --source small --seed SEED --count 1`."""
-    each = (examples or MODELS) // PARTS
+@pytest.mark.parametrize(("source", "part"), PARTS)
+def test_drawn_models_are_right(source: str, part: int, fresh_seeds: bool, examples: int) -> None:
+    """What fails is reproduced by `python bench/fuzz.py --source SOURCE --seed SEED --count 1`."""
+    each = (examples or MODELS) // len(PARTS)
     first = int.from_bytes(os.urandom(4), "little") if fresh_seeds else FIRST_SEED
-    requests = drawn_requests("small", first + part * each, each)
+    requests = drawn_requests(source, first + part * each, each)
     summary = run(answers_here(requests, jobs=1), folder=None)
     failed = [f"{f.request} ({f.mode}) {f.verdict.kind}: {f.verdict.detail}" for f in summary.failures]
     assert not failed, "\n".join(failed)

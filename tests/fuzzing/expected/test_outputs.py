@@ -70,6 +70,33 @@ def test_an_exponent_in_half_precision_may_be_an_integer() -> None:
     assert differences(got, Reference(model, {"x": x}).expected(runs=24))
 
 
+def test_an_extent_that_a_scale_gives_is_not_rounded_away() -> None:
+    """Five rows times a scale a little below 3 would be fourteen, which the matrix does not take."""
+    nodes = [helper.make_node("Resize", ["x", "", "scales"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])]
+    model = _model(nodes, (1, 5))
+    scales, weights = np.array([1, 3], np.float32), np.ones((15, 2), np.float32)
+    model.graph.initializer.extend([numpy_helper.from_array(scales, "scales"), numpy_helper.from_array(weights, "w")])
+    x = np.random.default_rng(0).uniform(-5, 5, (1, 5)).astype(np.float32)
+    expected = Reference(model, {"x": x}, "float16").expected()
+    assert not differences({"y": np.full((1, 2), 3 * x.sum(), np.float32)}, expected)
+
+
+def test_the_least_of_infinities_over_infinities_may_be_nan() -> None:
+    """In half precision 1e10 is infinite, and the least of a row with NaN is NaN wherever in the row it is."""
+    nodes = [helper.make_node("Div", ["x", "x"], ["q"]), helper.make_node("ReduceMin", ["q"], ["y"])]
+    x = np.array([[2, 1e10, 3]], np.float32)
+    for got, dtype, wrong in ((np.nan, "float16", False), (1.0, "float16", False), (np.nan, "float32", True)):
+        expected = Reference(_model(nodes, (1, 3)), {"x": x}, dtype).expected()
+        assert bool(differences({"y": np.full((1, 1), got, np.float32)}, expected)) == wrong
+
+
+def test_defaults_of_attributes_are_in_single_precision() -> None:
+    x = np.ones((1, 1, 1, 1))
+    model = _model([helper.make_node("LRN", ["x"], ["y"], size=1, beta=1.0)], x.shape, TensorProto.DOUBLE)
+    assert not _wrong(model, x, x / (1 + np.float64(np.float32(0.0001))))
+    assert _wrong(model, x, x / 1.0001)
+
+
 def test_windows_of_padding_have_no_place() -> None:
     nodes = [helper.make_node("MaxPool", ["x"], ["v", "y"], kernel_shape=[2], dilations=[3], pads=[1, 1])]
     model = _model(nodes, (1, 1, 2), TensorProto.FLOAT)

@@ -3,6 +3,8 @@
  *     drive files STUB FILE...     opens each file as a plan and, where that goes, runs it; prints status and message
  *     drive misuse STUB PLAN       calls every public function with what it may not be given
  *     drive faults STUB PLAN CACHE lets each call of OpenCL fail in turn; nothing may crash or stay behind
+ *     drive selftest STUB PLAN CACHE   opens a plan that tests itself and runs it; prints status and report or message
+ *     drive places STUB PLAN       memory of the application at places that are no multiples of anything
  *     drive threads STUB PLAN      several threads run, start, cancel and close sessions of one plan
  */
 
@@ -26,6 +28,7 @@ static const char *stub;
 static long (*stub_calls)(void);
 static long (*stub_live)(void);
 static void (*stub_fail_at)(long);
+static void (*stub_align)(long);
 
 static void open_stub(const char *path) {
     void *library = dlopen(stub = path, RTLD_NOW);
@@ -33,6 +36,7 @@ static void open_stub(const char *path) {
     *(void **)&stub_calls = dlsym(library, "stub_calls");
     *(void **)&stub_live = dlsym(library, "stub_live");
     *(void **)&stub_fail_at = dlsym(library, "stub_fail_at");
+    *(void **)&stub_align = dlsym(library, "stub_align");
 }
 
 /* A file in memory that ends with its last byte, so that a sanitizer sees every byte that is read behind it. It begins
@@ -266,6 +270,59 @@ static void drive_faults(const char *path, const char *cache) {
     printf("%ld of %ld calls that fail are errors\n", failed, needed);
 }
 
+static void drive_selftest(const char *path, const char *cache) {
+    smartmem_plan_options options = with_stub();
+    smartmem_plan plan;
+    const char *report = "";
+    options.cache_folder = cache;
+    smartmem_status status = smartmem_plan_open(path, &options, &plan);
+    if (status == SMARTMEM_OK) {
+        CHECK(smartmem_plan_get_self_test(plan, NULL) == SMARTMEM_BAD_ARGUMENT);
+        CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_OK);
+        printf("0 %s", report);
+        CHECK(run_zeros(plan, 1) == SMARTMEM_OK);
+        CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
+        CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_BAD_HANDLE);
+    } else {
+        printf("%d %s", (int)status, smartmem_last_error());
+    }
+    CHECK(stub_live() == 0);
+}
+
+/* Runs a plan of the input x and the output y, [6, 10] of float32, whose own bytes, input and output lie somewhere. */
+static void run_at(const char *path, size_t before) {
+    static _Alignas(4096) char input[512], output[512], block[1 << 16];
+    smartmem_plan_options options = with_stub();
+    smartmem_session_options room = SMARTMEM_SESSION_OPTIONS;
+    smartmem_plan plan;
+    smartmem_session session;
+    smartmem_plan_info about = {.struct_size = sizeof about};
+    size_t bytes;
+    char *data = file_in_memory(path, before, &bytes);
+    CHECK(smartmem_plan_open_memory(data + before, bytes, &options, &plan) == SMARTMEM_OK);
+    CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_OK);
+    room.memory = block + before;
+    room.memory_bytes = sizeof block - before;
+    CHECK(smartmem_session_open(plan, &room, &session) == (before % 128 ? SMARTMEM_BAD_ARGUMENT : SMARTMEM_OK));
+    if (before % 128)
+        CHECK(smartmem_session_open(plan, NULL, &session) == SMARTMEM_OK);
+    CHECK(smartmem_set_input(session, "x", input + before, 240, NULL, 0) == SMARTMEM_OK);
+    CHECK(smartmem_set_output(session, "y", output + before, 240) == SMARTMEM_OK);
+    CHECK(smartmem_run(session) == SMARTMEM_OK);
+    CHECK(smartmem_session_close(session) == SMARTMEM_OK && smartmem_plan_close(plan) == SMARTMEM_OK);
+    CHECK(stub_live() == 0);
+    free(data);
+}
+
+static void drive_places(const char *path) {
+    static const size_t PLACES[] = {0, 1, 2, 4, 8, 16, 32, 64, 128};
+    for (long alignment = 1; alignment <= 128; alignment *= 16) {
+        stub_align(alignment);
+        for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; ++i)
+            run_at(path, PLACES[i]);
+    }
+}
+
 /* What threads share: a plan with the input x and the output y, and the session that two of them use at once. */
 typedef struct shared {
     smartmem_plan plan;
@@ -324,6 +381,10 @@ int main(int count, char **arguments) {
         drive_files(count - 3, arguments + 3);
     else if (strcmp(arguments[1], "misuse") == 0)
         drive_misuse(arguments[3]);
+    else if (strcmp(arguments[1], "selftest") == 0)
+        drive_selftest(arguments[3], arguments[4]);
+    else if (strcmp(arguments[1], "places") == 0)
+        drive_places(arguments[3]);
     else if (strcmp(arguments[1], "threads") == 0)
         drive_threads(arguments[3]);
     else

@@ -134,6 +134,7 @@ class _PlanOptions(c.Structure):
     _fields_ = (
         ("struct_size", c.c_size_t), ("device", c.c_char_p), ("cache_folder", c.c_char_p),
         ("opencl_library", c.c_char_p), ("trust_constants", c.c_int32), ("progress", c.c_void_p), ("user", c.c_void_p),
+        ("self_test", c.c_int32),
     )  # fmt: skip
 
 
@@ -215,6 +216,13 @@ class CPlan:
     id: c.c_uint64
 
     @property
+    def self_test(self) -> str:
+        """What the self-test found."""
+        report = c.c_char_p()
+        call("plan_get_self_test", self.id, c.byref(report))
+        return (report.value or b"").decode()
+
+    @property
     def info(self) -> PlanInfo:
         found = PlanInfo(struct_size=c.sizeof(PlanInfo))
         call("plan_get_info", self.id, c.byref(found))
@@ -291,19 +299,49 @@ class CSession:
 
 @contextmanager
 def open_plan(
-    path: Path, device: str | None = None, cache_folder: Path | None = None, progress: Any = None
+    path: Path,
+    device: str | None = None,
+    cache_folder: Path | None = None,
+    progress: Any = None,
+    self_test: int = 0,
 ) -> Iterator[CPlan]:
     """A plan on a device."""
+    how = _options(device, cache_folder, progress, self_test)
+    yield from _opened(how, "plan_open", str(path).encode())
+
+
+@contextmanager
+def open_by_an_older_program(path: Path) -> Iterator[CPlan]:
+    """A plan, opened by a program that was built before there were self-tests: its options end before that field."""
+    how = _options()
+    how.struct_size = _PlanOptions.self_test.offset
+    how.self_test = 1 << 20
+    yield from _opened(how, "plan_open", str(path).encode())
+
+
+@contextmanager
+def open_memory(data: Array) -> Iterator[CPlan]:
+    """A plan in memory of the application."""
+    yield from _opened(_options(), "plan_open_memory", c.c_void_p(data.ctypes.data), c.c_size_t(data.nbytes))
+
+
+def _options(
+    device: str | None = None, cache_folder: Path | None = None, progress: Any = None, self_test: int = 0
+) -> _PlanOptions:
     library_path = opencl_library()
-    options = _PlanOptions(
+    return _PlanOptions(
         struct_size=c.sizeof(_PlanOptions),
         device=None if device is None else device.encode(),
         cache_folder=None if cache_folder is None else str(cache_folder).encode(),
         opencl_library=None if library_path is None else library_path.encode(),
         progress=None if progress is None else c.cast(progress, c.c_void_p),
+        self_test=self_test,
     )
+
+
+def _opened(options: _PlanOptions, function: str, *place: Any) -> Iterator[CPlan]:
     opened = c.c_uint64()
-    call("plan_open", str(path).encode(), c.byref(options), c.byref(opened))
+    call(function, *place, c.byref(options), c.byref(opened))
     try:
         yield CPlan(id=opened)
     finally:

@@ -1,5 +1,6 @@
-/* An OpenCL library without a device: it keeps memory, counts its objects and calls, computes nothing, and fails where a
- * test wants it to. $STUB_LOG names a file for the calls. */
+/* An OpenCL library without a device: it keeps memory, counts its objects and calls, and fails where a test wants it to. It
+ * computes the kernels `add` and `twice` of tests/runtime/plans.py in buffers, one element wrongly if $STUB_WRONG names the
+ * kernel between commas, and nothing else. $STUB_LOG names a file for the calls. */
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,12 +11,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+enum { ARGUMENTS = 4, ELEMENTS = 60, WRONG_ELEMENT = 37 };
+
 typedef struct object {
     atomic_int users;
     char *data;
     size_t bytes;
     int owns;
     struct object *parent;
+    char name[64]; /* of a kernel */
+    struct object *arguments[ARGUMENTS];
 } object;
 
 static atomic_long calls, fail_at, live;
@@ -24,6 +29,9 @@ static FILE *stream;
 /* For tests: how many calls there were, how many objects are not released, and which call from now on fails. */
 EXPORT long stub_calls(void) { return calls; }
 EXPORT long stub_live(void) { return live; }
+/* Bytes at multiples of which the device says that parts of buffers begin. */
+static long base_alignment = 128;
+EXPORT void stub_align(long bytes) { base_alignment = bytes; }
 EXPORT void stub_fail_at(long call) {
     calls = 0;
     fail_at = call;
@@ -128,7 +136,7 @@ EXPORT cl_int clGetDeviceInfo(cl_device device, cl_uint what, size_t room, void 
     case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = 16384; break;
     case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = 1024; break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: number = 1u << 30; break;
-    case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 1024; break;
+    case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 8 * base_alignment; break;
     default: number = 1; break;
     }
     return told(&number, room < 8 ? room : 8, room, to, needed);
@@ -147,10 +155,15 @@ EXPORT cl_queue clCreateCommandQueue(cl_context context, cl_device device, cl_bi
     return FAILS ? NULL : created(1, NULL, code);
 }
 
+/* Where kernels may compute with memory that was not allocated here: they access aligned vectors of 64 bytes. */
+static int usable(cl_bits flags, const void *host) {
+    return !(flags & CL_MEM_USE_HOST_PTR) || (uintptr_t)host % 64 == 0;
+}
+
 EXPORT cl_memory clCreateBuffer(cl_context context, cl_bits flags, size_t bytes, void *host, cl_int *code) {
     (void)context;
     *code = -4;
-    return FAILS ? NULL : created(bytes, flags & CL_MEM_USE_HOST_PTR ? host : NULL, code);
+    return FAILS || !usable(flags, host) ? NULL : created(bytes, flags & CL_MEM_USE_HOST_PTR ? host : NULL, code);
 }
 
 EXPORT cl_memory clCreateSubBuffer(cl_memory parent, cl_bits flags, cl_uint kind, const void *region, cl_int *code) {
@@ -206,6 +219,18 @@ EXPORT cl_int clEnqueueWriteImage(cl_queue queue, cl_memory memory, cl_uint bloc
     return CL_SUCCESS;
 }
 
+EXPORT cl_int clEnqueueReadImage(cl_queue queue, cl_memory memory, cl_uint blocks, const size_t *origin,
+                                 const size_t *region, size_t row, size_t slice, void *to, cl_uint count,
+                                 const cl_event *events, cl_event *event) {
+    object *one = (object *)memory;
+    (void)queue, (void)blocks, (void)origin, (void)region, (void)row, (void)slice, (void)count, (void)events,
+        (void)event;
+    if (FAILS)
+        return -5;
+    memcpy(to, one->data, one->bytes);
+    return CL_SUCCESS;
+}
+
 EXPORT cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts, const size_t *sizes,
                                             cl_int *code) {
     (void)context, (void)count, (void)texts, (void)sizes;
@@ -245,22 +270,54 @@ EXPORT cl_int clGetProgramBuildInfo(cl_program program, cl_device device, cl_uin
 }
 
 EXPORT cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *code) {
-    (void)program, (void)name;
+    (void)program;
     *code = -46;
-    return FAILS ? NULL : created(1, NULL, code);
+    if (FAILS)
+        return NULL;
+    object *one = created(1, NULL, code);
+    snprintf(one->name, sizeof one->name, "%s", name);
+    return (cl_kernel)one;
 }
 
 EXPORT cl_int clSetKernelArg(cl_kernel kernel, cl_uint place, size_t bytes, const void *value) {
-    (void)kernel, (void)place, (void)bytes, (void)value;
-    return FAILS ? -49 : CL_SUCCESS;
+    if (FAILS)
+        return -49;
+    if (place < ARGUMENTS && bytes == sizeof(object *))
+        memcpy(((object *)kernel)->arguments + place, value, bytes);
+    return CL_SUCCESS;
+}
+
+/* The elements of an argument; NULL where it has less. */
+static float *elements(const object *kernel, int place) {
+    const object *one = kernel->arguments[place];
+    return one != NULL && one->bytes >= ELEMENTS * sizeof(float) ? (float *)(void *)one->data : NULL;
+}
+
+static int is_wrong(const char *name) {
+    const char *names = getenv("STUB_WRONG"), *at = names == NULL ? NULL : strstr(names, name);
+    size_t length = strlen(name);
+    while (at != NULL && !((at == names || at[-1] == ',') && (at[length] == ',' || !at[length])))
+        at = strstr(at + 1, name);
+    return at != NULL;
+}
+
+static void compute(const object *kernel) {
+    int adds = strncmp(kernel->name, "add", 3) == 0;
+    if (!adds && strncmp(kernel->name, "twice", 5) != 0)
+        return;
+    const float *first = elements(kernel, 0), *second = adds ? elements(kernel, 1) : first;
+    float *result = elements(kernel, adds ? 2 : 1);
+    for (int i = 0; first != NULL && second != NULL && result != NULL && i < ELEMENTS; ++i)
+        result[i] = first[i] + second[i] + (i == WRONG_ELEMENT && is_wrong(kernel->name) ? 0.5f : 0.0f);
 }
 
 EXPORT cl_int clEnqueueNDRangeKernel(cl_queue queue, cl_kernel kernel, cl_uint rank, const size_t *offset,
                                      const size_t *global, const size_t *local, cl_uint count, const cl_event *events,
                                      cl_event *event) {
-    (void)queue, (void)kernel, (void)rank, (void)offset, (void)global, (void)local, (void)count, (void)events;
+    (void)queue, (void)rank, (void)offset, (void)global, (void)local, (void)count, (void)events;
     if (FAILS)
         return -54;
+    compute((object *)kernel);
     if (event != NULL)
         *event = made(1, NULL);
     return CL_SUCCESS;

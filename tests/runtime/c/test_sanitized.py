@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
-from tests.runtime.plans import make_plan
+from tests.runtime.plans import change_source, make_half_plan, make_plan
 
-GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 15
+GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
+PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
 
 
@@ -93,6 +97,13 @@ def test_wrong_calls(tmp_path: Path) -> None:
     run(drive, "misuse", stub, tmp_path / "a.plan")
 
 
+@pytest.mark.parametrize("made", [make_plan, make_half_plan])
+def test_memory_of_the_application_lies_anywhere(tmp_path: Path, made: Callable[[], Plan]) -> None:
+    save_plan(made(), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "places", stub, tmp_path / "a.plan")
+
+
 def test_threads_that_close_what_others_use(tmp_path: Path) -> None:
     save_plan(make_plan(), tmp_path / "a.plan")
     drive, stub = sanitized()
@@ -113,16 +124,44 @@ def test_every_call_of_the_driver_may_fail(plan_file: Path, tmp_path: Path) -> N
     assert int(failed) > int(rest.split()[0]) // 2, said
 
 
-def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
-    plan = make_plan()
-    save_plan(plan, tmp_path / "a.plan")
-    drive, stub = sanitized()
-    run(drive, "faults", stub, tmp_path / "a.plan", tmp_path / "cache")
+def key_of(plan: Plan) -> str:
+    """The key that Python gives the program of a plan's kernels on the stub."""
+    own = [source.text for source in plan.sources]
+    for number, text in enumerate(own):
+        change_source(plan, number, text=PRELUDE + text)
     rounding = "#pragma OPENCL FP_CONTRACT DEFAULT"
     parts = [
-        f"{rounding}\n#define {one.entry} {one.entry}_{number}\n{one.text}\n#undef {one.entry}\n"
+        f"{rounding}\n#define {one.entry} {one.entry}_{number}\n{'' if number else PRELUDE}{own[number]}\n"
+        f"#undef {one.entry}\n"
         for number, one in enumerate(plan.sources)
     ]
     names = {"platform": "Stub", "name": "stub device", "driver": "1.0", "version": "OpenCL 3.0 stub"}
-    key = ProgramCache.key("\n".join(parts), (), replace(choose(), **names))  # type: ignore[arg-type]
+    return ProgramCache.key("\n".join(parts), (), replace(choose(), **names))  # type: ignore[arg-type]
+
+
+def test_python_reads_the_programs_that_c_keeps(tmp_path: Path) -> None:
+    plan = make_plan()
+    key = key_of(plan)
+    save_plan(plan, tmp_path / "a.plan")
+    drive, stub = sanitized()
+    run(drive, "faults", stub, tmp_path / "a.plan", tmp_path / "cache")
     assert ProgramCache(tmp_path / "cache" / "programs").read(key) == b"stub"
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_programs_that_a_plan_brings_along(tmp_path: Path, fits: bool) -> None:
+    plan = make_plan()
+    key = key_of(plan)
+    save_plan(replace(plan, binaries={key if fits else "another": b"compiled"}), tmp_path / "a.plan")
+    drive, stub = sanitized()
+    environment = {**os.environ, "STUB_LOG": str(tmp_path / "log")}
+    run(drive, "files", stub, tmp_path / "a.plan", env=environment)
+    calls = (tmp_path / "log").read_text().split()
+    assert ("clCreateProgramWithBinary" in calls, "clCreateProgramWithSource" in calls) == (fits, not fits)
+
+
+def test_a_damaged_program_is_noticed(tmp_path: Path) -> None:
+    save_plan(replace(make_plan(), binaries={"key": b"a compiled program"}), tmp_path / "a.plan")
+    whole = (tmp_path / "a.plan").read_bytes()
+    found = verdicts(tmp_path, [whole.replace(b"a compiled program", b"a compiled Program")])
+    assert found == [(BAD_PLAN, "the plan is damaged: the compiled program key is another one than the index says")]

@@ -13,7 +13,7 @@ import pytest
 
 from smartmem_rules.runtime import compiling
 
-_BEGIN = "SMR_FUNCTIONS(8, float8, int8)\n#endif\n"
+_BEGIN = "SMR_FUNCTIONS(8, float8, int8)\n#endif // SMR_PRELUDE\n"
 """The last lines of what stands before each kernel (codegen/prelude.cl)."""
 _LOOP = r"for \(int (\w+) = ([^;]+); (\w+) < (\d+); "
 _SUM = r"(\w+) \+= (?=[^;]*\*)"

@@ -22,12 +22,12 @@ from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.open_views import BOUND
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
 from smartmem_rules.verification.proof.reads.late_scope import Undecided
+from smartmem_rules.verification.proof.reads.open_elements import needs_number
 from smartmem_rules.verification.proof.reads.open_reads import (
     MOST_WAYS,
     ReadOperands,
     ReadProofs,
     ReadProver,
-    is_open,
     only_values,
     prove_reads,
     rank_bound,
@@ -111,14 +111,16 @@ def _reason_left(
         prover.path = path
         known = OpenInstances(base)
         known.path = path
-        case = ReadOperands(alone, pattern, path, known, rank_bound(operator), hints, operator, named)
+        case = ReadOperands(
+            alone, pattern, path, known, rank_bound(operator), hints, overload=operator, most_named=named
+        )
         try:
             with counting(BOUND):
                 SlicedDefinition(base, operator, case, case.all_outputs(), path, unknown, part).look(prover)
         except (NoInstance, Unsupported) as refusal:
             del refusal
         except (DefinitionError, SymbolicExtentError) as failure:
-            if is_open(failure) and path.is_possible:
+            if needs_number(failure) and path.is_possible:
                 proofs.give_up(f"an open number is needed: {failure}")
 
     try:

@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Protocol
 
+from smartmem_rules.errors import causes
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.binding import operand_name
 from smartmem_rules.tensor.builtins import DefinitionError, Unsupported, Value, integers
@@ -244,7 +246,7 @@ class OpenDefinition(Instantiation):
                 nothing = TensorName("", TensorType("float32", ()))
                 self.scope.tensors[output.name] = TensorList((nothing,) * self.wanted)
         lets = {let.name for let in self.operator.lets}
-        parts = [part for requirement in self.operator.requires for part in _conjuncts(requirement)]
+        parts = list(conjuncts(*self.operator.requires))
         self._hold(part for part in parts if not names_in(part) & lets)
         for let in self.operator.lets:
             if names_in(let.value) & self.unknown:
@@ -352,14 +354,11 @@ class OpenDefinition(Instantiation):
         elif equation.tensor not in {o.name for o in self.operator.outputs}:
             self._local(equation, elements)
 
-    def _is_open(self, failure: BaseException | None) -> bool:
+    def _is_open(self, failure: Exception) -> bool:
         """Whether a failure comes of what is not known, and not of the operands."""
-        text = str(failure)
-        while failure is not None:
-            if isinstance(failure, SymbolicExtentError):
-                return True
-            failure = failure.__cause__
-        return self.is_guessed or any(f"{name} has no value here" in text for name in self.unknown)
+        if needs_number(failure) or self.is_guessed:
+            return True
+        return any(f"{name} has no value here" in str(failure) for name in self.unknown)
 
     def _skip(self, equation: ast.EquationSyntax, watch: ReadWatch, failure: Exception) -> None:
         watch.failed(equation.body, f"{equation.tensor}: {type(failure).__name__} {failure}")
@@ -369,9 +368,6 @@ class OpenDefinition(Instantiation):
             self.is_guessed = True
 
 
-def _conjuncts(expr: ast.Expression) -> Iterator[ast.Expression]:
-    if isinstance(expr, ast.Binary) and expr.operator == "and":
-        yield from _conjuncts(expr.left)
-        yield from _conjuncts(expr.right)
-    else:
-        yield expr
+def needs_number(failure: BaseException) -> bool:
+    """Whether a failure comes of a number that is open."""
+    return any(isinstance(cause, SymbolicExtentError) for cause in causes(failure))

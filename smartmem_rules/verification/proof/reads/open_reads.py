@@ -31,7 +31,7 @@ from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.open_views import BOUND, OpenOperator
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
 from smartmem_rules.verification.proof.reads.late_scope import Undecided
-from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, ReadWatch
+from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, ReadWatch, needs_number
 from smartmem_rules.verification.proof.reads.split_variables import in_blocks
 from smartmem_rules.verification.semantics.terms import Leaf, Term
 
@@ -86,10 +86,10 @@ def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = 
         prover.path = path
         try:
             _one_way(base, operator, path, prover, unknown)
-        except (NoInstance, Unsupported) as refusal:
-            del refusal
+        except (NoInstance, Unsupported):
+            return
         except (DefinitionError, SymbolicExtentError) as failure:
-            if is_open(failure) and path.is_possible:
+            if needs_number(failure) and path.is_possible:
                 proofs.give_up(f"an open number is needed: {failure}")
 
     try:
@@ -109,17 +109,11 @@ def _one_way(
     known.path = path
     pattern = application_to_variables(operator)
     alone = ast.Rewrite(operator.span, operator.name, "", pattern, pattern, False, (), (), None, "")
-    case = ReadOperands(alone, pattern, path, known, rank_bound(operator), hints_of((), pattern, pattern), operator)
+    case = ReadOperands(
+        alone, pattern, path, known, rank_bound(operator), hints_of((), pattern, pattern), overload=operator
+    )
     with counting(BOUND):
         OpenDefinition(base, operator, case, case.all_outputs(), path, unknown).look(prover)
-
-
-def is_open(failure: BaseException | None) -> bool:
-    while failure is not None:
-        if isinstance(failure, SymbolicExtentError):
-            return True
-        failure = failure.__cause__
-    return False
 
 
 def tensor_names(operator: ast.Operator) -> frozenset[str]:
@@ -213,18 +207,14 @@ class ReadOperands(OpenOperator):
     shapes: dict[str, Value] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     members: dict[str, int] = field(default_factory=dict)
-    most_named: int = BOUND
-    """Axes that a list names at most."""
     lengths_now: set[int] | None = None
     """The lengths of the list in hand that are looked at: that of its default, one less and one more."""
 
-    def __init__(self, rule: Any, pattern: Any, path: Path, instances: Any, bound: int, hints: Any,
-                 overload: ast.Operator, most_named: int = BOUND) -> None:  # fmt: skip
-        super().__init__(rule, pattern, path, instances, bound, hints, overload=overload)
-        self.operator = overload
-        self.shapes, self.dtypes, self.members = {}, {}, {}
-        self.lengths_now, self.most_named = None, most_named
-        self.roles = operator_roles(overload, instances.base.functions)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert self.overload is not None
+        self.operator = self.overload
+        self.roles = operator_roles(self.operator, self.instances.base.functions)
 
     def dtype_of(self, formal: ast.Input) -> str:
         """The element type: of those that it may have one of floats, integers and truth values, where that is asked."""

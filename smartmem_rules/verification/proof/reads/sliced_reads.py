@@ -248,7 +248,7 @@ class SlicedDefinition(OpenDefinition):
         del elements.conditions[:]
         elements.element(equation.body, scope)
 
-    def _is_open(self, failure: BaseException | None) -> bool:
+    def _is_open(self, failure: Exception) -> bool:
         # a loop that nothing seemed to use has no variable
         return super()._is_open(failure) or "has no value here" in str(failure)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.expressions import conjuncts
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.instances.roles import nodes
 
@@ -96,15 +97,6 @@ def reads_tensor(node: ast.Subscript, tensors: frozenset[str]) -> bool:
     while isinstance(base, ast.Subscript):
         base = base.base
     return isinstance(base, ast.Name) and base.id in tensors
-
-
-def conjuncts(expr: ast.Expression) -> Iterator[ast.Expression]:
-    """The parts of a requirement that all hold."""
-    if isinstance(expr, ast.Binary) and expr.operator == "and":
-        yield from conjuncts(expr.left)
-        yield from conjuncts(expr.right)
-    else:
-        yield expr
 
 
 def with_lets(operator: ast.Operator, names: set[str] | frozenset[str]) -> set[str]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from smartmem_rules.tensor.atoms import Div, Mod, Var
-from smartmem_rules.tensor.builtins import sole_atom
 from smartmem_rules.tensor.expr import Condition, condition_indices, map_condition
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
@@ -39,7 +38,7 @@ def _divided(indices: Sequence[Index]) -> Iterator[tuple[Var, int]]:
     for index in indices:
         for atom, _ in index.terms:
             if isinstance(atom, Div | Mod):
-                inner = sole_atom(atom.value)
+                inner = atom.value.atom
                 if isinstance(inner, Var) and is_symbolic(atom.divisor) and _is_whole(inner.extent, atom.divisor):
                     yield inner, atom.divisor
                 yield from _divided((atom.value,))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from smartmem_rules.explanation.report import FileNode
     from smartmem_rules.graph.loading import ModelSource
     from smartmem_rules.graph.model import Graph
-    from smartmem_rules.report import FileNode
 
 
 def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
     """All nodes of an ONNX model by name; an unnamed one is called as the importer calls it."""
     if model is None or is_graph(model):
         return {}
+    from smartmem_rules.explanation.report import FileNode  # start-up time
     from smartmem_rules.graph.loading import load_model, needed_tensors  # start-up time
-    from smartmem_rules.report import FileNode  # start-up time
 
     proto, _ = load_model(model)  # type: ignore[arg-type]
     needed = needed_tensors(proto.graph)

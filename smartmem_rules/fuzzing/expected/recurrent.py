@@ -1,0 +1,119 @@
+"""RNN, GRU and LSTM in double precision, by ONNX's definitions.
+
+ONNX Runtime has no kernels for doubles, and ONNX's evaluator knows no lengths and only one direction at a time. What a
+recurrence makes of roundings can be told only where each step is more precise than the implementation that is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.fuzzing.expected.faults import attribute
+
+States = tuple[Array, ...]
+"""The hidden state and, of an LSTM, the cell's: each [batch, hidden]."""
+Step = Callable[[Array, States], States]
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+_FORMS = frozenset({"direction", "hidden_size", "layout", "clip", "linear_before_reset", "input_forget"})
+"""Attributes that are known here; with others (activations of one's own) the node is computed elsewhere."""
+
+
+def recurrent(node: onnx.NodeProto, operands: Sequence[Array | None]) -> list[Array] | None:
+    """The results that the node names, in double precision; None where it has attributes that are not known here."""
+    if not {a.name for a in node.attribute} <= _FORMS:
+        return None
+    all_operands = [*operands, *[None] * (8 - len(operands))]
+    x, weights, recurrence, bias, lengths, hidden, cell, peepholes = all_operands
+    assert x is not None and weights is not None and recurrence is not None  # noqa: PT018
+    batch_first = bool(attribute(node, "layout", 0))
+    if batch_first:
+        x, hidden, cell = (None if o is None else np.swapaxes(o, 0, 1) for o in (x, hidden, cell))
+        assert x is not None
+    (steps, batch, _), (directions, _, size) = x.shape, recurrence.shape
+    if lengths is None:
+        lengths = np.full(batch, steps)
+    given = (hidden, cell) if node.op_type == "LSTM" else (hidden,)
+    all_states, ends = np.zeros((steps, directions, batch, size)), []
+    for place in range(directions):
+        optional = [None if o is None else o[place] for o in (bias, peepholes)]
+        step = _STEPS[node.op_type](node, size, weights[place], recurrence[place], *optional)
+        start = tuple(np.zeros((batch, size)) if o is None else o[place] for o in given)
+        backwards = place == 1 or attribute(node, "direction") == b"reverse"
+        ends.append(_run(step, x, lengths, start, backwards, all_states[:, place]))
+    results = [all_states, *(np.stack(states) for states in zip(*ends, strict=True))]
+    if batch_first:
+        results = [results[0].transpose(2, 0, 1, 3), *(np.swapaxes(one, 0, 1) for one in results[1:])]
+    return [one for one, name in zip(results, node.output, strict=False) if name]
+
+
+def _run(step: Step, x: Array, lengths: Array, start: States, backwards: bool, into: Array) -> States:
+    """Take all steps of one direction; what lies behind a sequence's length stays zero, and its state as it was."""
+    states = start
+    for number in range(x.shape[0]):
+        places = np.maximum(lengths - 1 - number, 0) if backwards else np.full(len(lengths), number)
+        runs = (number < lengths)[:, None]
+        rows = np.arange(len(lengths))
+        made = step(x[places, rows], states)
+        states = tuple(np.where(runs, new, old) for new, old in zip(made, states, strict=True))
+        into[places[runs[:, 0]], rows[runs[:, 0]]] = states[0][runs[:, 0]]
+    return states
+
+
+def _logistic(x: Array) -> Array:
+    return np.asarray(np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x))))
+
+
+def _sums(node: onnx.NodeProto, size: int, bias: Array | None) -> tuple[list[Array], list[Array], Callable[[Any], Any]]:
+    """The biases of each gate beside the input and beside the state, and what bounds a gate's argument."""
+    gates = _GATES[node.op_type]
+    both = np.zeros(2 * gates * size) if bias is None else bias
+    of_input, of_state = np.split(both, 2)
+    limit = attribute(node, "clip", 0.0)
+    assert isinstance(limit, float)
+    bounded = (lambda v: np.clip(v, -limit, limit)) if limit > 0 else lambda v: v
+    return np.split(of_input, gates), np.split(of_state, gates), bounded
+
+
+def _rnn(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, _: Array | None) -> Step:
+    (of_input,), (of_state,), bounded = _sums(node, size, bias)
+    return lambda x, states: (np.tanh(bounded(x @ w.T + of_input + states[0] @ r.T + of_state)),)
+
+
+def _gru(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, _: Array | None) -> Step:
+    of_input, of_state, bounded = _sums(node, size, bias)
+    (wz, wr, wh), (rz, rr, rh) = np.split(w, 3), np.split(r, 3)
+    outside = bool(attribute(node, "linear_before_reset", 0))
+
+    def step(x: Array, states: States) -> States:
+        (h,) = states
+        update = _logistic(bounded(x @ wz.T + of_input[0] + h @ rz.T + of_state[0]))
+        reset = _logistic(bounded(x @ wr.T + of_input[1] + h @ rr.T + of_state[1]))
+        past = reset * (h @ rh.T + of_state[2]) if outside else (reset * h) @ rh.T + of_state[2]
+        return ((1 - update) * np.tanh(bounded(x @ wh.T + of_input[2] + past)) + update * h,)
+
+    return step
+
+
+def _lstm(node: onnx.NodeProto, size: int, w: Array, r: Array, bias: Array | None, peepholes: Array | None) -> Step:
+    of_input, of_state, bounded = _sums(node, size, bias)
+    pi, po, pf = np.split(np.zeros(3 * size) if peepholes is None else peepholes, 3)
+    ws, rs = np.split(w, 4), np.split(r, 4)
+    coupled = bool(attribute(node, "input_forget", 0))
+
+    def step(x: Array, states: States) -> States:
+        h, c = states
+        i, o, f, g = (x @ ws[k].T + of_input[k] + h @ rs[k].T + of_state[k] for k in range(4))
+        entering = _logistic(bounded(i + pi * c))
+        kept = 1 - entering if coupled else _logistic(bounded(f + pf * c))
+        cell = kept * c + entering * np.tanh(bounded(g))
+        return _logistic(bounded(o + po * cell)) * np.tanh(cell), cell
+
+    return step
+
+
+_STEPS = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
