@@ -32,7 +32,7 @@ from own_process import in_own_process
 from smartmem_rules import OptimizedPlan, optimize
 from smartmem_rules.bundle import write_bundle
 from smartmem_rules.resources import models_path
-from tests.runtime.c.library import installed, opencl_environment
+from tests.runtime.c.library import installed, open_plan, opencl_environment
 
 RUNS = 10
 MOST_SECONDS = 5.0
@@ -79,11 +79,17 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=Path("build/c_runtime.json"))
     parser.add_argument("--write", type=Path)
     parser.add_argument("--binaries", action="store_true", help="export with programs as the driver compiles them")
+    parser.add_argument(
+        "--self-test", action="store_true", help="only how long the kernels are asked, and what is found"
+    )
     parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measure(arguments.models[0], arguments.kind, arguments.binaries)))
+        return 0
+    if arguments.self_test:
+        print("\n".join(map(self_test, arguments.models)))
         return 0
     if arguments.floor:
         print(floor())
@@ -189,6 +195,21 @@ def _started(program: Program, feeds: dict[str, Any], repeat: int) -> Process:
     if process.returncode:
         raise RuntimeError(f"the program of {folder} ended with status {process.returncode}: {text}")
     return Process(printed=text, seconds=seconds, peak=peak)
+
+
+def self_test(name: str) -> str:
+    """What the library says of a model's kernels on this device, and what asking them adds to opening the plan."""
+    plan = optimize(path(name), probes=True)
+    seconds: dict[int, list[float]] = {-1: [], 1: []}
+    with tempfile.TemporaryDirectory() as temporary:
+        plan.save(Path(temporary) / "a.plan")
+        for asks in (-1, 1) * ROUNDS:
+            start = time.perf_counter()
+            with open_plan(Path(temporary) / "a.plan", cache_folder=Path(temporary), self_test=asks) as opened:
+                found = opened.self_test
+            seconds[asks].append(time.perf_counter() - start)
+    kernels = len({probe.launches for probe in plan.plan.probes})
+    return f"{name}: {kernels} kernels, {min(seconds[1]) - min(seconds[-1]):.2f} s; {found or 'all right'}"
 
 
 def floor() -> str:

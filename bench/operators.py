@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
 import onnx
 from onnx import numpy_helper
@@ -35,7 +36,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import backend_suite  # found beside this file however it is started
 from markdown_tables import replace_table
 
-PROBES, ATTEMPTS = 24, 600
+PROBES, ATTEMPTS = 24, 2400
+WIDTH = 118
+"""Columns of a paragraph."""
 LAYOUTS = ("ILI.Fixed", "ILD.Fixed", "ILI.Variable", "ILD.Variable")
 
 SMARTMEM = {
@@ -146,7 +149,8 @@ def of_cases(base: RuleBase) -> dict[str, set[Classes]]:
         for node in graph.nodes if len(operators) == 1 else ():
             types = {o: graph.types[o] for o in node.operands if o is not None}
             extents = [extent for t in types.values() for extent in t.shape]
-            if not types or math.prod(extents) > 1:
+            is_empty = any(0 in graph.types[output].shape for output in node.outputs)  # which shows nothing
+            if not is_empty and (not types or math.prod(extents) > 1):
                 found.setdefault(operators[0], set()).add(classify(node.equations, types))
     return found
 
@@ -189,19 +193,26 @@ def page(listed: Sequence[Row], tests: Sequence[dict[str, object]]) -> str:
         "",
         "<!-- written by bench/operators.py -->",
         "",
-        f"{len(own)} operators of ai.onnx and {len(listed) - len(own)} of other domains are defined in "
-        "`rules/operators`, besides the control flow that is unrolled at import. Their classes are derived from the "
-        "definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's (does the "
-        "speed depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types. Where an "
-        "operator's class depends on its operands or attributes, all that occur are listed, the simplest first.",
+        *wrap(
+            f"{len(own)} operators of ai.onnx and {len(listed) - len(own)} of other domains are defined in "
+            "`rules/operators`, besides the control flow that is unrolled at import. Their classes are derived from "
+            "the definitions, at the operands of ONNX's node tests (at random ones where it has none): SmartMem's "
+            "(does the speed depend on the input's layout, may the output's be chosen) and DNNFusion's mapping types. "
+            "Where an operator's class depends on its operands or attributes, all that occur are listed, the simplest "
+            "first; `?` is an operator whose requirements no drawn operands meet.",
+            WIDTH,
+        ),
         "",
     ]
     if tests:
         share = 100 * total["passed"] / len(tests)
         lines += [
-            f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional "
-            f"values or random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a "
-            f"reason, {total['wrong']} are wrong, {total['failed']} fail (`python bench/backend_suite.py`).",
+            *wrap(
+                f"Of ONNX's {len(tests)} node tests over operators whose outputs are not strings, sequences, optional "
+                f"values or random, {total['passed']} pass ({share:.1f} %), {total['unsupported']} are refused with a "
+                f"reason, {total['wrong']} are wrong, {total['failed']} fail (`python bench/backend_suite.py`).",
+                WIDTH,
+            ),
             "",
         ]
     lines += ["| operator | opsets | overloads | SmartMem class | DNNFusion mapping | node tests passed |"]

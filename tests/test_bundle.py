@@ -114,3 +114,10 @@ def test_the_command_says_where_there_is_no_compiler(tmp_path: Path, monkeypatch
     readme = (tmp_path / "out" / "README.md").read_text()
     assert readme.count("```") == 2
     assert len(re.search(r"```sh\n(.*?)```", readme, re.S)[1].splitlines()) == 3  # type: ignore[index]
+
+
+def test_compiled_programs_come_along(tmp_path: Path) -> None:
+    save_plan(make_plan(), tmp_path / "a.plan")
+    done = CliRunner().invoke(main, ["export", str(tmp_path / "a.plan"), "-o", str(tmp_path / "out"), "--binaries"])
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "out" / "tiny.plan").plan.binaries

@@ -32,8 +32,8 @@ from smartmem_rules.tensor.expr import (
 )
 from smartmem_rules.tensor.extents import SymbolicExtentError, is_symbolic
 from smartmem_rules.tensor.index import Index, variable
-from smartmem_rules.tensor.primitives import Array, storage_dtype
-from smartmem_rules.tensor.ranges import maximum, minimum, same
+from smartmem_rules.tensor.primitives import Array, cast, storage_dtype
+from smartmem_rules.tensor.ranges import bounds, maximum, minimum, same
 from smartmem_rules.tensor.substitution import lookup, ravel
 
 MOST_ELEMENTS = 1 << 10
@@ -114,7 +114,10 @@ def evaluate_shapes(equations: Sequence[Equation], tensors: Mapping[str, Array])
         result = np.empty(shape, object)
         for place in itertools.product(*map(range, shape)):
             values = dict(zip(equation.variables, place, strict=True))
-            result[place] = _element(equation.body, values, known)
+            try:
+                result[place] = _element(equation.body, values, known)
+            except ZeroDivisionError as reason:
+                raise SymbolicExtentError("a number is divided by zero") from reason
         if not holds_extents(result):
             result = result.astype(storage_dtype(equation.type.dtype))
         known[equation.tensor] = result
@@ -128,28 +131,44 @@ def _element(expr: Expr, values: Mapping[Var, int], known: Mapping[str, Array]) 
         case Read(tensor=tensor, indices=indices):
             return _item(known[tensor], tuple(_index(i, values, known) for i in indices))
         case FromIndex(index=index):
-            return _index(index, values, known)
+            return _cast(_index(index, values, known), expr.dtype)
         case Select(condition=condition, then=then, otherwise=otherwise):
             return _element(then if _condition(condition, values, known) else otherwise, values, known)
         case Reduce(kind=kind, variables=variables, body=body):
             places = itertools.product(*(range(v.extent) for v in variables))
-            return REDUCTIONS[kind](
-                [_element(body, {**values, **dict(zip(variables, p, strict=True))}, known) for p in places]
-            )
+            addends = [_element(body, {**values, **dict(zip(variables, p, strict=True))}, known) for p in places]
+            return _held(REDUCTIONS[kind](addends), expr.dtype)
         case Apply(function="cast", arguments=(argument,), dtype=dtype):
             return _cast(_element(argument, values, known), dtype)
         case Apply(function=function, arguments=arguments):
             if function not in FUNCTIONS:
                 raise SymbolicExtentError(f"{function} of an open extent")
-            return FUNCTIONS[function](*(_element(a, values, known) for a in arguments))
+            return _held(FUNCTIONS[function](*(_element(a, values, known) for a in arguments)), expr.dtype)
 
 
 def _cast(value: Any, dtype: str) -> Any:
-    if not is_symbolic(value):
-        return storage_dtype(dtype).type(value).item()
-    if not dtype.startswith(("int", "uint")):
-        raise SymbolicExtentError(f"the extent {value!r} is needed as {dtype}")
-    return value
+    if is_symbolic(value):
+        return _held(value, dtype)
+    kind = "float64" if isinstance(value, float) else "uint64" if value > np.iinfo(np.int64).max else "int64"
+    return cast(np.asarray(value, storage_dtype(kind)), kind, dtype).item()
+
+
+def _held(value: Any, dtype: str) -> Any:
+    """The value as an element of the type: numbers wrap and are rounded, extents have to be in its range.
+
+    Raises:
+        SymbolicExtentError: the type does not hold all values of an extent.
+    """
+    held = storage_dtype(dtype)
+    if is_symbolic(value):
+        low, high = bounds(value)
+        if held.kind not in "iu" or low < np.iinfo(held).min or high > np.iinfo(held).max:
+            raise SymbolicExtentError(f"the extent {value!r} is needed as {dtype}")
+        return value
+    if held.kind not in "iu":
+        return held.type(value).item()
+    least, bits = int(np.iinfo(held).min), 8 * held.itemsize
+    return (int(value) - least) % 2**bits + least
 
 
 def _item(array: Array, place: tuple[int, ...]) -> Any:

@@ -70,7 +70,8 @@ def bounds(value: int) -> tuple[int, int]:
 def _bounds(value: Extent) -> tuple[int, int]:
     open_ = sorted(dimensions(value), key=lambda d: d.name)
     if math.prod(d.high - d.low + 1 for d in open_) <= ENUMERATED:
-        grids = np.meshgrid(*(np.arange(d.low, d.high + 1) for d in open_), indexing="ij", sparse=True)
+        exact = object if _magnitude(value) > np.iinfo(np.int64).max else np.int64
+        grids = np.meshgrid(*(np.arange(d.low, d.high + 1, dtype=exact) for d in open_), indexing="ij", sparse=True)
         values = np.asarray(at(value, {d.name: grid for d, grid in zip(open_, grids, strict=True)}))
         return int(values.min()), int(values.max())
     low = high = 0
@@ -82,6 +83,23 @@ def _bounds(value: Extent) -> tuple[int, int]:
         low += min(coefficient * c for c in corners)
         high += max(coefficient * c for c in corners)
     return low, high
+
+
+def _magnitude(value: int) -> int:
+    """What no number on the way to an extent's value exceeds."""
+    if not is_symbolic(value):
+        return abs(value)
+    sizes = [
+        abs(coefficient) * math.prod(_largest_factor(factor) for factor in monomial)
+        for monomial, coefficient in value.terms  # type: ignore[attr-defined]
+    ]
+    return sum(sizes)
+
+
+def _largest_factor(factor: Factor) -> int:
+    if isinstance(factor, Dimension):
+        return max(abs(factor.low), abs(factor.high), 1)
+    return max(_magnitude(factor.value), _magnitude(factor.divisor), 1)
 
 
 def _factor_bounds(factor: Factor) -> tuple[int, int]:

@@ -133,6 +133,39 @@ def recurrent(net: Net) -> str:
     return net.node("GRU", x, net.normal(1, 30, 12, scale=0.3), net.normal(1, 30, 10, scale=0.3), hidden_size=10)
 
 
+def shifted_windows(net: Net) -> str:
+    """Swin: rows and columns turned, cut into windows of 4 by 4, a product inside of them, and all of it back."""
+    x = net.input(net.normal(1, 8, 8, 16))
+    normal = net.node("LayerNormalization", x, net.normal(16), net.normal(16), axis=-1)
+    rows = [net.node("Slice", normal, np.array([a]), np.array([b]), np.array([1])) for a, b in ((2, 8), (0, 2))]
+    turned = net.node("Concat", *rows, axis=1)
+    windows = net.node("Transpose", net.node("Reshape", turned, np.array([1, 2, 4, 2, 4, 16])), perm=[0, 1, 3, 2, 4, 5])
+    mixed = net.node("MatMul", net.node("Reshape", windows, np.array([4, 16, 16])), net.normal(16, 16, scale=0.25))
+    back = net.node("Transpose", net.node("Reshape", mixed, np.array([1, 2, 2, 4, 4, 16])), perm=[0, 1, 3, 2, 4, 5])
+    return net.node("Add", x, net.node("Reshape", back, np.array([1, 8, 8, 16])))
+
+
+def gated(net: Net) -> str:
+    """A decoder's perceptron: rows over their root mean square, a gate of SiLU, a product with it, a residual sum."""
+    x = net.input(net.normal(32, 16))
+    mean = net.node("ReduceMean", net.node("Mul", x, x), np.array([1]), keepdims=1)
+    root = net.node("Sqrt", net.node("Add", mean, np.float32(1e-5)))
+    rows = net.node("Mul", net.node("Div", x, root), net.normal(16))
+    gate = net.node("MatMul", rows, net.normal(16, 24, scale=0.25))
+    wide = net.node(
+        "Mul", net.node("Mul", gate, net.node("Sigmoid", gate)), net.node("MatMul", rows, net.normal(16, 24))
+    )
+    return net.node("Add", x, net.node("MatMul", wide, net.normal(24, 16, scale=0.2)))
+
+
+def pyramid(net: Net) -> str:
+    """A detector's neck: a coarse map made larger and put beside a fine one, then a convolution of both."""
+    fine, coarse = net.input(net.normal(1, 8, 8, 8)), net.input(net.normal(1, 8, 4, 4))
+    larger = net.node("Resize", coarse, "", np.array([1, 1, 2, 2], np.float32), mode="nearest")
+    joined = net.node("Concat", larger, fine, axis=1)
+    return net.node("Relu", net.node("Conv", joined, net.normal(8, 16, 1, 1, scale=0.2), net.normal(8)))
+
+
 def moved(net: Net) -> str:
     """Nothing but moved elements."""
     x = net.input(net.normal(3, 4, 10))

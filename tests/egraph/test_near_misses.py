@@ -132,7 +132,7 @@ def others_hold(graph: Graph, rule: ast.Rewrite, place: int, base: RuleBase) -> 
     return statistics.tried > 0 and not any(miss.place in guards for miss in saturation.near_misses)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rule", [rule for rule in shipped() if rule.guards], ids=lambda rule: rule.name)
 def test_the_near_miss_names_the_guard_that_fails(rule: ast.Rewrite, base: RuleBase) -> None:
     for place, guard in enumerate(rule.guards):

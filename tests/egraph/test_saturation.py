@@ -76,6 +76,7 @@ def test_views_of_each_other_are_not_composed_in_circles(base: RuleBase) -> None
     optimized(builder.finish(builder.add("Relu", part)), base)
 
 
+@pytest.mark.exhaustive
 def test_views_of_one_element_are_not_composed_in_circles(base: RuleBase) -> None:
     """Two ways to turn `many` are maps to itself; each of their products in each order is another map."""
     builder = Builder(base)

@@ -14,7 +14,7 @@ from tests.emit.kernel_cases import launched
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 GPU = Mode(device="nvidia")
 TILES = (

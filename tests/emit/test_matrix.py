@@ -26,7 +26,7 @@ from smartmem_rules.runtime.devices import Device
 from tests.plan.models import model
 from tests.plan.running import Mode, prepare
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 TILES = (
     GroupTile(rows=64, columns=64, step=32, slices=2, warp_rows=32, warp_columns=32, buffers=3),

@@ -40,6 +40,7 @@ def depthwise(seed: int) -> tuple[list[Node], dict[str, np.ndarray], dict[str, n
     return nodes, feeds, constants, f"seed {seed}: {attributes} of {batch} x {channels} x {height} x {width}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(16))
 def test_results_are_those_of_the_convolution(seed: int) -> None:
     nodes, feeds, constants, what = depthwise(seed)

@@ -16,7 +16,7 @@ import pytest
 from tests.numerics import special
 from tests.numerics.device_functions import WIDTHS, Array, run_primitive, ulps
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 SEED = 20
 DRAWN = 1 << 16

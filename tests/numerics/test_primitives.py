@@ -15,7 +15,7 @@ from tests.numerics import special
 from tests.numerics.device_functions import WIDTHS, Array, in_registers, run_primitive, ulps
 from tests.numerics.test_elementary import FUNCTIONS
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(8)
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float32", "float64")

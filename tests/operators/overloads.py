@@ -39,10 +39,11 @@ class Run:
         return f"{self.operator.name} ({self.operator.span})"
 
 
-def overloads(name: str, opset: int) -> list[ast.Operator]:
+@cache
+def overloads(name: str, opset: int) -> tuple[ast.Operator, ...]:
     """The definitions of an ai.onnx operator that cover the opset, in the order in which they are tried."""
     listed = (o for same_name in rules().operators.values() for o in same_name if not o.internal)
-    return [operator for operator in listed if _stands_for(operator, name, opset)]
+    return tuple(operator for operator in listed if _stands_for(operator, name, opset))
 
 
 def _stands_for(operator: ast.Operator, name: str, opset: int) -> bool:

@@ -203,10 +203,12 @@ def enlarged() -> onnx.ModelProto:
             ("Concat", "kept more", "sizes", {"axis": 0}),
             ("Resize", "x none none sizes", "c"),
             ("Resize", "z none stretched", "d", {"mode": "linear"}),
+            ("Resize", "x none same", "e", {"mode": "linear"}),
         ],
         {"x": ["batch", 2, "height", "width"], "z": ["batch", 2, 5, 6]},
-        "b c d",
+        "b c d e",
         {
+            "same": np.ones(4, np.float32),
             "none": np.float32([]), "factors": np.float32([1, 1, 2, 2]), "third": np.float32([1, 1, 1, 3]),
             "stretched": np.float32([1, 1, 1.5, 2]), "two": [2], "four": [4], "zero": [0], "three": [3, 3],
         },

@@ -19,6 +19,10 @@ from tests.checking.models import Net, drawn
 
 GOLDEN = Path(__file__).parent / "golden"
 PRINTED = ("extract", "fuse", "layout", "schedule", "launch", "memory")
+FAMILIES = (
+    models.attention, models.shifted_windows, models.gated, models.convolutions, models.pyramid, models.recurrent,
+)  # fmt: skip
+"""A block of each family of models: encoders, windows, decoders, convolutional networks, detectors, recurrences."""
 A, B, C = Var("a", 4), Var("b", 8), Var("c", 16)
 
 
@@ -36,7 +40,7 @@ def stages(kind: Callable[[Net], str], device: str, level: str = "smartmem") -> 
 
 
 @pytest.mark.parametrize("device", ["pocl", "adreno_740", "nvidia"])
-@pytest.mark.parametrize("kind", [models.attention, models.convolutions, models.recurrent], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", FAMILIES, ids=lambda k: k.__name__)
 def test_printed_stages(kind: Callable[[Net], str], device: str, update_golden: bool) -> None:
     found = stages(kind, device).stages
     text = "\n".join(f"--- {stage}\n{found[stage]}" for stage in PRINTED)

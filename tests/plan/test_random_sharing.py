@@ -16,7 +16,9 @@ ort = pytest.importorskip("onnxruntime")
 
 TOLERANCES = {"float32": 3e-5, "float16": 3e-2}
 """Errors relative to the largest value on the way, as in `test_random_graphs`."""
-EXAMPLES = 15
+EXAMPLES = 6
+MORE_EXAMPLES = 15
+"""Of each kind of models, and where all cases run."""
 MODES = [
     *(Mode(level, memory, dtype) for level in LEVELS for memory in MEMORIES for dtype in TOLERANCES),
     Mode(device="adreno_740", memory="image"),
@@ -45,8 +47,8 @@ def reference(model: Model) -> tuple[dict[str, Array], float] | None:
 
 
 @pytest.mark.parametrize("halves", [False, True])
-def test_random_models_of_shared_tensors(halves: bool, fresh_seeds: bool, examples: int) -> None:
-    @drawing(examples or EXAMPLES, fresh_seeds)
+def test_random_models_of_shared_tensors(halves: bool, fresh_seeds: bool, examples: int, all_cases: bool) -> None:
+    @drawing(examples or (MORE_EXAMPLES if all_cases else EXAMPLES), fresh_seeds)
     @given(drawn=sharing_models(), mode=st.sampled_from(MODES), debug=st.integers(0, 4))
     def test(drawn: Model, mode: Mode, debug: int) -> None:
         model, single = in_halves(drawn) if halves else (drawn, drawn)

@@ -18,7 +18,7 @@ from tests.plan.building import build
 from tests.plan.models import Array, Node, i64, model, normal, whole
 from tests.plan.running import Mode, prepare, run
 
-pytestmark = pytest.mark.sampled(10)
+pytestmark = pytest.mark.sampled(20)
 
 MODES = [Mode("none"), Mode("none", "image"), Mode("smartmem"), Mode("smartmem", "image"), Mode(device="adreno_740")]
 
@@ -247,8 +247,15 @@ def test_no_elements(mode: Mode) -> None:
         ("Gather", "y none", "g"),
         ("Relu", "m", "r"),
         ("Slice", "y three two one", "cut"),
+        ("Tile", "x repeats", "again"),
     ]
-    constants = {"one": i64(1), "none": np.zeros((0,), np.int64), "two": i64(2), "three": i64(3)}
+    constants = {
+        "repeats": i64(1, 2, 2),
+        "one": i64(1),
+        "none": np.zeros((0,), np.int64),
+        "two": i64(2),
+        "three": i64(3),
+    }
     expected = [
         feeds["y"],
         feeds["x"],
@@ -260,9 +267,11 @@ def test_no_elements(mode: Mode) -> None:
         feeds["y"][:0],
         np.zeros((4, 5), np.float32),
         feeds["y"][:, 3:2],
+        np.zeros((2, 0, 6), np.float32),
     ]
-    got = run(model(nodes, feeds, "c e t m s hi p g r cut", constants), mode, feeds)
-    for name, value in zip(["c", "e", "t", "m", "s", "hi", "p", "g", "r", "cut"], expected, strict=True):
+    outputs = "c e t m s hi p g r cut again"
+    got = run(model(nodes, feeds, outputs, constants), mode, feeds)
+    for name, value in zip(outputs.split(), expected, strict=True):
         np.testing.assert_array_equal(got[name], value, err_msg=name)
 
 

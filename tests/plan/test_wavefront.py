@@ -15,7 +15,7 @@ from smartmem_rules.plan.launch.wavefront import _Layer, _shares, _time_in_order
 from smartmem_rules.runtime.devices import Device
 from tests.plan.devices import cpu
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(6)
 
 pytest.importorskip("onnxruntime")
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

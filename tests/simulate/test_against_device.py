@@ -17,7 +17,7 @@ from smartmem_rules.simulate.launch import TracedLaunch, Window, trace
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.stages import Unmeasured
 
-pytestmark = pytest.mark.sampled(12)
+pytestmark = pytest.mark.sampled(24)
 
 cl = pytest.importorskip("pyopencl")
 

@@ -214,3 +214,11 @@ def test_indices_over_open_extents() -> None:
     assert mod(ravel(places, shape), 16) == places[3]
     assert ravel(places, shape).is_open
     assert not Index(3).is_open
+
+
+def test_bounds_are_exact_beside_the_ends_of_integers() -> None:
+    """The end of a slice is often the greatest integer, and a product with it leaves 64 bits."""
+    n, far = symbol(Dimension("n", 1, 9)), 2**63 - 1
+    assert bounds(n * far + far) == (2 * far, 10 * far)
+    assert bounds((n * far + 1) // 2 - n) == ((far + 1) // 2 - 1, (9 * far + 1) // 2 - 9)
+    assert maximum(n * -far, n) == n

@@ -70,7 +70,7 @@ def test_every_sound_rule_is_accepted(path: Path, name: str | None, all_cases: b
     assert not refused, f"seed {found.seed}"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_counterexample_can_be_pasted(path: Path) -> None:
     for report in verified(path).rules:
@@ -89,7 +89,7 @@ def test_a_counterexample_can_be_pasted(path: Path) -> None:
             assert shown.getvalue().startswith("failed")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_path: Path) -> None:
     for report in verified(path).rules:

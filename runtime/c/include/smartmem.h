@@ -117,9 +117,12 @@ typedef struct smartmem_plan_options {
     /** Of plans with questions to their kernels. 0: these are asked when the plan is first opened on a device and driver,
      * and the findings are kept in `cache_folder`; above 0: they are asked again; below 0: never. */
     int32_t self_test;
+    /** In the place of `cache_folder` the descriptor of an open folder, which stays the caller's and counts until the call
+     * returns; NULL: none. */
+    const int *cache_descriptor;
 } smartmem_plan_options;
 
-#define SMARTMEM_PLAN_OPTIONS {sizeof(smartmem_plan_options), 0, 0, 0, 0, 0, 0, 0}
+#define SMARTMEM_PLAN_OPTIONS {sizeof(smartmem_plan_options), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /** How a session is opened. Initialise with SMARTMEM_SESSION_OPTIONS. */
 typedef struct smartmem_session_options {

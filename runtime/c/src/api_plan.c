@@ -42,8 +42,7 @@ static smartmem_status plan_options(const smartmem_plan_options *given, smartmem
         TRY(check_struct(given->struct_size, offsetof(smartmem_plan_options, self_test)));
         memcpy(options, given, known);
     }
-    cache_for_driver(options->cache_folder);
-    return SMARTMEM_OK;
+    return cache_for_driver(options);
 }
 
 static smartmem_status open_plan(plan_file *file, const smartmem_plan_options *options, smartmem_plan *opened) {

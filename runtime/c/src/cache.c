@@ -39,11 +39,19 @@ void cache_key(char key[CACHE_KEY_BYTES], const char *text, const char *options,
         snprintf(key + 2 * i, 3, "%02x", digest[i]);
 }
 
-int cache_open(const char *folder) {
+/* The folder that the options name or have open; the caller closes it. */
+static int folder_of(const smartmem_plan_options *options) {
+    const char *folder = options->cache_folder;
+    if (options->cache_descriptor != NULL)
+        return fcntl(*options->cache_descriptor, F_DUPFD_CLOEXEC, 0);
     if (folder == NULL || !*folder)
         return -1;
     mkdir(folder, 0777);
-    int base = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int cache_open(const smartmem_plan_options *options) {
+    int base = folder_of(options);
     if (base < 0)
         return -1;
     mkdirat(base, "programs", 0777);
@@ -150,7 +158,7 @@ void cache_write(int folder, const char *key, const uint8_t *binary, size_t byte
         ;
 }
 
-void cache_for_driver(const char *folder) {
+static void use_folder_for_driver(const char *folder) {
     char path[4096];
     if (folder == NULL || !*folder || getenv("POCL_CACHE_DIR") != NULL)
         return;
@@ -160,4 +168,21 @@ void cache_for_driver(const char *folder) {
     mkdir(path, 0777);
     if (access(path, W_OK) == 0)
         setenv("POCL_CACHE_DIR", path, 0);
+}
+
+smartmem_status cache_for_driver(const smartmem_plan_options *options) {
+    char link[64], path[4096];
+    struct stat about;
+    if (options->cache_descriptor == NULL) {
+        use_folder_for_driver(options->cache_folder);
+        return SMARTMEM_OK;
+    }
+    if (fstat(*options->cache_descriptor, &about) != 0 || !S_ISDIR(about.st_mode))
+        return fail(SMARTMEM_BAD_ARGUMENT, "the cache's descriptor %d is that of no folder", *options->cache_descriptor);
+    /* the descriptor may be closed before the driver is done with its folder */
+    snprintf(link, sizeof link, "/proc/self/fd/%d", *options->cache_descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = 0;
+    use_folder_for_driver(path);
+    return SMARTMEM_OK;
 }

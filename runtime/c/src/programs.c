@@ -288,7 +288,7 @@ static void *build_chunks(void *shared) {
 static Work begin_work(Programs *all, const build_order *order) {
     Work work = {.order = order, .programs = all, .cache = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!device_has_workaround(order->index, order->device, "driver_keeps_programs"))
-        work.cache = cache_open(order->options->cache_folder);
+        work.cache = cache_open(order->options);
     return work;
 }
 

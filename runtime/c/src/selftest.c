@@ -167,7 +167,7 @@ static void keep(const Findings *found, int cache, const char *key) {
 
 smartmem_status self_test(Plan *plan, const build_order *order, char **report) {
     Findings found = {.plan = plan, .order = order, .chosen = zeros(plan->index.probes_count, 1)};
-    int when = order->options->self_test, cache = cache_open(order->options->cache_folder);
+    int when = order->options->self_test, cache = cache_open(order->options);
     char key[CACHE_KEY_BYTES];
     smartmem_status status = SMARTMEM_OK;
     *report = NULL;

@@ -34,18 +34,19 @@ def command(
     model: Path, output: Path, single_file: bool, binaries: bool, level: str, as_json: bool, **how: Any
 ) -> None:
     """Write a program in C that runs MODEL without Python: plan, library, main.c, CMakeLists.txt, README.md."""
-    from smartmem_rules.api import optimize  # start-up time
+    from smartmem_rules.api import load, optimize  # start-up time
     from smartmem_rules.bundle import write_bundle  # start-up time
     from smartmem_rules.optimized import OptimizedPlan  # start-up time
     from smartmem_rules.runtime.plan_file import is_plan_file, load_plan  # start-up time
 
     how["disable"] = names(how["disable"])
     with progress_display() as progress:
-        plan = (
-            OptimizedPlan(load_plan(model), None)
-            if is_plan_file(model)
-            else optimize(model, level=level, progress=progress, **how)
-        )
+        if not is_plan_file(model):
+            plan = optimize(model, level=level, progress=progress, **how)
+        elif binaries:
+            plan = load(model)  # with the device that compiles them
+        else:
+            plan = OptimizedPlan(load_plan(model), None)
         bundle = write_bundle(plan, output, single_file, binaries)
     if as_json:
         print_json({**asdict(bundle), "folder": str(bundle.folder), "model": plan.plan.model})

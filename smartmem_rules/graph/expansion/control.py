@@ -147,6 +147,8 @@ class ControlFlow:
                     for k, pair in enumerate(zip(states, start, strict=True))
                 ]
             going_on, *results = self._step(body, prefix, at, given)
+            if course.live == condition != "" and any(result in self.missing for result in results):
+                raise NeedsConstant(f"its body has to know the step, and so whether {condition!r} holds", {condition})
             for parts, result in zip(collected, results[len(states) :], strict=True):
                 parts.append(result)
             after = results[: len(states)]

@@ -105,6 +105,21 @@ f (int64 n, float[2] x) => (float[2] y) {
     >
 }"""
 
+SLICED = """
+f (bool go, float[5] x) => (float[5, 1] all) {
+    n = Constant <value: tensor = int64 {5}> ()
+    all = Loop (n, go) <
+        body = step (int64 i, bool g) => (bool h, float[1] each) {
+            h = Identity (g)
+            one = Constant <value: tensor = int64[1] {1}> ()
+            zero = Constant <value: tensor = int64[1] {0}> ()
+            start = Unsqueeze (i, zero)
+            end = Add (start, one)
+            each = Slice (x, start, end)
+        }
+    >
+}"""
+
 
 @pytest.fixture(scope="module")
 def rules() -> RuleBase:
@@ -142,6 +157,12 @@ def test_a_loop_of_unknown_length_names_what_it_needs(rules: RuleBase) -> None:
     with pytest.raises(UnknownValuesError, match="number of steps depends on 'n'") as raised:
         import_model(onnx.parser.parse_model(HEAD + DATA_DEPENDENT), rules)
     assert raised.value.tensors == {"n"}
+
+
+def test_a_loop_whose_body_has_to_know_the_step_names_the_condition(rules: RuleBase) -> None:
+    with pytest.raises(UnknownValuesError, match="has to know the step, and so whether 'go' holds") as raised:
+        import_model(onnx.parser.parse_model(HEAD + SLICED), rules)
+    assert "go" in raised.value.tensors
 
 
 @pytest.mark.parametrize("limit", [1, 2, 6, 64])

@@ -3,16 +3,19 @@
  *     drive files STUB FILE...     opens each file as a plan and, where that goes, runs it; prints status and message
  *     drive misuse STUB PLAN       calls every public function with what it may not be given
  *     drive faults STUB PLAN CACHE lets each call of OpenCL fail in turn; nothing may crash or stay behind
- *     drive selftest STUB PLAN CACHE   opens a plan that tests itself and runs it; prints status and report or message
+ *     drive selftest STUB PLAN CACHE   opens a plan that tests itself and runs it; prints status and report or message; a
+ *                                      cache that begins with `fd:` is given as a descriptor
  *     drive places STUB PLAN       memory of the application at places that are no multiples of anything
  *     drive threads STUB PLAN      several threads run, start, cancel and close sessions of one plan
  */
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "smartmem.h"
 
@@ -255,6 +258,7 @@ static void drive_faults(const char *path, const char *cache) {
         smartmem_plan_options options = with_stub();
         smartmem_plan plan;
         options.cache_folder = cache;
+        options.self_test = 1;
         stub_fail_at(call); /* 0: none */
         smartmem_status status = smartmem_plan_open(path, &options, &plan);
         if (status == SMARTMEM_OK) {
@@ -274,8 +278,13 @@ static void drive_selftest(const char *path, const char *cache) {
     smartmem_plan_options options = with_stub();
     smartmem_plan plan;
     const char *report = "";
-    options.cache_folder = cache;
+    int descriptor = strncmp(cache, "fd:", 3) == 0 ? open(cache + 3, O_RDONLY) : -1;
+    if (descriptor >= 0)
+        options.cache_descriptor = &descriptor;
+    else
+        options.cache_folder = cache;
     smartmem_status status = smartmem_plan_open(path, &options, &plan);
+    close(descriptor);
     if (status == SMARTMEM_OK) {
         CHECK(smartmem_plan_get_self_test(plan, NULL) == SMARTMEM_BAD_ARGUMENT);
         CHECK(smartmem_plan_get_self_test(plan, &report) == SMARTMEM_OK);

@@ -134,7 +134,7 @@ class _PlanOptions(c.Structure):
     _fields_ = (
         ("struct_size", c.c_size_t), ("device", c.c_char_p), ("cache_folder", c.c_char_p),
         ("opencl_library", c.c_char_p), ("trust_constants", c.c_int32), ("progress", c.c_void_p), ("user", c.c_void_p),
-        ("self_test", c.c_int32),
+        ("self_test", c.c_int32), ("cache_descriptor", c.POINTER(c.c_int)),
     )  # fmt: skip
 
 

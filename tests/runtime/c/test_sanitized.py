@@ -17,17 +17,17 @@ from smartmem_rules.runtime.program_cache import ProgramCache
 from tests.damage.data import damaged_bytes
 from tests.runtime.c.library import compiler, driven, run, sanitized
 from tests.runtime.format.files import index_of, numbers, resealed, with_index
-from tests.runtime.plans import change_source, make_half_plan, make_plan
+from tests.runtime.plans import change_source, make_asking_plan, make_half_plan, make_plan
 
 GOOD, BAD_PLAN, MOST_STATUS = 0, 8, 16
 PRELUDE = "#define SMR_CPU\n#ifndef SMR_PRELUDE\n#define SMR_PRELUDE\n#endif // SMR_PRELUDE\n"
 WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -2, -(2**31), -(2**63))
 
 
-@pytest.fixture(scope="module", params=["buffer", "image"])
+@pytest.fixture(scope="module", params=["buffer", "image", "asking"])
 def plan_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plans") / "a.plan"
-    save_plan(make_plan(request.param), path)
+    save_plan(make_asking_plan() if request.param == "asking" else make_plan(request.param), path)
     return path
 
 
@@ -59,6 +59,8 @@ def _only_padding(whole: bytes, damaged: bytes) -> bool:
     """Whether only bytes between the parts of a file were changed, which nobody reads."""
     index = index_of(whole)
     sections = [one.packed.section for one in index.tensors if one.HasField("packed")]
+    contents = [one.rows for probe in index.probes for one in (*probe.fillings, *probe.answers)]
+    sections += [section for rows in contents for section in (rows.different, rows.numbers)]
     used = [(0, 128), (index.report.offset, len(whole)), *((one.offset, one.offset + one.size) for one in sections)]
     return len(whole) == len(damaged) and all(whole[a:b] == damaged[a:b] for a, b in used)
 

@@ -22,7 +22,7 @@ from tests.runtime.format.files import resealed
 from tests.runtime.plans import make_asking_plan, make_plan
 from tests.runtime.selftest.faults import changed
 
-WRONG_KERNEL, BAD_PLAN = 16, 8
+BAD_ARGUMENT, BAD_PLAN, WRONG_KERNEL = 1, 8, 16
 PRODUCT = KernelCase(
     nodes=[("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")],
     feeds={"x": normal(10, 48)},
@@ -31,7 +31,7 @@ PRODUCT = KernelCase(
 )
 
 
-def driven(path: Path, cache: Path, wrong: str, log: Path) -> tuple[int, str]:
+def driven(path: Path, cache: Path | str, wrong: str, log: Path) -> tuple[int, str]:
     """What the library says of a plan on the stub, which computes the named kernels wrongly."""
     drive, stub = sanitized()
     environment = {**os.environ, "STUB_WRONG": wrong, "STUB_LOG": str(log)}
@@ -71,6 +71,19 @@ def test_a_wrong_kernel_is_replaced_and_named_also_the_next_time(path: Path, tmp
     assert enqueues(log) == 0
 
 
+def test_the_cache_by_the_descriptor_of_a_folder(path: Path, tmp_path: Path) -> None:
+    cache, log = tmp_path / "cache", tmp_path / "log"
+    cache.mkdir()
+    for expected in (2, 0):
+        assert driven(path, f"fd:{cache}", "", log) == (0, "")
+        assert enqueues(log) == expected
+    assert driven(path, cache, "", log) == (0, "")
+    assert enqueues(log) == 0
+    status, text = driven(path, f"fd:{path}", "", log)
+    assert status == BAD_ARGUMENT
+    assert "is that of no folder" in text
+
+
 def test_where_spares_are_wrong_the_kernel_is_built_without_optimization(path: Path, tmp_path: Path) -> None:
     status, text = driven(path, tmp_path / "cache", "add_0,add_spare", tmp_path / "log")
     assert status == 0
@@ -84,11 +97,6 @@ def test_a_plan_whose_kernel_nothing_replaces_does_not_open(path: Path, tmp_path
         for part in ("stub device (Stub, driver 1.0", "twice_1 (launches 1; global size 6 x 10, local size 1 x 1)"):
             assert part in text
         assert "y[3, 7] is 34.5 and must be 34 (at most 0.125 apart); 1 of 60 elements differ" in text
-
-
-def test_every_call_of_the_driver_may_fail_in_a_self_test(path: Path, tmp_path: Path) -> None:
-    drive, stub = sanitized()
-    run(drive, "faults", stub, path, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("field", ["width", "count"])
