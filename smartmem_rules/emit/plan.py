@@ -11,7 +11,7 @@ from smartmem_rules.emit.demands import demands_of
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.emit.spares import spares_of
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
-from smartmem_rules.plan.artefact import Enqueue, Plan, Source
+from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Source
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import PlanError, Stored
@@ -118,18 +118,22 @@ class Variant:
     Attributes:
         tensors: all that it takes.
         results: those that every variant writes; others are working memory of this one.
+        demands: what it asks of a device.
     """
 
     source: Source
     tensors: Mapping[str, Stored]
     results: tuple[str, ...]
+    demands: Demands
 
 
 def variant(planning: Planning, launch: Launch, key: str, choice: Choice | None) -> Variant:
     """A launch of the planning with the sizes of a choice, or with the cost model's."""
     own, tensors = schedule_alone(planning, launch, key, choice)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
-    return Variant(emit(own, _target(planning), tensors), used, own.writes if own.steps else launch.writes)
+    source = emit(own, _target(planning), tensors)
+    results = own.writes if own.steps else launch.writes
+    return Variant(source, used, results, demands_of(planning.profile, [source]))
 
 
 def _target(planning: Planning) -> Target:
