@@ -114,7 +114,7 @@ def test_a_program_takes_the_plan_for_its_device(tmp_path: Path) -> None:
     done = subprocess.run(["./run", "x=x.npy"], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("for adreno_740: it is for devices of another name") == 2
-    for number in ("3", "-1"):
+    for number in ("3", "0", "-1", "x"):
         done = subprocess.run(["./run", "--plan", number, "x=x.npy"], cwd=folder, env=environment, capture_output=True)
         assert done.returncode == 2
 
