@@ -400,7 +400,9 @@ def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence
             continue
         precision = PRECISIONS[one.dtype.name]
         first, second = _double(one), _double(other)
-        second = np.where(np.abs(second) > precision.most, np.copysign(np.inf, second), second)
+        beyond = np.abs(second) > precision.most
+        rounded = beyond & (np.abs(second) < precision.most * (1 + precision.unit)) & np.isfinite(first)
+        second = np.where(beyond, np.where(rounded, first, np.copysign(np.inf, second)), second)
         first = np.where(mask & ~np.isfinite(first), second, first)
         if not np.array_equal(np.isnan(first), np.isnan(second)):
             return False

@@ -90,6 +90,16 @@ def test_the_least_of_infinities_over_infinities_may_be_nan() -> None:
         assert bool(differences({"y": np.full((1, 1), got, np.float32)}, expected)) == wrong
 
 
+def test_a_number_that_is_rounded_to_the_greatest_half_is_no_infinity() -> None:
+    """65510 is 65504 in half precision. A product beside it that is infinite there may be kept in single precision."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Div", ["p", "p"], ["y"])]
+    model = _model(nodes, (1, 2), TensorProto.FLOAT16)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[65504, 65504], [6, 4000]], np.float16), "w"))
+    expected = Reference(model, {"x": np.ones((1, 2), np.float16)}).expected()
+    for second in (np.nan, 1.0):
+        assert not differences({"y": np.array([[1, second]], np.float16)}, expected)
+
+
 def test_defaults_of_attributes_are_in_single_precision() -> None:
     x = np.ones((1, 1, 1, 1))
     model = _model([helper.make_node("LRN", ["x"], ["y"], size=1, beta=1.0)], x.shape, TensorProto.DOUBLE)
