@@ -21,7 +21,6 @@ from networks import path
 
 from smartmem_rules.emit.plan import finish
 from smartmem_rules.pipeline import Request, input_bounds, make_planning
-from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.scheduling import schedule
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.feeds import random_feeds
@@ -77,22 +76,12 @@ def launched(name: str, runs: int) -> list[Launched]:
     executor = Executor(plan, target.device)
     feeds = random_feeds(executor.input_types, bounds=input_bounds(planning.graph))
     times = np.array([[ms for _, ms in executor.profile(feeds)] for _ in range(runs)]).min(axis=0)
-    predicted = modelled(planning)
+    predicted = schedule(planning).modelled.microseconds()
     enqueued = [one.launch for one in plan.enqueues if all(one.source.global_size)]
     return [
         Launched(name=launch.name, form=launch.form, predicted=predicted[launch.name], measured=1e3 * float(ms))
         for launch, ms in zip(enqueued, times, strict=True)
     ]
-
-
-def modelled(planning: Planning) -> dict[str, float]:
-    """Microseconds of each launch: what its kernels take, and the bytes of its operands and results."""
-    costs = planning.scheduler(dict(planning.tensors), None).costs
-    memory = planning.profile.memory
-    return {
-        launch.name: (costs.of_launch(launch) + launch.bytes_moved / memory.global_bandwidth) / 1e3
-        for launch in schedule(planning).launches
-    }
 
 
 def summary(name: str, found: Sequence[Launched]) -> list[str]:

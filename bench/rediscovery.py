@@ -29,7 +29,7 @@ SEARCHES: tuple[tuple[tuple[str, ...], int], ...] = (
 )
 """Operators and sizes that are searched."""
 
-PRINTED = Path(__file__).with_name("dnnfusion.smr")
+PRINTED = Path(__file__).with_name("published") / "dnnfusion.smr"
 """The rules that DNNFusion prints."""
 
 

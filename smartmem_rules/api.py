@@ -65,6 +65,7 @@ def optimize(
     certificate: str | Path | None = None,
     example_inputs: Sequence[Any] | None = None,
     probes: bool = False,
+    anew: bool = False,
 ) -> OptimizedPlan:
     """Make a plan of a model.
 
@@ -89,6 +90,7 @@ def optimize(
         certificate: a file in which every step from the model to the kernels is written, for `certify`.
         example_inputs: tensors that a `torch.nn.Module` is exported with; they may also stand second, before the rules.
         probes: the plan tests itself where it is first loaded on a device (docs/self_test.md); it takes more room.
+        anew: the plan is made even where it has been kept, so that a trace shows how (docs/traces.md).
 
     Raises:
         WrongKernelError: the plan tests itself, and the device computes a kernel wrongly that nothing replaces.
@@ -106,7 +108,7 @@ def optimize(
         example_inputs, rules = rules, ()
     options: dict[str, Any] = {
         "rules": rules, "device": device, "level": level, "dtype": dtype, "memory": memory, "disable": disable,
-        "layout": layout, "debug": debug, "limits": limits, "probes": probes,
+        "layout": layout, "debug": debug, "limits": limits, "probes": probes, "anew": anew,
     }  # fmt: skip
     if is_program(graph):
         from smartmem_rules.torch_backend.programs import optimize_program  # start-up time

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from smartmem_rules.collector import return_free_memory
+from smartmem_rules.explanation.making import Making, Watch
 from smartmem_rules.explanation.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.kept_plans.key import key_of
@@ -94,6 +95,7 @@ class OptimizedPlan:
         self.rules = tuple(rules)
         self.last_check: Check | None = None
         self.self_test: Report | None = None
+        self.making = Making()
         self._executor: Executor | None = None
         self._preparing = threading.Lock()
 
@@ -130,15 +132,24 @@ class OptimizedPlan:
                 self._executor, self.self_test = tested.executor, tested.report
             return self._executor
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, Any], trace: str | Path | None = None) -> dict[str, Array]:
         """One inference: an array for each output. Several threads may call this at once.
 
+        Args:
+            trace: a file for the times of launches, host and planning (docs/traces.md); a warm-up run goes before.
+
         Raises:
+            TraceFileError: the file cannot be written.
             GraphError: an input is missing, unknown, or of a wrong shape or element type.
             RunError: the device refuses a kernel, or this process is a fork of the one that opened the device.
             BoundsError: a kernel of a debug build read or wrote outside a tensor.
         """
-        return self.prepare().run(feeds)
+        executor = self.prepare()
+        if trace is None:
+            return executor.run(feeds)
+        from smartmem_rules.explanation.trace import traced_run  # start-up time
+
+        return traced_run(executor, self.making, feeds, trace)
 
     def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Milliseconds of whole inferences: {median_ms, min_ms, max_ms, runs, kernels, device}."""
@@ -204,11 +215,7 @@ class OptimizedPlan:
             raise ValueError("this plan does not know its ONNX model; give it: check(model)")
         if RUN_NUMBER in self.plan.inputs:
             raise NoReferenceError("the model draws random numbers, which no other system draws alike")
-        # start-up time
-        from smartmem_rules.checking.compare import (
-            Comparer,
-            as_check,
-        )  # the rule base and ONNX Runtime are not for runs
+        from smartmem_rules.checking.compare import Comparer, as_check  # start-up time
         from smartmem_rules.rulebase.base import load_rules  # start-up time
 
         files = self.rules if rules is None else rules
@@ -268,6 +275,7 @@ def optimize_now(
     debug: bool = False,
     show: Show | None = None,
     certificate: str | Path | None = None,
+    anew: bool = False,
     **options: Unpack[PlanOptions],
 ) -> OptimizedPlan:
     """Like `optimize`, but a model whose inputs decide shapes by their values is refused.
@@ -277,11 +285,12 @@ def optimize_now(
     """
     clock = Clock(progress, show)
     keep: Callable[[], None] = _nothing
-    if debug or show is not None or certificate is not None:
-        plan, target = planned(graph, clock, certificate=certificate, **options)  # they need each stage's results
+    watch = Watch()
+    if anew or debug or show is not None or certificate is not None:  # they need each stage's results
+        plan, target = planned(graph, clock, certificate=certificate, watch=watch, **options)
         device = target.device
     else:
-        found = kept_or_planned(graph, clock, **options)
+        found = kept_or_planned(graph, clock, watch=watch, **options)
         plan, device, keep = found.plan, found.device, found.keep
     source = None if is_graph(graph) else graph
     plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
@@ -303,6 +312,7 @@ def optimize_now(
     if not plan.statistics.from_cache:
         return_free_memory()
     optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
+    optimized.making = Making(stages=tuple(clock.spans), modelled=watch.modelled)
     return optimized
 
 
@@ -324,6 +334,7 @@ def kept_or_planned(
     clock: Clock,
     rules: Sequence[str | Path] = (),
     disable: Collection[str] = (),
+    watch: Callable[[Scheduled], None] | None = None,
     **options: Any,
 ) -> _Found:
     """The plan of a model from the user's store of plans, else a new one, to be kept there.
@@ -341,7 +352,7 @@ def kept_or_planned(
         _LOG.info("the plan of %s is one that was kept in %s", found.plan.model, store.folder)
         return _Found(plan=found.plan, device=found.device)
     before = time.perf_counter()
-    plan, target = planned(graph, clock, rules=rules, disable=disable, **options)
+    plan, target = planned(graph, clock, rules=rules, disable=disable, watch=watch, **options)
     seconds = time.perf_counter() - before
     _LOG.info("the plan of %s for %s has %d kernels (%.1f s)", plan.model, target.name, len(plan.launches), seconds)
     if key is not None and seconds >= LEAST_SECONDS:

@@ -147,18 +147,20 @@ class SpecializedModel(OptimizedPlan):
         """The plans that are kept, the last used one at the end."""
         return list(self._plans.values())
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, Any], trace: str | Path | None = None) -> dict[str, Array]:
         """One inference; inputs of a new kind get a plan of their own first.
 
         Args:
             feeds: an array for each input, a list of arrays for a sequence, None for an empty optional value.
+            trace: a file for the times of the run and of making its plan (docs/traces.md).
 
         Raises:
+            TraceFileError: the file cannot be written.
             GraphError: an input is missing or of a wrong kind, or no rule covers something in the model.
             PlanError, BuildError, RunError: as `smartmem_rules.optimize` and `OptimizedPlan.run`.
         """
         plan, left = self.plan_for(feeds)
-        return plan.run({name: array for name, array in left.items() if name in plan.plan.inputs})
+        return plan.run({name: array for name, array in left.items() if name in plan.plan.inputs}, trace)
 
     def plan_ahead(self) -> OptimizedPlan | None:
         """The plan, where there is one for all inputs: every input is a tensor of known extents, and no value decides.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from smartmem_rules.limits import DEFAULT_LIMITS, Deadline
@@ -24,6 +25,15 @@ Progress = Callable[[str, int, int], None]
 """Called with a stage's name, the steps done and the steps to do, first with `(stage, 0, 1)`."""
 Show = Callable[[str, str], None]
 """Called with a stage's name and the text form of its result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A stretch of time that something took; nanoseconds of `time.perf_counter_ns`."""
+
+    name: str
+    start: int
+    end: int
 
 
 class Stages(Protocol):
@@ -49,13 +59,18 @@ class Unmeasured:
 
 
 class Clock:
-    """Seconds by stage, the caller's progress display, and who wants to see what stages give."""
+    """Seconds by stage, the caller's progress display, and who wants to see what stages give.
+
+    Attributes:
+        spans: when each stage ran, in the order in which they ended; some stages run several times.
+    """
 
     def __init__(self, progress: Progress | None = None, show: Show | None = None) -> None:
         self._progress = progress
         self._show = show
         self._start = time.perf_counter()
         self._seconds = dict.fromkeys(STAGES, 0.0)
+        self.spans: list[Span] = []
         self.deadline = Deadline(DEFAULT_LIMITS)
 
     def step(self, stage: str, done: int, total: int) -> None:
@@ -68,9 +83,11 @@ class Clock:
     def stage(self, name: str) -> Iterator[None]:
         """Measure a stage."""
         self.step(name, 0, 1)
-        start = time.perf_counter()
+        start = time.perf_counter_ns()
         yield
-        seconds = time.perf_counter() - start
+        span = Span(name=name, start=start, end=time.perf_counter_ns())
+        self.spans.append(span)
+        seconds = (span.end - span.start) * 1e-9
         self._seconds[name] += seconds
         _LOG.debug("%s took %.3f s", name, seconds)
         self.step(name, 1, 1)

@@ -24,6 +24,7 @@ from smartmem_rules.plan.memory.scan_ring import keep_steps
 from smartmem_rules.plan.printer import launches_text, memory_text, schedules_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.schedule.grid import Grids
+from smartmem_rules.plan.schedule.modelled import ModelledTimes
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.stages import Stages, Unmeasured
 from smartmem_rules.tensor.ranges import largest
@@ -35,12 +36,14 @@ class Scheduled:
 
     Attributes:
         tensors: with the packed factors and counters that scheduling added, and what lies in scratch memory.
+        modelled: what the cost model says of the launches.
     """
 
     planning: Planning
     launches: tuple[Launch, ...]
     tensors: Mapping[str, Stored]
     memory: MemoryPlan
+    modelled: ModelledTimes
 
     @property
     def stored(self) -> dict[str, Stored]:
@@ -86,7 +89,8 @@ def schedule(
             launches = [grids.sized(launch) for launch in ordered]
     clock.show("launch", lambda: launches_text(launches))
     clock.show("memory", lambda: memory_text(memory, tensors))
-    return Scheduled(planning=planning, launches=tuple(launches), tensors=tensors, memory=memory)
+    modelled = ModelledTimes.of(scheduler.costs, launches)
+    return Scheduled(planning=planning, launches=tuple(launches), tensors=tensors, memory=memory, modelled=modelled)
 
 
 def schedule_alone(

@@ -19,6 +19,7 @@ from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
 from smartmem_rules.runtime.contexts.pool import ContextPool
+from smartmem_rules.runtime.contexts.timed_run import RunTimes, timed_run
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds
 from smartmem_rules.runtime.forks import refuse_in_child
@@ -106,12 +107,30 @@ class Executor:
             RunError: the device refuses a kernel, or this process is a fork of the one that opened the device.
             BoundsError: a kernel of a debug build read or wrote outside a tensor.
         """
-        if RUN_NUMBER in self.input_types and RUN_NUMBER not in feeds:
-            feeds = {**feeds, RUN_NUMBER: np.asarray(next(self._runs), np.int64)}
-        arrays = check_feeds(self.input_types, feeds)
+        arrays = self._checked_feeds(feeds)
         values = extents_of(self.input_types, arrays)
         with self._contexts.taken() as context:
             return context.run(arrays, values)
+
+    def traced_run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Array], RunTimes]:
+        """One inference and its times, after one over the same inputs that warms up; raises what `run` does."""
+        arrays = self._checked_feeds(feeds)
+        values = extents_of(self.input_types, arrays)
+        queue = self._profiling_queue()
+        with self._contexts.taken() as context:
+            return timed_run(context, queue, arrays, values)
+
+    def _checked_feeds(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        """The inputs of a run, with the number of the run where the plan draws random numbers."""
+        if RUN_NUMBER in self.input_types and RUN_NUMBER not in feeds:
+            feeds = {**feeds, RUN_NUMBER: np.asarray(next(self._runs), np.int64)}
+        return check_feeds(self.input_types, feeds)
+
+    def _profiling_queue(self) -> Any:
+        import pyopencl as cl
+
+        properties = cl.command_queue_properties.PROFILING_ENABLE
+        return cl.CommandQueue(self.built.context, self.device.handle, properties=properties)
 
     def benchmark(self, runs: int = 10, warmup: int = 2, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The time of whole inferences, from inputs on the host to outputs on the host.
@@ -136,12 +155,8 @@ class Executor:
 
     def profile(self, feeds: Mapping[str, Any] | None = None) -> list[tuple[str, float]]:
         """Every kernel's name and milliseconds on the device, in the order of execution."""
-        import pyopencl as cl
-
         arrays = check_feeds(self.input_types, random_feeds(self.input_types) if feeds is None else feeds)
-        queue = cl.CommandQueue(
-            self.built.context, self.device.handle, properties=cl.command_queue_properties.PROFILING_ENABLE
-        )
+        queue = self._profiling_queue()
         with self._contexts.taken() as context:
             context.run(arrays, extents_of(self.input_types, arrays))
             events = context.enqueue(queue)

@@ -141,15 +141,13 @@ class Instantiation:
             if output.index is not None:
                 unknown = TensorName("", TensorType("float32", ()))
                 self.scope.tensors[output.name] = TensorList((unknown,) * self.wanted)
-        for requirement in self.operator.requires:
-            if self._needs_let(requirement):
-                continue
+        at_once, after_lets = _requirements(self.operator)
+        for requirement in at_once:
             self._require(requirement)
         for let in self.operator.lets:
             self.scope.values[let.name] = evaluate(let.value, self.scope)
-        for requirement in self.operator.requires:
-            if self._needs_let(requirement):
-                self._require(requirement)
+        for requirement in after_lets:
+            self._require(requirement)
         outputs = self._output_types()
         sizes = self._counts(outputs)
         equations = () if types_only else self._equations(outputs)
@@ -160,10 +158,6 @@ class Instantiation:
             values=dict(self.scope.values),
             sizes=sizes,
         )
-
-    def _needs_let(self, requirement: ast.Expression) -> bool:
-        lets = {let.name for let in self.operator.lets}
-        return bool(lets and lets & names_in(requirement))
 
     def _require(self, requirement: ast.Expression) -> None:
         if not truth(requirement, self.scope):
@@ -202,6 +196,10 @@ class Instantiation:
         return tuple(Size(names.index(output), axis, places[count]) for output, axis, count in self.counted)
 
     def _output_type(self, output: ast.Output, scope: Scope, name: str) -> TensorType:
+        shape = self._output_shape(output, scope, name)
+        return TensorType(self._dtype(output.type.dtype), shape)
+
+    def _output_shape(self, output: ast.Output, scope: Scope, name: str) -> tuple[int, ...]:
         shape: list[int] = []
         for item in output.type.shape:
             counted = size_of(item)
@@ -219,7 +217,7 @@ class Instantiation:
         for extent in shape:
             if may_vanish(extent):
                 raise Unsupported(f"{self.operator.name} would give an axis of extent {extent!r}, which can be 0")
-        return TensorType(self._dtype(output.type.dtype), tuple(shape))
+        return tuple(shape)
 
     def _dtype(self, name: str) -> str:
         if name in self.dtypes:
@@ -320,6 +318,23 @@ class Instantiation:
         type_ = TensorType(body.dtype, tuple(shape))
         self.scope.tensors[equation.tensor] = TensorName(equation.tensor, type_)
         return Equation(equation.tensor, tuple(variables), body, type_)
+
+
+_Requirements = tuple[tuple[ast.Expression, ...], tuple[ast.Expression, ...]]
+_REQUIREMENTS: dict[int, tuple[ast.Operator, _Requirements]] = {}
+
+
+def _requirements(operator: ast.Operator) -> _Requirements:
+    """What is required before the lets of a definition have values, and what needs them."""
+    # kept by identity: to hash a definition takes longer than to walk what it requires
+    known = _REQUIREMENTS.get(id(operator))
+    if known is None or known[0] is not operator:
+        lets = {let.name for let in operator.lets}
+        after = tuple(bool(lets & names_in(one)) for one in operator.requires)
+        at_once = tuple(one for one, is_after in zip(operator.requires, after, strict=True) if not is_after)
+        waiting = tuple(one for one, is_after in zip(operator.requires, after, strict=True) if is_after)
+        known = _REQUIREMENTS[id(operator)] = operator, (at_once, waiting)
+    return known[1]
 
 
 def _steps(shape: tuple[int, ...]) -> str:

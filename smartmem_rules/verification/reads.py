@@ -15,7 +15,8 @@ from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.identity import is_shipped
 from smartmem_rules.rulebase.verdicts import functions_named
-from smartmem_rules.verification.proof.open_reads import MOST_WAYS, ReadProofs, prove_reads, reads_of
+from smartmem_rules.verification.proof.reads.each_read import prove_each_read
+from smartmem_rules.verification.proof.reads.open_reads import MOST_WAYS, ReadProofs, reads_of
 
 SHIPPED = "reads.json"
 """The file beside the built-in rules with what is proved of them; `python bench/proved_reads.py` writes it."""
@@ -83,7 +84,7 @@ def prove(base: RuleBase, operator: ast.Operator, most: int = MOST_WAYS) -> Oper
 def _proofs(base: RuleBase, operator: ast.Operator, most: int) -> ReadProofs:
     import z3  # type: ignore[import-untyped]
 
-    return prove_reads(base, operator, z3, most)
+    return prove_each_read(base, operator, z3, most)
 
 
 def definitions(base: RuleBase, files: Sequence[Path] = ()) -> Iterator[ast.Operator]:

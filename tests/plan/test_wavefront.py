@@ -144,3 +144,17 @@ def test_shares_fill_the_units(units: int) -> None:
         active = [sum(0 <= wave - n < shares for n in range(10)) for wave in range(9 + shares)]
         # the modelled time is below that of one recurrence after the other
         assert sum(-(-a // units) for a in active) / shares * 2 < 10 * (1 + 1 / units)
+
+
+def test_the_waves_of_a_stack_take_as_long_as_its_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the cost model, without launches and traffic: each layer's shares together are the layer."""
+    monkeypatch.setattr(Device, "runs_ordered", False)
+    plan = optimize(stack(["LSTM"] * 3, 24))
+    assert plan.making.modelled is not None
+    costs, times = plan.making.modelled.costs, plan.making.modelled.microseconds()
+    device, found = costs.device, [one for one in plan.kernels if isinstance(one, Wave)]
+    layers = {step.name: costs.of_launch(step) - device.compute.launch for wave in found for step in wave.steps}
+    assert len(layers) == 3
+    moved = sum(wave.bytes_moved for wave in found) / device.memory.global_bandwidth
+    work = sum(1e3 * times[wave.name] - device.compute.launch for wave in found) - moved
+    assert work == pytest.approx(sum(layers.values()))

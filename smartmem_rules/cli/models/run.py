@@ -31,6 +31,11 @@ from smartmem_rules.cli.common import (
 @click.option("--seed", default=0, show_default=True, help="Of the inputs that are not given.")
 @debug_option
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Write each output as DIR/NAME.npy.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write when each launch ran, for https://ui.perfetto.dev; a model's plan is made anew.",
+)
 @json_option
 @reports_errors
 def command(
@@ -40,6 +45,7 @@ def command(
     seed: int,
     debug: bool,
     output: Path | None,
+    trace: Path | None,
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -53,14 +59,14 @@ def command(
         plan = (
             load(model, how["device"], debug)
             if is_plan_file(model)
-            else optimize(model, level=level, progress=progress, debug=debug, **how)
+            else optimize(model, level=level, progress=progress, debug=debug, anew=trace is not None, **how)
         )
         plan.prepare(lambda done, total: progress("build", done, total))
     # of a model the dimensions were those of the plan, of a plan they say at which extents it runs
     extents = {name: value for name, value in how["dims"].items() if name in plan.dimensions or is_plan_file(model)}
     feeds = plan.random_feeds(seed, {n: v for n, v in extents.items() if not isinstance(v, tuple)}, given)
     start = time.perf_counter()
-    outputs = plan.run(feeds)
+    outputs = plan.run(feeds, trace)
     milliseconds = (time.perf_counter() - start) * 1e3
     files = _write(outputs, output) if output is not None else {}
     data: dict[str, Any] = {
@@ -74,6 +80,8 @@ def command(
         "random_inputs": [name for name in plan.plan.inputs if name not in given],
         "outputs": {name: {**_summary(array), "file": files.get(name)} for name, array in outputs.items()},
     }
+    if trace is not None:
+        data["trace"] = str(trace)
     if as_json:
         print_json(data)
         return
@@ -86,6 +94,8 @@ def command(
     console().print(made)
     if data["random_inputs"]:
         console().print(f"random inputs (seed {seed}): {', '.join(data['random_inputs'])}", markup=False)
+    if trace is not None:
+        console().print(f"trace in {trace}; open it in https://ui.perfetto.dev", markup=False)
 
 
 def _summary(array: Any) -> dict[str, Any]:

@@ -24,6 +24,14 @@ from smartmem_rules.cli.rules.verify import _seconds
 @click.option(
     "--budget", default="120s", show_default=True, callback=_seconds, help="Time after which what is found is printed."
 )
+@click.option(
+    "--each",
+    type=click.IntRange(1, 6),
+    metavar="N",
+    help="Search every N of the operators by themselves.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes for --each; by default one for each core.")
+@click.option("--scheduler", metavar="ADDRESS", help="With --each: spread the searches over a Dask cluster.")
 @click.option("--seed", default=1, show_default=True, help="Of all random choices.")
 @json_option
 @reports_errors
@@ -33,18 +41,39 @@ def command(
     rules: tuple[Path, ...],
     disable: tuple[str, ...],
     budget: float,
+    each: int | None,
+    jobs: int | None,
+    scheduler: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
     """Find rewrites that do not follow from the rules there are, verify them, and print them as rules."""
     from smartmem_rules.rulebase.base import load_rules  # start-up time
     from smartmem_rules.verification.discovery.discover import discover  # start-up time
+    from smartmem_rules.verification.discovery.searches import Search, discover_each, sets_of  # start-up time
 
-    base = load_rules(rules, names(disable))
+    if each is None and (jobs is not None or scheduler is not None):
+        fail("--jobs and --scheduler spread the searches of --each: say how many operators each search is over")
     with progress_display() as progress:
         try:
-            found = discover(base, names(operators), size, seed, budget, lambda a, b: progress("discover", a, b))
-        except ValueError as error:
+            if each is None:
+                base = load_rules(rules, names(disable))
+                found = discover(base, names(operators), size, seed, budget, lambda a, b: progress("discover", a, b))
+            else:
+                sets = sets_of(names(operators), each)
+                searches = [
+                    Search(
+                        operators=chosen,
+                        size=size,
+                        seed=seed,
+                        seconds=budget / len(sets),
+                        files=tuple(map(str, rules)),
+                        disabled=tuple(names(disable)),
+                    )
+                    for chosen in sets
+                ]
+                found = discover_each(searches, jobs, scheduler, lambda a, b: progress("discover", a, b))
+        except (ValueError, OSError) as error:
             fail(str(error))
             return
     summary = {
@@ -56,8 +85,8 @@ def command(
         "seconds": round(found.seconds, 2),
     }
     if as_json:
-        print_json({"rules": [{"name": r.name, "text": r.text} for r in found.rules], **summary})
+        print_json({"rules": [{"name": r.name, "text": r.text, "proved": r.is_proved} for r in found.rules], **summary})
         return
     for rule in found.rules:
-        click.echo(rule.text)
+        click.echo(f"# {'proved' if rule.is_proved else 'tested'}\n{rule.text}")
     click.echo("# " + ", ".join(f"{value} {key}" for key, value in summary.items()))

@@ -117,8 +117,8 @@ class ExecutionContext:
         self.set_extents(values)
         self.upload(arrays)
         self.enqueue(self.queue)
-        self._complain()
-        return self._download()
+        self.complain()
+        return self.download()
 
     def set_extents(self, values: dict[str, int], anew: bool = False) -> None:
         """Take the extents of the open dimensions, if there are any, for the runs that follow."""
@@ -236,7 +236,7 @@ class ExecutionContext:
             log=log,
         )
 
-    def _complain(self) -> None:
+    def complain(self) -> None:
         """Raise what the kernels of a debug build have noted since this was asked last."""
         import pyopencl as cl
 
@@ -253,7 +253,8 @@ class ExecutionContext:
         if found:
             raise BoundsError("\n".join(found))
 
-    def _download(self) -> dict[str, Array]:
+    def download(self) -> dict[str, Array]:
+        """New arrays of all outputs, once the queue has done everything before."""
         import pyopencl as cl
 
         for name, host in self._staging.items():

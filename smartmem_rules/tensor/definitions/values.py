@@ -42,7 +42,7 @@ class TensorName:
 class TensorList:
     """A variadic operand."""
 
-    members: tuple[TensorName, ...]
+    members: Sequence[TensorName]
 
 
 ABSENT = object()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,15 +13,20 @@ from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.discovery.enumerate_terms import Enumerator
 from smartmem_rules.verification.discovery.graphs import GraphWriter
+from smartmem_rules.verification.discovery.naming import name_of
+from smartmem_rules.verification.proof.proofs import prove_rewrite
 from smartmem_rules.verification.semantics.terms import Application, Leaf, Term, leaves, subterms
 from smartmem_rules.verification.trials.outcome import Budget
 from smartmem_rules.verification.trials.rewrites import test_rewrite
 
 RULESET = "discovered"
 TRIALS = 80
+MOST_WAYS = 2000
+"""Cases of ranks, attributes and extents in which the proof of one rule looks at both sides."""
 _RELAXATIONS = ((), ("signed_zero",), ("reassociation",), ("reassociation", "infinities"), ("reassociation", "nan"),
                 ("reassociation", "nan", "infinities"))  # fmt: skip
-_GUARDS = ("", "floats")
+_GUARDS = ((), ("floats",), ("alike",), ("floats", "alike"))
+"""What a rule asks for where it does not hold for all: floats, or operands of one shape, of which none spreads."""
 _BOUNDS = Bounds(4000, 4.0, 6)
 
 
@@ -33,6 +37,7 @@ class Discovered:
     name: str
     text: str
     rule: ast.Rewrite
+    is_proved: bool
     left: Term
     right: Term
 
@@ -115,7 +120,8 @@ class _Search:
 
     def accept(self, left: Term, right: Term) -> bool:
         """Add a pair as a rule where it holds."""
-        rule = _verified(left, right, len(self.working.rewrites), self.instances, self.seed)
+        taken = {known.name for known in self.working.rewrites}
+        rule = _verified(left, right, name_of(left, taken), self.instances, self.seed)
         if rule is None:
             self.discovery.refuted += 1
             return False
@@ -178,38 +184,45 @@ def _either_order(base: RuleBase, operators: Sequence[str]) -> list[ast.Rewrite]
 # --- verifying and printing ----------------------------------------------------------------------------
 
 
-def _verified(left: Term, right: Term, number: int, instances: Instances, seed: int) -> Discovered | None:
-    for guard in _GUARDS:
+def _verified(left: Term, right: Term, name: str, instances: Instances, seed: int) -> Discovered | None:
+    """The rewrite with the fewest guards and relaxations with which it holds; proved where that can be."""
+    for guards in _GUARDS:
+        if "alike" in guards and len(_variables(left)) < 2:
+            continue
         for relaxations in _RELAXATIONS:
-            text = rule_text(left, right, number, relaxations, guard == "floats")
+            text = rule_text(left, right, name, relaxations, guards)
             (item,) = parse_text(text, "discovered.smr").items
             assert isinstance(item, ast.Rewrite)
             outcome = test_rewrite(item, instances, seed, Budget(TRIALS, 5.0))
             if outcome.failure is None and outcome.trials >= TRIALS // 4:
-                return Discovered(name=item.name, text=text, rule=item, left=left, right=right)
+                is_proved = prove_rewrite(item, instances, MOST_WAYS).answer == "proved"
+                return Discovered(name=name, text=text, rule=item, is_proved=is_proved, left=left, right=right)
     return None
 
 
-def rule_text(left: Term, right: Term, number: int, relaxations: Sequence[str], floats: bool) -> str:
+def _variables(term: Term) -> list[str]:
+    return [leaf.name for leaf in leaves(term).values() if leaf.number is None]
+
+
+def rule_text(left: Term, right: Term, name: str, relaxations: Sequence[str], guards: Sequence[str]) -> str:
     """A rewrite as a rule file writes it."""
     renamed: dict[str, str] = {}
     for leaf in leaves(left).values():
         if leaf.number is None:
             renamed[leaf.name] = "abcxyz"[len(renamed)]
     first, second = _pattern(left, renamed), _pattern(right, renamed)
-    words = re.findall(r"[A-Z][a-zA-Z0-9]*", first)
-    name = "_".join(dict.fromkeys(_snake(w) for w in words))[:40] + f"_{number + 1}"
     lines = [f"rewrite {name} in algebra    # {first} = {second}", f"    {first} => {second}"]
-    if floats:
-        subject = next(iter(renamed.values()))
-        lines.append(f'    where contains(["float32", "float16", "bfloat16", "float64"], dtype({subject}))')
+    asked = []
+    subject, *others = renamed.values()
+    if "floats" in guards:
+        asked.append(f'contains(["float32", "float16", "bfloat16", "float64"], dtype({subject}))')
+    if "alike" in guards:
+        asked += [f"shape({other}) == shape({subject})" for other in others]
+    if asked:
+        lines.append(f"    where {', '.join(asked)}")
     if relaxations:
         lines.append(f"    relaxes {', '.join(relaxations)}")
     return "\n".join(lines) + "\n"
-
-
-def _snake(word: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower()
 
 
 def _pattern(term: Term, renamed: dict[str, str]) -> str:

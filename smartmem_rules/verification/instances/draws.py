@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.binding import DTYPE_CLASSES
@@ -15,9 +16,15 @@ from smartmem_rules.tensor.definitions.values import Scope, evaluate
 from smartmem_rules.verification.instances.roles import AXES, BOUND, PERMUTATION, Role, nodes
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16)
-_EXTENT_WEIGHTS = (50, 60, 60, 25, 35, 20, 10, 5, 5)
+_EXTENT_WEIGHTS = tuple(accumulate((50, 60, 60, 25, 35, 20, 10, 5, 5)))
+"""Added up, as all weights here: so that a draw need not."""
 RANKS = (0, 1, 2, 3, 4, 5, 6)
-_RANK_WEIGHTS = (6, 22, 28, 22, 14, 4, 4)
+_RANK_WEIGHTS = tuple(accumulate((6, 22, 28, 22, 14, 4, 4)))
+_PARTNERS = ("same", "ones", "axis", "suffix", "some", "more", "fresh")
+_PARTNER_WEIGHTS = tuple(accumulate((34, 12, 17, 8, 18, 5, 6)))
+_LISTS = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
+_LIST_WEIGHTS = tuple(accumulate((20, 15, 22, 8, 12, 8, 12, 8)))
+_PART_WEIGHTS = tuple(accumulate((2, 2, 2, 1, 1, 1, 30, 1)))
 MOST_ELEMENTS = 120
 FAR = 9 * 10**17
 DYADIC = (0.5, 2.0, -1.5, 1.0, 0.25, 3.0, -1.0, 0.75, 4.0, -0.5, 1.25, 0.0)
@@ -134,7 +141,7 @@ class Draws:
             return self.random.choice(self.named)
         if near and self.random.random() < 0.55:
             return self.random.choice(list(near))
-        return self.random.choices(EXTENTS, _EXTENT_WEIGHTS)[0]
+        return self.random.choices(EXTENTS, cum_weights=_EXTENT_WEIGHTS)[0]
 
     def extents(self, rank: int) -> Shape:
         """A list of extents of a bounded product; equal ones hide no axis that is mistaken for another."""
@@ -187,7 +194,7 @@ class Draws:
         if partners:
             shape = self.partner(self.random.choice(partners))
         else:
-            rank = self.random.choices(RANKS, _RANK_WEIGHTS)[0]
+            rank = self.random.choices(RANKS, cum_weights=_RANK_WEIGHTS)[0]
             if self.alike and others:
                 rank = others + self.random.randint(0, 2)
             shape = self.extents(max(0, rank - others))
@@ -197,9 +204,7 @@ class Draws:
     def partner(self, shape: Shape) -> Shape:
         """A list that is related to another: equal, broadcast to it, one of its axes."""
         rank = len(shape)
-        kind = self.random.choices(
-            ("same", "ones", "axis", "suffix", "some", "more", "fresh"), (34, 12, 17, 8, 18, 5, 6)
-        )[0]
+        kind = self.random.choices(_PARTNERS, cum_weights=_PARTNER_WEIGHTS)[0]
         match kind:
             case "same":
                 return shape
@@ -309,9 +314,7 @@ class Draws:
 
     def _list_for(self, shape: Shape, rank: int, count: int) -> Value:
         elements, some = math.prod(shape), self.random.random
-        kinds = ("factors", "small", "offset", "offsets", "margins", "partner", "parts", "one")
-        weights = (20, 15, 22, 8, 12, 8, 12, 8) if count <= 1 else (2, 2, 2, 1, 1, 1, 30, 1)
-        match self.random.choices(kinds, weights)[0]:
+        match self.random.choices(_LISTS, cum_weights=_LIST_WEIGHTS if count <= 1 else _PART_WEIGHTS)[0]:
             case "factors":
                 return self.factors(elements)
             case "small":

@@ -45,6 +45,8 @@ class OpenOperator(OpenCase):
     """An instance of one operator alone: nothing else bounds its lists."""
 
     overload: ast.Operator | None = None
+    most_named: int = BOUND
+    """How long the lists of an attribute are at most."""
 
     def _overloads(self, pattern: ast.PatternOperator) -> list[ast.Operator]:
         return [] if self.overload is None else [self.overload]
@@ -64,12 +66,12 @@ class OpenOperator(OpenCase):
             yield self.path.integer(name)
 
     def _lists(self, name: str, formal: Formal, lengths: set[int]) -> Iterator[Value]:
-        for length in reversed(range(BOUND + 1)):
+        for length in reversed(range(self.most_named + 1)):
             yield tuple(self.path.integer(f"{name}.{place}") for place in range(length))
 
     def _lists_of_axes(self, most: int) -> Iterator[Value]:
         """In every order, counted from the front or from the end, also among the axes that a list adds."""
-        for length in reversed(range(BOUND + 1)):
+        for length in reversed(range(self.most_named + 1)):
             for axes in itertools.permutations(range(most + length), length):
                 yield axes
                 for rank in {most, most + length} if axes else ():

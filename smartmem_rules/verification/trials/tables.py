@@ -129,7 +129,7 @@ def _by_class(instances: Instances, by_layout: bool, seed: int) -> dict[str, lis
                 # a scan's values depend on its own earlier steps: it is no element-by-element neighbour of anything
                 continue
             search = single(overload, instances, seed)
-            search.probes = False
+            search.probes, search.repairs = False, 2
             for case in _take(search, _SAMPLES):
                 assert isinstance(case.left, Application)
                 own = _class(case.left, by_layout)

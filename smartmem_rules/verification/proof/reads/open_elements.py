@@ -38,8 +38,16 @@ from smartmem_rules.tensor.extents import SymbolicExtentError
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.instantiate import Definitions, Instantiation, names_in
 from smartmem_rules.verification.instances.roles import nodes
-from smartmem_rules.verification.proof.late_scope import Chosen, LateScope, LateTensors, LateValues, Presence, Undecided
 from smartmem_rules.verification.proof.paths import Path
+from smartmem_rules.verification.proof.reads.late_scope import (
+    Chosen,
+    LateMembers,
+    LateScope,
+    LateTensors,
+    LateValues,
+    Presence,
+    Undecided,
+)
 
 
 class ReadWatch(Watch):
@@ -275,9 +283,11 @@ class OpenDefinition(Instantiation):
         if not self.presence.chosen.get(formal.name, True):
             return None
         dtype = self.chosen.dtype_of(formal)
-        types = [TensorType(dtype, self.chosen.shape_of(formal, n)) for n in range(self.chosen.members_of(formal))]
-        members = tuple(TensorName(operand_name(place + n), type_) for n, type_ in enumerate(types))
-        return TensorList(members) if formal.variadic else members[0]
+        members = [
+            lambda n=n: TensorName(operand_name(place + n), TensorType(dtype, self.chosen.shape_of(formal, n)))
+            for n in range(self.chosen.members_of(formal))
+        ]
+        return TensorList(LateMembers(members)) if formal.variadic else members[0]()
 
     def _extents(self, name: str, formal: ast.Input) -> Value:
         if formal.optional and not self.presence.choose(formal.name):

@@ -8,7 +8,7 @@ import pytest
 
 from smartmem_rules.resources import rules_path
 from smartmem_rules.rulebase.base import RuleBase, collect, load_modules
-from smartmem_rules.verification.proof.open_reads import ReadProofs, prove_reads, reads_of
+from smartmem_rules.verification.proof.reads.open_reads import ReadProofs, prove_reads, reads_of
 
 z3 = pytest.importorskip("z3")
 

@@ -26,15 +26,16 @@ from smartmem_rules.verification.instances.draws import dtypes_of
 from smartmem_rules.verification.instances.roles import AXES, PERMUTATION, Role, hints_of, nodes, operator_roles
 from smartmem_rules.verification.operators import application_to_variables
 from smartmem_rules.verification.proof.formulas import Unprovable
-from smartmem_rules.verification.proof.late_scope import Undecided
 from smartmem_rules.verification.proof.open_cases import LEAST_RANK, SPLAT, NoInstance
-from smartmem_rules.verification.proof.open_elements import OpenDefinition, ReadWatch, needs_number
 from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.open_views import BOUND, OpenOperator
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
+from smartmem_rules.verification.proof.reads.late_scope import Undecided
+from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, ReadWatch, needs_number
+from smartmem_rules.verification.proof.reads.split_variables import in_blocks
 from smartmem_rules.verification.semantics.terms import Leaf, Term
 
-MOST_WAYS = 6000
+MOST_WAYS = 20_000
 MOST_MEMBERS = 3
 """Operands of a list that takes any number of them."""
 _HIGHEST_RANK = 5
@@ -70,15 +71,15 @@ class ReadProofs:
 
 def reads_of(operator: ast.Operator) -> frozenset[ast.Span]:
     """The places of all reads of tensors without `else`."""
-    names = _tensor_names(operator)
+    names = tensor_names(operator)
     return frozenset(span for equation in operator.equations for span in _reads(equation.body, names))
 
 
 def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = MOST_WAYS) -> ReadProofs:
     """Which reads of a definition stay inside on all ways."""
     proofs = ReadProofs(reads_of(operator))
-    prover = _Prover(z3, proofs, _tensor_names(operator))
-    unknown = _only_values(operator)
+    prover = ReadProver(z3, proofs, tensor_names(operator))
+    unknown = only_values(operator)
 
     def run(path: Path) -> None:
         proofs.ways += 1
@@ -101,34 +102,43 @@ def prove_reads(base: Definitions, operator: ast.Operator, z3: Any, most: int = 
     return proofs
 
 
-def _one_way(base: Definitions, operator: ast.Operator, path: Path, prover: _Prover, unknown: frozenset[str]) -> None:
+def _one_way(
+    base: Definitions, operator: ast.Operator, path: Path, prover: ReadProver, unknown: frozenset[str]
+) -> None:
     known = OpenInstances(base)
     known.path = path
     pattern = application_to_variables(operator)
     alone = ast.Rewrite(operator.span, operator.name, "", pattern, pattern, False, (), (), None, "")
-    case = _OpenOperands(
-        alone, pattern, path, known, _bound(operator), hints_of((), pattern, pattern), overload=operator
+    case = ReadOperands(
+        alone, pattern, path, known, rank_bound(operator), hints_of((), pattern, pattern), overload=operator
     )
     with counting(BOUND):
         OpenDefinition(base, operator, case, case.all_outputs(), path, unknown).look(prover)
 
 
-def _tensor_names(operator: ast.Operator) -> frozenset[str]:
+def tensor_names(operator: ast.Operator) -> frozenset[str]:
     inputs = {item.name for item in operator.inputs if item.constant is None}
     return frozenset(inputs | {equation.tensor for equation in operator.equations})
 
 
-def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
-    for node in nodes(part):
-        if isinstance(node, ast.Subscript) and node.default is None:
+def read_nodes(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Subscript]:
+    """The reads without `else` in an expression; which tensor of a list it is is part of a read."""
+    found = [node for node in nodes(part) if isinstance(node, ast.Subscript)]
+    members = {id(node.base) for node in found}
+    for node in found:
+        if node.default is None and id(node) not in members:
             base: ast.Expression = node
             while isinstance(base, ast.Subscript):
                 base = base.base
             if isinstance(base, ast.Name) and base.id in names:
-                yield node.span
+                yield node
 
 
-def _bound(operator: ast.Operator) -> int:
+def _reads(part: ast.Expression, names: frozenset[str]) -> Iterator[ast.Span]:
+    return (node.span for node in read_nodes(part, names))
+
+
+def rank_bound(operator: ast.Operator) -> int:
     """The rank up to which operands are looked at: three, or what a requirement names."""
     most = BOUND
     for node in (node for requirement in operator.requires for node in nodes(requirement)):
@@ -143,7 +153,7 @@ def _is_rank(expr: ast.Expression) -> bool:
     return isinstance(expr, ast.Call) and expr.function == "rank"
 
 
-def _only_values(operator: ast.Operator) -> frozenset[str]:
+def only_values(operator: ast.Operator) -> frozenset[str]:
     """The attributes and lets on which only the values of elements depend: no index, no extent, no element type."""
     wanted: set[str] = set()
     for output in operator.outputs:
@@ -191,7 +201,7 @@ def _decide_indices(node: ast.Expression) -> set[str]:
 
 
 @dataclass
-class _OpenOperands(OpenOperator):
+class ReadOperands(OpenOperator):
     """Operands and attributes of one definition: every optional operand has a type, whether it is there or not."""
 
     shapes: dict[str, Value] = field(default_factory=dict)
@@ -221,7 +231,8 @@ class _OpenOperands(OpenOperator):
         if not formal.variadic:
             return 1
         if formal.name not in self.members:
-            counts = sorted({*range(1, MOST_MEMBERS + 1), *_groups(self.operator)})
+            few = range(1, MOST_MEMBERS + 1)
+            counts = sorted({*few, *(group * n for group in _groups(self.operator) for n in few)})
             self.members[formal.name] = counts[self.path.choose(len(counts))]
         return self.members[formal.name]
 
@@ -291,7 +302,7 @@ class _OpenOperands(OpenOperator):
         if kind_of(formal) == "strings":
             raise Unprovable(f"the words {formal.name} decide extents or indices")
         made = self.path.real if kind_of(formal) == "floats" else self.path.integer
-        free = {*range(BOUND + 1), *lengths, *(2 * n for n in lengths)}
+        free = {*range(self.most_named + 1), *lengths, *(2 * n for n in lengths)}
         for length in sorted(free if self.lengths_now is None else self.lengths_now):
             yield tuple(made(f"{name}.{place}") for place in range(length))
 
@@ -319,7 +330,7 @@ def _is_given(formal: Formal) -> bool:
     return formal.required if isinstance(formal, ast.Attribute) else formal.default is None and not formal.optional
 
 
-class _Prover(ReadWatch):
+class ReadProver(ReadWatch):
     """Asks z3 whether an index stays inside an axis on the way in hand."""
 
     def __init__(self, z3: Any, proofs: ReadProofs, names: frozenset[str]) -> None:
@@ -366,7 +377,11 @@ class _Prover(ReadWatch):
         key = (index, extent, tuple(conditions), self.path.facts)
         if key not in self._known:
             began = time.process_time()
-            self._known[key] = any(self._ask(index, extent, conditions, by_reach) for by_reach in (True, False))
+            split = in_blocks(index, conditions)
+            asked = [(index, tuple(conditions))] + ([split] if split[0] != index else [])
+            self._known[key] = any(
+                self._ask(one, extent, under, by_reach) for by_reach in (True, False) for one, under in asked
+            )
             self.seconds += time.process_time() - began
             self.asked += 1
         return self._known[key]

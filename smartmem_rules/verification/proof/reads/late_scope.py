@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.tensor.builtins import Value
@@ -59,6 +59,31 @@ class LateTensors(dict[str, _Tensor]):
     def get(self, name: str, default: Any = None) -> Any:
         """The tensor of a name."""
         return super().get(name, default) if name not in self else self[name]
+
+
+class LateMembers(Sequence[TensorName]):
+    """The operands of a list; the type of each is found when it is first asked for."""
+
+    def __init__(self, late: Sequence[Callable[[], TensorName]]) -> None:
+        self._late = late
+        self._found: dict[int, TensorName] = {}
+
+    def __len__(self) -> int:
+        return len(self._late)
+
+    @overload
+    def __getitem__(self, place: int) -> TensorName: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[TensorName]: ...
+
+    def __getitem__(self, place: int | slice) -> TensorName | Sequence[TensorName]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(len(self))[place]]
+        number = range(len(self))[place]
+        if number not in self._found:
+            self._found[number] = self._late[number]()
+        return self._found[number]
 
 
 class LateScope(Scope):

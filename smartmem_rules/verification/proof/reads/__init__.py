@@ -1,0 +1,1 @@
+"""Proofs that reads of definitions stay inside their tensors."""
