@@ -80,9 +80,9 @@ class Expressions(Indices):
         self._memo.pop()
 
     @contextmanager
-    def loop(self, var: Var, head: str | None = None) -> Iterator[None]:
+    def loop(self, var: Var, head: str | None = None, unrolled: bool = False) -> Iterator[None]:
         name = self.name(var)
-        if head is None and self._is_interior and surely_at_most(var.extent, self.text.unroll):
+        if head is None and (unrolled or (self._is_interior and surely_at_most(var.extent, self.text.unroll))):
             self.writer.line("#pragma unroll")
         with self.scope(head or f"for (int {name} = 0; {name} < {var.extent}; ++{name})"):
             yield
@@ -276,9 +276,8 @@ class Expressions(Indices):
             return
         first = variables[0]
         head = team.head(self.name(first), first.extent) if team is not None and first is shared else None
-        if head is None and ((self.unrolls and surely_at_most(first.extent, self.text.unroll)) or first is written_out):
-            self.writer.line("#pragma unroll")
-        with self.loop(first, head):
+        short = self.unrolls and surely_at_most(first.extent, self.text.unroll)
+        with self.loop(first, head, unrolled=short or first is written_out):
             self._nest(variables[1:], shared, team, body, written_out)
 
     def _of_team(self, expr: Reduce, name: str) -> str:

@@ -280,7 +280,7 @@ class Emission:
         lane, block = Var("lane", self.width), Var(f"{axis.name}_block", whole)
         name = self.expressions.name(block)
         turns = team.head(name, whole) if team else f"for (int {name} = 0; {name} < {whole}; ++{name})"
-        if self.expressions.writes_out(block):
+        if team is None and self.expressions.writes_out(block):
             self.writer.line("#pragma unroll")
         with self.expressions.loop(block, turns):
             element({axis: add(scale(whole_index(block), self.width), variable(lane))}, lane)
