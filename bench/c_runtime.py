@@ -161,7 +161,7 @@ def _extents(case: Any) -> tuple[int, ...]:
 
 def _built(plan: OptimizedPlan, folder: Path, binaries: bool = False) -> Path:
     """The exported program, linked with the library as it is installed."""
-    write_bundle(plan, folder, binaries=binaries)
+    write_bundle([plan], folder, binaries=binaries)
     library = installed()
     compiler = shutil.which("cc") or "gcc"
     sources = [folder / "main.c", folder / "npy.c"]

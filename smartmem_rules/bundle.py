@@ -1,10 +1,12 @@
-"""Plans as programs in C: the plan, libsmartmem, a `main.c` for this very model, and how to build them."""
+"""Plans as programs in C: the plans, libsmartmem, a `main.c` for this very model, and how to build them."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -36,7 +38,7 @@ class Bundle:
 
     Attributes:
         files: in the folder, but for those of the library.
-        plan_bytes: the size of the plan.
+        plan_bytes: the size of the plans, of which each has the weights for itself.
         compiler: the C compiler of this computer; None where there is none, and the bundle has to be built elsewhere.
     """
 
@@ -54,18 +56,33 @@ class _Border:
     type: str
 
 
-def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False, binaries: bool = False) -> Bundle:
+@dataclass(frozen=True, kw_only=True)
+class _PlanFile:
+    """A plan of a bundle: the name of its file, its bytes, and the profile that it was made for."""
+
+    file: str
+    bytes: int
+    target: str
+
+
+def write_bundle(
+    plans: Sequence[OptimizedPlan], folder: Path, single_file: bool = False, binaries: bool = False
+) -> Bundle:
     """Write a bundle, all of it or nothing.
 
     Args:
+        plans: of one model; the program takes the one that is for its device. Each is a file with weights of its own.
         folder: is made; it may be there if it is empty.
-        single_file: the plan becomes a C file, so that the program needs no other file.
-        binaries: the plan has its programs as this device's driver compiles them, too.
+        single_file: the plans become a C file, so that the program needs no other file.
+        binaries: the plans have their programs as this device's driver compiles them, too.
 
     Raises:
-        BundleError: the folder is not empty, or cannot be written.
-        PlanFileError: the plan cannot be written.
+        BundleError: two plans are for one profile, the folder is not empty, or cannot be written.
+        PlanFileError: a plan cannot be written.
     """
+    twice = [target for target, count in Counter(one.plan.device for one in plans).items() if count > 1]
+    if twice:
+        raise BundleError(f"two plans are for devices of the profile {twice[0]}; name one of them")
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BundleError(f"{folder}: there is something already; name a folder that is empty or not there")
@@ -74,7 +91,7 @@ def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False, b
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as made:
             inside = Path(made) / "bundle"
             inside.mkdir()
-            size = _fill(plan, inside, single_file, binaries)
+            size = _fill(plans, inside, single_file, binaries)
             files = tuple(sorted(path.name for path in inside.iterdir() if path.is_file()))
             inside.replace(target)
     except OSError as error:
@@ -83,28 +100,32 @@ def write_bundle(plan: OptimizedPlan, folder: Path, single_file: bool = False, b
     return Bundle(folder=folder, files=files, plan_bytes=size, compiler=found)
 
 
-def _fill(plan: OptimizedPlan, folder: Path, single_file: bool, binaries: bool) -> int:
-    """Write all files into a folder; gives the size of the plan."""
+def _fill(plans: Sequence[OptimizedPlan], folder: Path, single_file: bool, binaries: bool) -> int:
+    """Write all files into a folder; gives the size of the plans."""
     native = native_path()
-    name = re.sub(_NOT_IN_FILES, "_", plan.plan.model).lstrip(".-") or "model"
-    file = folder / f"{name}.plan"
-    plan.save(file, binaries)
-    size = file.stat().st_size
-    if single_file:
-        with open(folder / _EMBEDDED, "w", encoding="ascii") as source, open(file, "rb") as data:
-            _embed(data, size, source)
-        file.unlink()
+    name = re.sub(_NOT_IN_FILES, "_", plans[0].plan.model).lstrip(".-") or "model"
+    written = []
+    for number, plan in enumerate(plans, 1):
+        target = re.sub(_NOT_IN_FILES, "_", plan.plan.device)
+        file = folder / (f"{name}-{target}.plan" if len(plans) > 1 else f"{name}.plan")
+        plan.save(file, binaries)
+        written.append(_PlanFile(file=file.name, bytes=file.stat().st_size, target=plan.plan.device))
+        if single_file:
+            with open(folder / _EMBEDDED, "a", encoding="ascii") as source, open(file, "rb") as data:
+                _embed(data, number, written[-1].bytes, source)
+            file.unlink()
     shutil.copytree(native / "c", folder / "libsmartmem")
     for copied in _COPIED:
         shutil.copy(native / "bundle" / copied, folder / copied)
-    values = _values(plan.plan, name, file.name, single_file)
+    values = _values([one.plan for one in plans], name, written, single_file)
     for one in _MADE:
         (folder / one).write_text(rendered(native / "bundle" / f"{one}.jinja", values), "utf-8")
-    return size
+    return sum(one.bytes for one in written)
 
 
-def _values(plan: Plan, name: str, file: str, embedded: bool) -> dict[str, Any]:
+def _values(plans: Sequence[Plan], name: str, files: Sequence[_PlanFile], embedded: bool) -> dict[str, Any]:
     """What the templates are given."""
+    plan = plans[0]
     counts = {count for axes in plan.sizes.values() for count in axes.values()}
     inputs = [_border(plan, one) for one in plan.inputs]
     shapes = [plan.tensors[one].type.shape for one in plan.inputs]
@@ -114,11 +135,11 @@ def _values(plan: Plan, name: str, file: str, embedded: bool) -> dict[str, Any]:
         "level": plan.level,
         "dtype": plan.dtype,
         "project": re.sub(r"\W", "_", name),
-        "plan": file,
+        "plans": files,
         "embedded": embedded,
         "inputs": inputs,
         "outputs": [_border(plan, one) for one in plan.outputs if one not in counts],
-        "launches": len(plan.enqueues),
+        "launches": max(len(one.enqueues) for one in plans),
         "example": " ".join(f"'{one.name}={re.sub(_NOT_IN_FILES, '_', one.name)}.npy'" for one in inputs),
         "needs_shape": any(is_symbolic(extent) for shape in shapes for extent in shape),
     }
@@ -160,11 +181,9 @@ def _escaped(byte: int, digit_follows: bool) -> str:
     return f"\\{byte:03o}" if digit_follows else f"\\{byte:o}"
 
 
-def _embed(data: IO[bytes], size: int, source: IO[str]) -> None:
+def _embed(data: IO[bytes], number: int, size: int, source: IO[str]) -> None:
     """A plan as an array in C: text literals, which compilers take much faster than lists of numbers."""
-    source.write("#include <stddef.h>\n\n")
-    source.write(f"const size_t plan_bytes = {size}u;\n")
-    source.write(f"_Alignas({_PAGE}) const unsigned char plan_data[{size} + 1] =")
+    source.write(f"_Alignas({_PAGE}) const unsigned char plan_data_{number}[{size} + 1] =")
     while chunk := data.read(_CHUNK):
         digits = [48 <= byte < 58 for byte in chunk[1:]] + [True]
         source.write('\n"' + "".join(map(_escaped, chunk, digits)) + '"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -56,7 +57,7 @@ def ran(folder: Path, plan: OptimizedPlan, feeds: Mapping[str, np.ndarray], raw:
 
 def test_a_program_runs_what_python_runs(tmp_path: Path) -> None:
     plan = optimize(perceptron(), dims={"batch": (1, 9)})
-    bundle = write_bundle(plan, tmp_path / "out")
+    bundle = write_bundle([plan], tmp_path / "out")
     assert bundle.files == ("CMakeLists.txt", "README.md", "main.c", "npy.c", "npy.h", "open.plan")
     folder = built(tmp_path / "out")
     for batch in (1, 7):
@@ -85,22 +86,69 @@ def test_a_program_of_a_single_file_and_names_that_c_could_misread(tmp_path: Pat
     proto.graph.name = STRANGE
     onnx.checker.check_model(proto)
     plan = optimize(proto)
-    bundle = write_bundle(plan, tmp_path / "out", single_file=True)
+    bundle = write_bundle([optimize(proto, device="adreno_740"), plan], tmp_path / "out", single_file=True)
     assert "plan_data.c" in bundle.files
+    assert not [name for name in bundle.files if name.endswith(".plan")]
     folder = built(tmp_path / "out")
     shutil.move(folder / "run", tmp_path / "run")  # it needs no other file
     shutil.rmtree(tmp_path / "out")
     ran(tmp_path, plan, plan.random_feeds(1), raw=True)
 
 
+def test_a_program_takes_the_plan_for_its_device(tmp_path: Path) -> None:
+    proto = model([("MatMul", "x w", "t"), ("Relu", "t", "y")], {"x": normal(6, 8)}, "y", {"w": normal(8, 12)})
+    phone, here = optimize(proto, device="adreno_740", memory="image"), optimize(proto, device="pocl")
+    bundle = write_bundle([phone, here], tmp_path / "out")
+    files = [name for name in bundle.files if name.endswith(".plan")]
+    assert [re.sub(".*-", "", name) for name in files] == ["adreno_740.plan", "pocl.plan"]
+    assert bundle.plan_bytes == sum((tmp_path / "out" / name).stat().st_size for name in files)
+    folder = built(tmp_path / "out")
+    feeds = here.random_feeds(3)
+    ran(folder, here, feeds)
+    environment = {**os.environ, **opencl_environment()}
+    np.save(folder / "x.npy", feeds["x"])
+    # the phone's plan runs on what is here where it is asked for, and not by itself
+    run("./run", "--plan", "1", "-o", folder, "x=x.npy", cwd=folder, env=environment)
+    np.testing.assert_array_equal(np.load(folder / "0.npy"), phone.run(feeds)["y"])
+    shutil.copy(folder / files[0], folder / files[1])
+    done = subprocess.run(["./run", "x=x.npy"], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("for adreno_740: it is for devices of another name") == 2
+    for number in ("3", "0", "-1", "x"):
+        done = subprocess.run(["./run", "--plan", number, "x=x.npy"], cwd=folder, env=environment, capture_output=True)
+        assert done.returncode == 2
+
+
+def test_the_command_takes_several_devices(tmp_path: Path) -> None:
+    onnx.save(model([("Relu", "x", "y")], {"x": normal(3, 4)}, "y"), tmp_path / "a.onnx")
+    command = ["export", str(tmp_path / "a.onnx"), "--json", "--device", "adreno_740", "--device", "gpu"]
+    done = CliRunner().invoke(main, [*command, "-o", str(tmp_path / "out"), "--device", "pocl"])
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    assert data["targets"] == ["adreno_740", "gpu", "pocl"]
+    assert {f"a-{name}.plan" for name in data["targets"]} <= set(data["files"])
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "| 2: `a-gpu.plan` | gpu |" in readme
+    assert "weights for itself" in readme
+    done = CliRunner().invoke(main, [*command, "-o", str(tmp_path / "twice"), "--device", "gpu"])
+    assert done.exit_code == 2
+    assert "two plans are for devices of the profile gpu" in done.output
+    plan = str(tmp_path / "out" / "a-gpu.plan")
+    done = CliRunner().invoke(main, ["export", plan, "-o", str(tmp_path / "b"), *command[3:]])
+    assert done.exit_code == 2
+    assert "made for one device" in done.output
+    assert not (tmp_path / "b").exists()
+    assert not (tmp_path / "twice").exists()
+
+
 def test_a_folder_with_something_in_it_stays(tmp_path: Path) -> None:
     save_plan(make_plan(), tmp_path / "a.plan")
     with pytest.raises(BundleError, match="there is something already"):
-        write_bundle(load(tmp_path / "a.plan"), tmp_path)
+        write_bundle([load(tmp_path / "a.plan")], tmp_path)
     assert os.listdir(tmp_path) == ["a.plan"]
     (tmp_path / "file").write_text("")
     with pytest.raises(BundleError, match="there is something already"):
-        write_bundle(load(tmp_path / "a.plan"), tmp_path / "file")
+        write_bundle([load(tmp_path / "a.plan")], tmp_path / "file")
 
 
 def test_the_command_says_where_there_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

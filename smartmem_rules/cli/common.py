@@ -188,8 +188,12 @@ self_test_option = click.option(
 
 def optimize_options(function: F) -> F:
     """The options that say how a model is optimized, but for the level."""
+    return device_option(options_for_any_device(function))
+
+
+def options_for_any_device(function: F) -> F:
+    """`optimize_options` without the device."""
     options = [
-        device_option,
         click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True),
         click.option("--memory", type=click.Choice(["auto", "image", "buffer"]), default="auto", show_default=True),
         click.option(

@@ -193,6 +193,7 @@ class _Parts:
             local_size=grid.local_size,
             options=options,
             dimensions=names,
+            local_bytes=4 * self.local_floats if self.group else 0,
         )
 
 

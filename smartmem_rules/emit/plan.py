@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.c.program import Target
+from smartmem_rules.emit.demands import demands_of
 from smartmem_rules.emit.emit import emit
 from smartmem_rules.emit.spares import spares_of
 from smartmem_rules.invariants.verify import in_full, verify_kernels, verify_plan
-from smartmem_rules.plan.artefact import Enqueue, Plan, Source
+from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Source
 from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import PlanError, Stored
@@ -79,6 +80,9 @@ def emit_plan(scheduled: Scheduled) -> Plan:
     planning, memory = scheduled.planning, scheduled.memory
     graph = planning.graph
     target = _target(planning)
+    enqueues = [
+        Enqueue(launch=launch, source=_emitted(launch, target, scheduled.tensors)) for launch in scheduled.launches
+    ]
     return Plan(
         model=graph.name,
         device=planning.profile.name,
@@ -87,14 +91,13 @@ def emit_plan(scheduled: Scheduled) -> Plan:
         inputs=list(graph.inputs),
         outputs=list(graph.outputs),
         tensors=scheduled.stored,
-        enqueues=[
-            Enqueue(launch=launch, source=_emitted(launch, target, scheduled.tensors)) for launch in scheduled.launches
-        ],
+        enqueues=enqueues,
         slots=memory.slots,
         placement=memory.placement,
         sizes=graph.sizes,
         dimensions=graph.dimensions,
         statistics=Statistics(planning=_statistics(scheduled)),
+        demands=demands_of(planning.profile, (one.source for one in enqueues)),
     )
 
 
@@ -115,18 +118,22 @@ class Variant:
     Attributes:
         tensors: all that it takes.
         results: those that every variant writes; others are working memory of this one.
+        demands: what it asks of a device.
     """
 
     source: Source
     tensors: Mapping[str, Stored]
     results: tuple[str, ...]
+    demands: Demands
 
 
 def variant(planning: Planning, launch: Launch, key: str, choice: Choice | None) -> Variant:
     """A launch of the planning with the sizes of a choice, or with the cost model's."""
     own, tensors = schedule_alone(planning, launch, key, choice)
     used = {t: tensors[t] for t in (*own.reads, *own.writes)}
-    return Variant(emit(own, _target(planning), tensors), used, own.writes if own.steps else launch.writes)
+    source = emit(own, _target(planning), tensors)
+    results = own.writes if own.steps else launch.writes
+    return Variant(source, used, results, demands_of(planning.profile, [source]))
 
 
 def _target(planning: Planning) -> Target:

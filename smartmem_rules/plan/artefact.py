@@ -38,7 +38,7 @@ class Source:
     dimensions: tuple[str, ...] = ()
     """The dimensions whose extents the kernel takes as further arguments."""
     local_bytes: int = 0
-    """Of a function that a launch of several kernels calls: the local memory that it asks of the launch."""
+    """Of local memory that a work-group takes; a function of a launch of several kernels is given it by the launch."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,27 @@ class Provenance:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Demands:
+    """The devices that a plan is for, and what its kernels ask of one besides sizes of work-groups and memory.
+
+    Attributes:
+        names: regular expressions; one is found in `PLATFORM DEVICE` of a device that the plan's profile describes.
+        types: of devices (cpu, gpu, accelerator) for which the profile stands in.
+        extensions: of OpenCL.
+        capability: NVIDIA's compute capability at least; (0, 0): kernels have no instructions of NVIDIA's.
+        arrays: bytes of arrays in local memory that a kernel may declare from `arrays_capability` on, where that is
+            more than the device says.
+    """
+
+    names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    capability: tuple[int, ...] = (0, 0)
+    arrays: int = 0
+    arrays_capability: tuple[int, ...] = (0, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything that an inference needs.
 
@@ -112,6 +133,7 @@ class Plan:
         probes: questions to its kernels with their answers, where the plan was made to test itself.
         unasked: the kernels that have none, by the number of their launch, with the reason.
         binaries: programs as drivers have compiled them, by the key of the program cache.
+        demands: the devices that it is for.
     """
 
     model: str
@@ -131,6 +153,7 @@ class Plan:
     probes: tuple[Probe, ...] = ()
     unasked: Mapping[int, str] = field(default_factory=dict)
     binaries: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    demands: Demands = Demands()
 
     @property
     def launches(self) -> tuple[Launch, ...]:

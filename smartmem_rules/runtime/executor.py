@@ -54,8 +54,9 @@ class Executor:
 
         Raises:
             BuildError: the OpenCL compiler refuses a kernel.
-            RunError: the device has too little memory, its images or work-groups are too small, it is not one for which
-                work-groups may wait for each other, or this process is a fork of the one that opened the device.
+            RunError: the device has too little memory, its images, work-groups or local memory are too small, it lacks
+                an extension, it is not one for which work-groups may wait for each other, or this process is a fork of
+                the one that opened the device.
         """
         import pyopencl as cl
 
@@ -65,6 +66,7 @@ class Executor:
                 f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
                 "to run; optimize the model again on this device"
             )
+        _check_extensions(plan, device)
         _check_groups(plan, device)
         self.plan = plan
         self.device = device
@@ -202,14 +204,38 @@ class Executor:
         return found
 
 
+def _check_extensions(plan: Plan, device: Device) -> None:
+    """Refuse kernels of instructions or functions that the device does not have."""
+    asked = plan.demands
+    if device.capability < asked.capability:
+        raise RunError(
+            f"the plan has instructions of NVIDIA's compute capability {'.'.join(map(str, asked.capability))}, which "
+            f"{device.name} does not have; optimize the model again on this device"
+        )
+    missing = [name for name in asked.extensions if name not in device.extensions]
+    if missing:
+        raise RunError(
+            f"the plan needs the extension {missing[0]}, which {device.name} does not have; optimize the model again "
+            "on this device"
+        )
+
+
 def _check_groups(plan: Plan, device: Device) -> None:
-    """Refuse work-groups that the device does not take."""
+    """Refuse work-groups that the device does not take, by their size or their local memory."""
+    asked, local = plan.demands, device.local_memory
+    if device.capability > (0, 0) and device.capability >= asked.arrays_capability:
+        local = max(local, asked.arrays)
     for launch, source in zip(plan.launches, plan.sources, strict=True):
         items = math.prod(source.local_size or ())
         if items > device.work_group:
             raise RunError(
                 f"the kernel {launch.name} has work-groups of {items} work-items, and {device.name} takes at most "
                 f"{device.work_group}; optimize the model again on this device"
+            )
+        if source.local_bytes > local:
+            raise RunError(
+                f"the kernel {launch.name} takes {source.local_bytes} bytes of local memory, and {device.name} has "
+                f"{local}; optimize the model again on this device"
             )
 
 

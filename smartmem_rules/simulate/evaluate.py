@@ -65,6 +65,8 @@ class Evaluator(ABC):
         if space.kind == "table":
             if isinstance(pointer.offset, int):
                 return space.values[pointer.offset]
+            if not is_number(pointer.offset):
+                return UNKNOWN
             entries: Number = np.asarray(space.values)[np.clip(pointer.offset, 0, len(space.values) - 1)]
             return entries
         if not is_number(pointer.offset):

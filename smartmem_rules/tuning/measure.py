@@ -135,6 +135,7 @@ def runnable(variant: Variant, device: Device, seed: int) -> Executor:
         enqueues=[enqueue],
         slots=[],
         placement={},
+        demands=variant.demands,
     )
     executor = Executor(plan, device)
     while len(_recent) > 1:

@@ -152,6 +152,7 @@ typedef struct smartmem_plan_info {
     uint64_t constant_bytes;    /**< in device memory, shared by all sessions */
     uint64_t session_bytes;     /**< of device memory that each session takes */
     uint64_t intermediate_bytes; /**< the part of it for which `memory` of smartmem_session_options may stand in */
+    const char *target;          /**< the profile of devices that the plan was made for */
 } smartmem_plan_info;
 
 /** An input or output. Set `struct_size` before the call. */
@@ -234,6 +235,20 @@ SMARTMEM_API smartmem_status smartmem_plan_open_memory(const void *data, size_t 
  */
 SMARTMEM_API smartmem_status smartmem_plan_open_descriptor(int descriptor, uint64_t offset, uint64_t bytes,
                                                            const smartmem_plan_options *options, smartmem_plan *plan);
+/** Opens the one of several plans of a model, made for several profiles of devices, that is for the device: of those that
+ * it can run the first one whose profile names the device, else the first one whose profile stands in for its type. Where
+ * there is none, the status is SMARTMEM_UNSUITABLE and the error says why for each plan; nothing was built then. A plan
+ * that cannot be read is an error, whichever would be chosen. `smartmem_plan_open` opens a plan on any device that can run
+ * it, whatever it was made for.
+ *
+ * @param paths as many as `count`, 1 to 64
+ */
+SMARTMEM_API smartmem_status smartmem_plan_open_fitting(const char *const *paths, size_t count,
+                                                        const smartmem_plan_options *options, smartmem_plan *plan);
+/** The same for plans in memory of the application: of each where it begins, and its bytes. */
+SMARTMEM_API smartmem_status smartmem_plan_open_fitting_memory(const void *const *data, const size_t *bytes,
+                                                               size_t count, const smartmem_plan_options *options,
+                                                               smartmem_plan *plan);
 /** Closes a plan. What it holds goes when its last session is closed. */
 SMARTMEM_API smartmem_status smartmem_plan_close(smartmem_plan plan);
 SMARTMEM_API smartmem_status smartmem_plan_get_info(smartmem_plan plan, smartmem_plan_info *info);

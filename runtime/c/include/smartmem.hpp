@@ -40,6 +40,16 @@ public:
     Plan(const void *data, std::size_t bytes, const smartmem_plan_options &options) {
         check(smartmem_plan_open_memory(data, bytes, &options, &plan_));
     }
+    /// The one of several plans that is for the device.
+    static Plan fitting(const std::vector<std::string> &paths,
+                        const smartmem_plan_options &options = smartmem_plan_options SMARTMEM_PLAN_OPTIONS) {
+        std::vector<const char *> names;
+        for (const std::string &path : paths)
+            names.push_back(path.c_str());
+        Plan opened;
+        check(smartmem_plan_open_fitting(names.data(), names.size(), &options, &opened.plan_));
+        return opened;
+    }
     Plan(Plan &&other) noexcept : plan_(other.plan_) { other.plan_.id = 0; }
     Plan &operator=(Plan &&other) noexcept {
         std::swap(plan_, other.plan_);
@@ -69,6 +79,7 @@ public:
     smartmem_plan handle() const { return plan_; }
 
 private:
+    Plan() = default;
     template <typename Get> std::vector<smartmem_tensor_info> tensors(std::uint32_t count, Get get) const {
         std::vector<smartmem_tensor_info> found(count);
         for (std::uint32_t number = 0; number < count; ++number) {

@@ -2,11 +2,13 @@
  * works. */
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arguments.h"
 #include "cache.h"
+#include "choice.h"
 #include "elements.h"
 #include "extents.h"
 #include "handles.h"
@@ -45,14 +47,18 @@ static smartmem_status plan_options(const smartmem_plan_options *given, smartmem
     return cache_for_driver(options);
 }
 
-static smartmem_status open_plan(plan_file *file, const smartmem_plan_options *options, smartmem_plan *opened) {
-    Plan *made;
-    TRY(plan_open(&made, file, options));
+static smartmem_status give_handle(Plan *made, smartmem_plan *opened) {
     opened->id = handle_new(HANDLE_PLAN, made);
     if (opened->id)
         return SMARTMEM_OK;
     plan_release(made);
     return fail(SMARTMEM_NO_MEMORY, "there are too many handles");
+}
+
+static smartmem_status open_plan(plan_file *file, const smartmem_plan_options *options, smartmem_plan *opened) {
+    Plan *made;
+    TRY(plan_open(&made, file, options));
+    return give_handle(made, opened);
 }
 
 smartmem_status smartmem_plan_open(const char *path, const smartmem_plan_options *options, smartmem_plan *plan) {
@@ -85,6 +91,70 @@ smartmem_status smartmem_plan_open_descriptor(int descriptor, uint64_t offset, u
     return open_plan(&file, &known, plan);
 }
 
+/* Where the bytes of several plans are: in files, or in memory. */
+typedef struct plan_places {
+    const char *const *paths;
+    const void *const *data;
+    const size_t *bytes;
+    size_t count;
+} plan_places;
+
+static smartmem_status read_one(const plan_places *places, size_t number, Plan **read) {
+    plan_file file;
+    if (places->paths != NULL ? places->paths[number] == NULL : places->data[number] == NULL)
+        return null_argument("it");
+    smartmem_status status = places->paths != NULL
+                                 ? plan_file_open(&file, places->paths[number])
+                                 : plan_file_open_memory(&file, places->data[number], places->bytes[number]);
+    return status == SMARTMEM_OK ? plan_read(read, &file) : status;
+}
+
+static smartmem_status read_at(const plan_places *places, size_t number, Plan **read) {
+    char error[ERROR_TEXT];
+    smartmem_status status = read_one(places, number, read);
+    if (status == SMARTMEM_OK)
+        return status;
+    snprintf(error, sizeof error, "%s", smartmem_last_error());
+    return fail(status, "plan %zu: %s", number + 1, error);
+}
+
+static smartmem_status open_chosen(const plan_places *places, const smartmem_plan_options *options,
+                                   smartmem_plan *opened) {
+    Plan *plans[MOST_PLANS];
+    size_t read = 0, chosen = SIZE_MAX;
+    smartmem_status status = SMARTMEM_OK;
+    if (!places->count || places->count > MOST_PLANS)
+        return fail(SMARTMEM_BAD_ARGUMENT, "count is %zu, and must be 1 to %d", places->count, MOST_PLANS);
+    while (status == SMARTMEM_OK && read < places->count) {
+        status = read_at(places, read, plans + read);
+        read += status == SMARTMEM_OK;
+    }
+    if (status == SMARTMEM_OK)
+        status = choice_open(plans, read, options, &chosen);
+    for (size_t i = 0; i < read; ++i)
+        if (status != SMARTMEM_OK || i != chosen)
+            plan_release(plans[i]);
+    return status == SMARTMEM_OK ? give_handle(plans[chosen], opened) : status;
+}
+
+smartmem_status smartmem_plan_open_fitting(const char *const *paths, size_t count,
+                                           const smartmem_plan_options *options, smartmem_plan *plan) {
+    smartmem_plan_options known;
+    TRY(plan_options(options, &known, plan));
+    if (paths == NULL)
+        return null_argument("paths");
+    return open_chosen(&(plan_places){.paths = paths, .count = count}, &known, plan);
+}
+
+smartmem_status smartmem_plan_open_fitting_memory(const void *const *data, const size_t *bytes, size_t count,
+                                                  const smartmem_plan_options *options, smartmem_plan *plan) {
+    smartmem_plan_options known;
+    TRY(plan_options(options, &known, plan));
+    if (data == NULL || bytes == NULL)
+        return null_argument(data == NULL ? "data" : "bytes");
+    return open_chosen(&(plan_places){.data = data, .bytes = bytes, .count = count}, &known, plan);
+}
+
 smartmem_status smartmem_plan_close(smartmem_plan handle) {
     Plan *plan = handle_take(HANDLE_PLAN, handle.id);
     if (plan == NULL)
@@ -96,11 +166,11 @@ smartmem_status smartmem_plan_close(smartmem_plan handle) {
 smartmem_status smartmem_plan_get_info(smartmem_plan handle, smartmem_plan_info *info) {
     if (info == NULL)
         return null_argument("info");
-    TRY(check_struct(info->struct_size, sizeof *info));
+    TRY(check_struct(info->struct_size, offsetof(smartmem_plan_info, target)));
     const Plan *plan = handle_use(HANDLE_PLAN, handle.id);
     if (plan == NULL)
         return bad_handle("plan");
-    *info = (smartmem_plan_info){
+    smartmem_plan_info found = {
         .struct_size = info->struct_size,
         .model = text_of(plan->index.model),
         .level = text_of(plan->index.level),
@@ -114,7 +184,10 @@ smartmem_status smartmem_plan_get_info(smartmem_plan handle, smartmem_plan_info 
         .constant_bytes = plan->sizes.constants,
         .session_bytes = plan->sizes.session,
         .intermediate_bytes = plan->sizes.intermediates,
+        .target = text_of(plan->index.target),
     };
+    /* programs that know less of the information have no room for the rest */
+    memcpy(info, &found, info->struct_size < sizeof found ? info->struct_size : sizeof found);
     handle_done(handle.id);
     return SMARTMEM_OK;
 }

@@ -57,6 +57,22 @@ static bool orders_atomics(cl_device handle) {
     return order && scope;
 }
 
+bool device_has_extension(const Device *device, const char *name) {
+    size_t bytes = 0, length = strlen(name);
+    if (!length || cl.clGetDeviceInfo(device->handle, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) != CL_SUCCESS)
+        return false;
+    char *names = zeros(bytes + 1, 1), *at = names;
+    if (names == NULL || cl.clGetDeviceInfo(device->handle, CL_DEVICE_EXTENSIONS, bytes, names, NULL) != CL_SUCCESS)
+        at = NULL;
+    while (at != NULL && (at = strstr(at, name)) != NULL) {
+        if ((at == names || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            break;
+        at += length;
+    }
+    free(names);
+    return at != NULL;
+}
+
 static void describe(Device *one, const char *platform, unsigned p, unsigned d) {
     cl_device handle = one->handle;
     smartmem_device *names = &one->names;
@@ -71,10 +87,15 @@ static void describe(Device *one, const char *platform, unsigned p, unsigned d) 
     one->image_height = one->images ? device_number(handle, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof(size_t)) : 0;
     one->largest_allocation = device_number(handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8);
     one->work_group = device_number(handle, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
+    one->local_memory = device_number(handle, CL_DEVICE_LOCAL_MEM_SIZE, 8);
     one->alignment = device_number(handle, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4) / 8;
     one->alignment += one->alignment == 0;
     one->host_memory = (one->kind & CL_DEVICE_TYPE_CPU) != 0 && !(one->kind & CL_DEVICE_TYPE_GPU);
     one->runs_ordered = one->host_memory && orders_atomics(handle);
+    if (device_has_extension(one, "cl_nv_device_attribute_query")) {
+        one->capability[0] = (uint32_t)device_number(handle, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4);
+        one->capability[1] = (uint32_t)device_number(handle, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, 4);
+    }
 }
 
 static bool on_all_cores(void) {
@@ -201,12 +222,27 @@ smartmem_status device_choose(device_clauses clauses, const char *name, const ch
     return status;
 }
 
+/* What patterns are searched for in: `PLATFORM DEVICE`. */
+typedef struct whole_name {
+    char text[sizeof((smartmem_device *)0)->platform + sizeof((smartmem_device *)0)->name + 1];
+} whole_name;
+
+static whole_name called(const Device *device) {
+    whole_name name;
+    snprintf(name.text, sizeof name.text, "%s %s", device->names.platform, device->names.name);
+    return name;
+}
+
+bool device_is_called(const Device *device, const char *pattern) {
+    whole_name name = called(device);
+    return pattern_found(pattern, name.text);
+}
+
 const char *device_workaround(device_clauses clauses, const Device *device, const char *effect, size_t *after) {
-    char name[sizeof device->names.platform + sizeof device->names.name + 1];
-    snprintf(name, sizeof name, "%s %s", device->names.platform, device->names.name);
+    whole_name name = called(device);
     for (; clauses != NULL && *after < clauses->workarounds_count; ++*after) {
         const smartmem_format_Workaround *one = clauses->workarounds + *after;
-        if (strcmp(text_of(one->effect), effect) == 0 && workaround_concerns(one, name, device->names.driver)) {
+        if (strcmp(text_of(one->effect), effect) == 0 && workaround_concerns(one, name.text, device->names.driver)) {
             ++*after;
             return text_of(one->value);
         }

@@ -16,6 +16,8 @@ typedef struct Device {
     size_t image_width, image_height; /* texels */
     uint64_t largest_allocation;      /* bytes */
     uint64_t work_group;              /* work-items at most */
+    uint64_t local_memory;            /* bytes that a work-group may take */
+    uint32_t capability[2];           /* NVIDIA's compute capability, 0.0 elsewhere */
     size_t alignment;                 /* bytes of which parts of a buffer begin at multiples */
     bool host_memory;                 /* it computes in the host's memory */
     bool runs_ordered;                /* work-groups may wait for each other */
@@ -32,6 +34,12 @@ smartmem_status devices_find(device_clauses clauses, Device **found, size_t *cou
 
 /* The device of a name (see smartmem_plan_options); `recorded` is that of the plan. */
 smartmem_status device_choose(device_clauses clauses, const char *name, const char *recorded, Device *chosen);
+
+/* Whether the device has an extension of OpenCL. */
+bool device_has_extension(const Device *device, const char *name);
+
+/* Whether a regular expression is found in `PLATFORM DEVICE`. */
+bool device_is_called(const Device *device, const char *pattern);
 
 /* The value of the clause number `after`, or of the next one, that concerns a device and has an effect; NULL: none.
  * `after` then is the number behind it. */

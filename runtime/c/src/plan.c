@@ -7,6 +7,7 @@
 
 #include "elements.h"
 #include "extents.h"
+#include "fit.h"
 #include "selftest.h"
 
 memory_setting plan_memory_setting(const Plan *plan) {
@@ -86,35 +87,6 @@ static smartmem_status check_borders(const Plan *plan) {
     return SMARTMEM_OK;
 }
 
-/* The device takes the work-groups of all launches. */
-static smartmem_status check_groups(const Plan *plan) {
-    for (size_t i = 0; i < plan->index.launches_count; ++i) {
-        const plan_launch *launch = plan->index.launches + i;
-        uint64_t items = 1;
-        for (size_t axis = 0; axis < launch->local_size_count && items <= plan->device.work_group; ++axis)
-            items *= launch->local_size[axis];
-        if (items > plan->device.work_group)
-            return fail(SMARTMEM_UNSUITABLE,
-                        "the kernel %s has work-groups of %llu work-items, and %s takes at most %llu; optimize the model "
-                        "for it",
-                        text_of(launch->name), (unsigned long long)items, plan->device.names.name,
-                        (unsigned long long)plan->device.work_group);
-    }
-    return SMARTMEM_OK;
-}
-
-static smartmem_status check_device(const Plan *plan) {
-    memory_setting setting = plan_memory_setting(plan);
-    TRY(check_groups(plan));
-    for (size_t i = 0; i < plan->index.launches_count; ++i)
-        if (plan->index.launches[i].ordered && !plan->device.runs_ordered)
-            return fail(SMARTMEM_UNSUITABLE,
-                        "the plan has launches whose work-groups wait for each other, which %s is not known to run; "
-                        "optimize the model for it",
-                        plan->device.names.name);
-    return memory_check(&setting);
-}
-
 static smartmem_status open_constants(Plan *plan) {
     memory_setting setting = plan_memory_setting(plan);
     cl_int code;
@@ -126,12 +98,10 @@ static smartmem_status open_constants(Plan *plan) {
     return status;
 }
 
-static smartmem_status open_on_device(Plan *plan, const smartmem_plan_options *options) {
+/* Gives a plan that fits its device programs and constants. */
+static smartmem_status start(Plan *plan, const smartmem_plan_options *options) {
     cl_int code;
     memory_setting setting = plan_memory_setting(plan);
-    TRY(opencl_open(options->opencl_library));
-    TRY(device_choose(&plan->index, options->device, text_of(plan->index.device), &plan->device));
-    TRY(check_device(plan));
     TRY(memory_measure(&setting, &plan->sizes));
     plan->context = cl.clCreateContext(NULL, 1, &plan->device.handle, NULL, NULL, &code);
     if (plan->context == NULL)
@@ -140,6 +110,13 @@ static smartmem_status open_on_device(Plan *plan, const smartmem_plan_options *o
     TRY(programs_open(&plan->programs, &build));
     TRY(self_test(plan, &build, &plan->self_test));
     return open_constants(plan);
+}
+
+static smartmem_status choose_and_start(Plan *plan, const smartmem_plan_options *options) {
+    TRY(opencl_open(options->opencl_library));
+    TRY(device_choose(&plan->index, options->device, text_of(plan->index.device), &plan->device));
+    TRY(fit_check(plan));
+    return start(plan, options);
 }
 
 /* The check of the constants, in a thread of its own: it is bound by memory, and the driver's work is not. */
@@ -173,21 +150,27 @@ static smartmem_status end_check(ConstantsCheck *check, smartmem_status other) {
     return check->status == SMARTMEM_OK ? other : fail(check->status, "%s", check->error);
 }
 
-static smartmem_status open_parts(Plan *plan, const smartmem_plan_options *options) {
+typedef smartmem_status (*opening)(Plan *plan, const smartmem_plan_options *options);
+
+/* Opens a plan on its device, with the check of its constants beside. */
+static smartmem_status open_checked(Plan *plan, const smartmem_plan_options *options, opening open) {
     ConstantsCheck check;
-    TRY(index_open(&plan->index, &plan->file));
-    TRY(find_greatest(plan));
-    TRY(check_borders(plan));
     if (options->trust_constants)
-        return open_on_device(plan, options);
+        return open(plan, options);
     begin_check(&check, plan);
-    smartmem_status status = end_check(&check, open_on_device(plan, options));
+    smartmem_status status = end_check(&check, open(plan, options));
     if (status == SMARTMEM_OK && !plan->device.host_memory)
         plan_file_rest(&plan->file); /* the constants are in the device's memory now */
     return status;
 }
 
-smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_options *options) {
+static smartmem_status read_parts(Plan *plan) {
+    TRY(index_open(&plan->index, &plan->file));
+    TRY(find_greatest(plan));
+    return check_borders(plan);
+}
+
+smartmem_status plan_read(Plan **read, plan_file *file) {
     Plan *made = zeros(1, sizeof *made);
     if (made == NULL) {
         plan_file_close(file);
@@ -195,11 +178,23 @@ smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_op
     }
     made->file = *file;
     atomic_init(&made->users, 1);
-    smartmem_status status = open_parts(made, options);
+    smartmem_status status = read_parts(made);
     if (status == SMARTMEM_OK)
-        *opened = made;
+        *read = made;
     else
         plan_release(made);
+    return status;
+}
+
+smartmem_status plan_start(Plan *plan, const smartmem_plan_options *options) {
+    return open_checked(plan, options, start);
+}
+
+smartmem_status plan_open(Plan **opened, plan_file *file, const smartmem_plan_options *options) {
+    TRY(plan_read(opened, file));
+    smartmem_status status = open_checked(*opened, options, choose_and_start);
+    if (status != SMARTMEM_OK)
+        plan_release(*opened);
     return status;
 }
 

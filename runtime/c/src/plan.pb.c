@@ -9,6 +9,9 @@
 PB_BIND(smartmem_format_Plan, smartmem_format_Plan, 2)
 
 
+PB_BIND(smartmem_format_Demands, smartmem_format_Demands, AUTO)
+
+
 PB_BIND(smartmem_format_Provenance, smartmem_format_Provenance, AUTO)
 
 

@@ -61,6 +61,22 @@ typedef enum _smartmem_format_FillingKind {
 } smartmem_format_FillingKind;
 
 /* Struct definitions */
+/* The devices that a plan is for, and what its kernels ask of one besides what its launches and tensors say. */
+typedef struct _smartmem_format_Demands {
+    pb_size_t names_count;
+    char **names; /* regular expressions, searched for in `PLATFORM DEVICE` */
+    pb_size_t types_count;
+    char **types; /* cpu | gpu | accelerator: devices for which it stands in where no name is found */
+    pb_size_t extensions_count;
+    char **extensions; /* of OpenCL */
+    pb_size_t capability_count;
+    uint32_t *capability; /* NVIDIA's compute capability, major and minor; empty: none */
+    /* bytes of local memory that kernels may declare from a compute capability on, where a device says that it has less */
+    uint64_t arrays;
+    pb_size_t arrays_capability_count;
+    uint32_t *arrays_capability;
+} smartmem_format_Demands;
+
 /* What the plan was made from. */
 typedef struct _smartmem_format_Provenance {
     char *version; /* of smartmem-rules */
@@ -153,6 +169,8 @@ typedef struct _smartmem_format_Plan {
     struct _smartmem_format_Unasked *unasked;
     pb_size_t binaries_count;
     struct _smartmem_format_Binary *binaries;
+    bool has_demands;
+    smartmem_format_Demands demands;
 } smartmem_format_Plan;
 
 /* The values of a constant, in the kernels' order. */
@@ -216,6 +234,7 @@ typedef struct _smartmem_format_Launch {
     uint32_t *local_size; /* empty: the driver chooses */
     pb_size_t spares_count;
     struct _smartmem_format_Spare *spares;
+    uint64_t local_bytes; /* of local memory that a work-group takes */
 } smartmem_format_Launch;
 
 /* Another kernel for a launch, of the same arguments and sizes, where a device computes the first one wrongly. */
@@ -324,6 +343,7 @@ extern "C" {
 
 
 
+
 #define smartmem_format_Tensor_role_ENUMTYPE smartmem_format_Role
 #define smartmem_format_Tensor_element_ENUMTYPE smartmem_format_Element
 #define smartmem_format_Tensor_storage_ENUMTYPE smartmem_format_Element
@@ -353,7 +373,8 @@ extern "C" {
 
 
 /* Initializer values for message structs */
-#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Plan_init_default        {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_default, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_default, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_default}
+#define smartmem_format_Demands_init_default     {0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, NULL}
 #define smartmem_format_Provenance_init_default  {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_default   {NULL, 0, 0}
 #define smartmem_format_Formula_init_default     {0, NULL}
@@ -366,7 +387,7 @@ extern "C" {
 #define smartmem_format_Section_init_default     {0, 0, 0}
 #define smartmem_format_Place_init_default       {0, 0}
 #define smartmem_format_Slot_init_default        {_smartmem_format_Memory_MIN, 0, 0, 0, _smartmem_format_Element_MIN}
-#define smartmem_format_Launch_init_default      {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Launch_init_default      {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
 #define smartmem_format_Spare_init_default       {0, NULL, 0, NULL}
 #define smartmem_format_Probe_init_default       {0, NULL, 0, NULL, 0, NULL}
 #define smartmem_format_Filling_init_default     {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_default, 0}
@@ -377,7 +398,8 @@ extern "C" {
 #define smartmem_format_Argument_init_default    {0, 0}
 #define smartmem_format_Count_init_default       {0, 0, 0}
 #define smartmem_format_Workaround_init_default  {NULL, NULL, NULL, NULL}
-#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Plan_init_zero           {NULL, NULL, NULL, NULL, NULL, false, smartmem_format_Provenance_init_zero, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Section_init_zero, 0, NULL, 0, NULL, 0, NULL, false, smartmem_format_Demands_init_zero}
+#define smartmem_format_Demands_init_zero        {0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, NULL}
 #define smartmem_format_Provenance_init_zero     {NULL, NULL, NULL}
 #define smartmem_format_Dimension_init_zero      {NULL, 0, 0}
 #define smartmem_format_Formula_init_zero        {0, NULL}
@@ -390,7 +412,7 @@ extern "C" {
 #define smartmem_format_Section_init_zero        {0, 0, 0}
 #define smartmem_format_Place_init_zero          {0, 0}
 #define smartmem_format_Slot_init_zero           {_smartmem_format_Memory_MIN, 0, 0, 0, _smartmem_format_Element_MIN}
-#define smartmem_format_Launch_init_zero         {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}
+#define smartmem_format_Launch_init_zero         {NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
 #define smartmem_format_Spare_init_zero          {0, NULL, 0, NULL}
 #define smartmem_format_Probe_init_zero          {0, NULL, 0, NULL, 0, NULL}
 #define smartmem_format_Filling_init_zero        {_smartmem_format_FillingKind_MIN, false, smartmem_format_Rows_init_zero, 0}
@@ -403,6 +425,12 @@ extern "C" {
 #define smartmem_format_Workaround_init_zero     {NULL, NULL, NULL, NULL}
 
 /* Field tags (for use in manual encoding/decoding) */
+#define smartmem_format_Demands_names_tag        1
+#define smartmem_format_Demands_types_tag        2
+#define smartmem_format_Demands_extensions_tag   3
+#define smartmem_format_Demands_capability_tag   4
+#define smartmem_format_Demands_arrays_tag       5
+#define smartmem_format_Demands_arrays_capability_tag 6
 #define smartmem_format_Provenance_version_tag   1
 #define smartmem_format_Provenance_model_tag     2
 #define smartmem_format_Provenance_rules_tag     3
@@ -443,6 +471,7 @@ extern "C" {
 #define smartmem_format_Plan_probes_tag          18
 #define smartmem_format_Plan_unasked_tag         19
 #define smartmem_format_Plan_binaries_tag        20
+#define smartmem_format_Plan_demands_tag         21
 #define smartmem_format_Packed_section_tag       1
 #define smartmem_format_Packed_element_tag       2
 #define smartmem_format_Packed_shape_tag         3
@@ -475,6 +504,7 @@ extern "C" {
 #define smartmem_format_Launch_global_size_tag   8
 #define smartmem_format_Launch_local_size_tag    9
 #define smartmem_format_Launch_spares_tag        10
+#define smartmem_format_Launch_local_bytes_tag   11
 #define smartmem_format_Spare_text_tag           1
 #define smartmem_format_Spare_entry_tag          2
 #define smartmem_format_Spare_options_tag        3
@@ -527,7 +557,8 @@ X(a, POINTER,  REPEATED, MESSAGE,  workarounds,      16) \
 X(a, STATIC,   OPTIONAL, MESSAGE,  report,           17) \
 X(a, POINTER,  REPEATED, MESSAGE,  probes,           18) \
 X(a, POINTER,  REPEATED, MESSAGE,  unasked,          19) \
-X(a, POINTER,  REPEATED, MESSAGE,  binaries,         20)
+X(a, POINTER,  REPEATED, MESSAGE,  binaries,         20) \
+X(a, STATIC,   OPTIONAL, MESSAGE,  demands,          21)
 #define smartmem_format_Plan_CALLBACK NULL
 #define smartmem_format_Plan_DEFAULT NULL
 #define smartmem_format_Plan_provenance_MSGTYPE smartmem_format_Provenance
@@ -542,6 +573,17 @@ X(a, POINTER,  REPEATED, MESSAGE,  binaries,         20)
 #define smartmem_format_Plan_probes_MSGTYPE smartmem_format_Probe
 #define smartmem_format_Plan_unasked_MSGTYPE smartmem_format_Unasked
 #define smartmem_format_Plan_binaries_MSGTYPE smartmem_format_Binary
+#define smartmem_format_Plan_demands_MSGTYPE smartmem_format_Demands
+
+#define smartmem_format_Demands_FIELDLIST(X, a) \
+X(a, POINTER,  REPEATED, STRING,   names,             1) \
+X(a, POINTER,  REPEATED, STRING,   types,             2) \
+X(a, POINTER,  REPEATED, STRING,   extensions,        3) \
+X(a, POINTER,  REPEATED, UINT32,   capability,        4) \
+X(a, STATIC,   SINGULAR, UINT64,   arrays,            5) \
+X(a, POINTER,  REPEATED, UINT32,   arrays_capability,   6)
+#define smartmem_format_Demands_CALLBACK NULL
+#define smartmem_format_Demands_DEFAULT NULL
 
 #define smartmem_format_Provenance_FIELDLIST(X, a) \
 X(a, POINTER,  SINGULAR, STRING,   version,           1) \
@@ -650,7 +692,8 @@ X(a, POINTER,  REPEATED, MESSAGE,  arguments,         6) \
 X(a, POINTER,  REPEATED, UINT32,   dimensions,        7) \
 X(a, POINTER,  REPEATED, SINT64,   global_size,       8) \
 X(a, POINTER,  REPEATED, UINT32,   local_size,        9) \
-X(a, POINTER,  REPEATED, MESSAGE,  spares,           10)
+X(a, POINTER,  REPEATED, MESSAGE,  spares,           10) \
+X(a, STATIC,   SINGULAR, UINT64,   local_bytes,      11)
 #define smartmem_format_Launch_CALLBACK NULL
 #define smartmem_format_Launch_DEFAULT NULL
 #define smartmem_format_Launch_arguments_MSGTYPE smartmem_format_Argument
@@ -734,6 +777,7 @@ X(a, POINTER,  SINGULAR, STRING,   versions,          4)
 #define smartmem_format_Workaround_DEFAULT NULL
 
 extern const pb_msgdesc_t smartmem_format_Plan_msg;
+extern const pb_msgdesc_t smartmem_format_Demands_msg;
 extern const pb_msgdesc_t smartmem_format_Provenance_msg;
 extern const pb_msgdesc_t smartmem_format_Dimension_msg;
 extern const pb_msgdesc_t smartmem_format_Formula_msg;
@@ -760,6 +804,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 
 /* Defines for backwards compatibility with code written before nanopb-0.4.0 */
 #define smartmem_format_Plan_fields &smartmem_format_Plan_msg
+#define smartmem_format_Demands_fields &smartmem_format_Demands_msg
 #define smartmem_format_Provenance_fields &smartmem_format_Provenance_msg
 #define smartmem_format_Dimension_fields &smartmem_format_Dimension_msg
 #define smartmem_format_Formula_fields &smartmem_format_Formula_msg
@@ -786,6 +831,7 @@ extern const pb_msgdesc_t smartmem_format_Workaround_msg;
 
 /* Maximum encoded size of messages (where known) */
 /* smartmem_format_Plan_size depends on runtime parameters */
+/* smartmem_format_Demands_size depends on runtime parameters */
 /* smartmem_format_Provenance_size depends on runtime parameters */
 /* smartmem_format_Dimension_size depends on runtime parameters */
 /* smartmem_format_Formula_size depends on runtime parameters */

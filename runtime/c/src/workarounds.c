@@ -7,7 +7,7 @@
 
 #include "status.h"
 
-static bool found_in(const char *pattern, const char *text) {
+bool pattern_found(const char *pattern, const char *text) {
     regex_t compiled;
     if (regcomp(&compiled, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
         return false;
@@ -45,7 +45,7 @@ static bool keeps_bound(const char *version, const char **at) {
 }
 
 bool workaround_concerns(const smartmem_format_Workaround *clause, const char *name, const char *version) {
-    if (!found_in(text_of(clause->driver), name))
+    if (!pattern_found(text_of(clause->driver), name))
         return false;
     version += strcspn(version, "0123456789");
     if (!*version)

@@ -6,6 +6,10 @@
 
 #include "plan.pb.h"
 
+/* Whether a POSIX extended regular expression is found in a text, whatever the case of its letters; one that is none is
+ * never found. */
+bool pattern_found(const char *pattern, const char *text);
+
 /* @param name `PLATFORM DEVICE`, or the platform alone
  * @param version any text that holds the version's number; a clause concerns a driver whose version cannot be told
  */

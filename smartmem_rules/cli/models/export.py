@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from smartmem_rules.cli.common import (
     console,
     json_option,
     names,
-    optimize_options,
+    options_for_any_device,
     print_json,
     progress_display,
     reports_errors,
@@ -26,33 +27,55 @@ from smartmem_rules.cli.common import (
 @click.option("--single-file", is_flag=True, help="Put the plan into the program, which needs no other file then.")
 @click.option("--binaries", is_flag=True, help="Add the programs as this device's driver compiles them.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
-@optimize_options
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    default=("auto",),
+    show_default=True,
+    help="As of optimize; repeatable: a plan for each, and the program takes the one that is for its device.",
+)
+@options_for_any_device
 @self_test_option
 @json_option
 @reports_errors
 def command(
-    model: Path, output: Path, single_file: bool, binaries: bool, level: str, as_json: bool, **how: Any
+    model: Path,
+    output: Path,
+    single_file: bool,
+    binaries: bool,
+    level: str,
+    devices: tuple[str, ...],
+    as_json: bool,
+    **how: Any,
 ) -> None:
     """Write a program in C that runs MODEL without Python: plan, library, main.c, CMakeLists.txt, README.md."""
     from smartmem_rules.api import load, optimize  # start-up time
-    from smartmem_rules.bundle import write_bundle  # start-up time
+    from smartmem_rules.bundle import BundleError, write_bundle  # start-up time
     from smartmem_rules.optimized import OptimizedPlan  # start-up time
     from smartmem_rules.runtime.plan_file import is_plan_file, load_plan  # start-up time
 
     how["disable"] = names(how["disable"])
     with progress_display() as progress:
         if not is_plan_file(model):
-            plan = optimize(model, level=level, progress=progress, **how)
+            optimized = partial(optimize, model, level=level, progress=progress, **how)
+            plans = [optimized(device=device) for device in devices]
+        elif len(devices) > 1:
+            raise BundleError(f"{model} is a plan, made for one device; give the model to export it for several")
         elif binaries:
-            plan = load(model)  # with the device that compiles them
+            plans = [load(model)]  # with the device that compiles them
         else:
-            plan = OptimizedPlan(load_plan(model), None)
-        bundle = write_bundle(plan, output, single_file, binaries)
+            plans = [OptimizedPlan(load_plan(model), None)]
+        bundle = write_bundle(plans, output, single_file, binaries)
     if as_json:
-        print_json({**asdict(bundle), "folder": str(bundle.folder), "model": plan.plan.model})
+        targets = [one.plan.device for one in plans]
+        print_json({**asdict(bundle), "folder": str(bundle.folder), "model": plans[0].plan.model, "targets": targets})
         return
-    console().print(f"{plan.plan.model} is in {bundle.folder}: {', '.join(bundle.files)}", markup=False)
+    console().print(f"{plans[0].plan.model} is in {bundle.folder}: {', '.join(bundle.files)}", markup=False)
     console().print(f"cmake -S {bundle.folder} -B {bundle.folder}/build", markup=False)
     console().print(f"cmake --build {bundle.folder}/build", markup=False)
+    if len(plans) > 1:
+        size = f"{bundle.plan_bytes / 2**20:.1f} MiB"
+        console().print(f"{len(plans)} plans, each with the weights for itself: {size} in all", markup=False)
     if bundle.compiler is None:
         console().print("this computer has no C compiler: build the bundle on one that has", markup=False)

@@ -136,7 +136,7 @@ class Emission:
             local_size=grid.local_size,
             options=self.options,
             dimensions=names,
-            local_bytes=4 * sum(array.floats for array in self.shared) if inside else 0,
+            local_bytes=4 * sum(array.floats for array in self.shared),
         )
 
     # --- stages: tensors of one row ---

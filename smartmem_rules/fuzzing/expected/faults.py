@@ -127,6 +127,16 @@ def _even_size(node: onnx.NodeProto, operands: Operands) -> bool:
     return isinstance(size, int) and size % 2 == 0
 
 
+def _policy_of_some_axes(node: onnx.NodeProto, operands: Operands) -> bool:
+    keeps = attribute(node, "keep_aspect_ratio_policy", b"stretch") != b"stretch"
+    return keeps and attribute(node, "axes") is not None
+
+
+def _corners_of_one_element(node: onnx.NodeProto, operands: Operands) -> bool:
+    size = operands[1]
+    return attribute(node, "align_corners", 0) == 1 and size is not None and bool(np.any(size[2:] == 1))
+
+
 def _no_spatial_axes(node: onnx.NodeProto, operands: Operands) -> bool:
     return operands[0] is not None and operands[0].ndim < 3
 
@@ -245,6 +255,8 @@ FAULTS = (
         _part_of_an_element,
         "ONNX's published case aligns the corners of a length that is no integer, ONNX Runtime those of the integer",
     ),
+    Fault("Resize", _policy_of_some_axes, "ONNX Runtime's result has other extents than ONNX's shape inference says"),
+    Fault("AffineGrid", _corners_of_one_element, "ONNX does not say which corner an only element lies in"),
     Fault("Resize", _kept_extents, "ONNX Runtime copies data that keep their extents, whatever the scales"),
     *(
         Fault(o, _nan_in("float64"), "ONNX Runtime's largest element of doubles leaves NaN out")

@@ -29,7 +29,14 @@ from smartmem_rules.fuzzing.expected.roundings import (
     UNPROVED,
     WITHOUT_SIGN,
 )
-from smartmem_rules.fuzzing.expected.sums import exceeding, of_either_sign, products_with_mean, rounded_on_the_way
+from smartmem_rules.fuzzing.expected.sums import (
+    cancelling_addends,
+    exceeding,
+    of_either_sign,
+    perhaps_whole,
+    rounded_on_the_way,
+    same_sums,
+)
 
 RUNS = 4
 MORE_RUNS = 24
@@ -40,8 +47,6 @@ _ILL_CONDITIONED = 64.0
 """The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
 _STORED = 0.6
 """How many tensors of narrow types are stored, and not kept in single precision where they are read."""
-_WHOLE = 0.5
-"""How many exponents that are whole but for roundings are rounded to whole ones."""
 _VANISHING = 0.5
 """How many results of cancelling steps, of those that are smaller than one step's rounding, are exactly zero."""
 _OWN_ULPS = 64.0
@@ -110,6 +115,9 @@ class Reference:
                 excused = self._overflowing(runner, operands, results, wider)
                 overflowing = any(bool(mask.any()) for mask in excused)
                 precise = runner.is_own or _agree(results, wider, excused)
+                if not precise and node.op_type in LINEAR and is_float(results[0]):
+                    unit = PRECISIONS[results[0].dtype.name].unit
+                    precise = same_sums(runner, [wide(o) for o in operands], _double(results[0]), wider[0], unit)
                 if node.op_type in LINEAR and is_float(results[0]):
                     self.on_the_way[node.output[0]] = rounded_on_the_way(runner, [wide(o) for o in operands])
             except NoReference:
@@ -199,7 +207,7 @@ class Reference:
             if node.op_type == "Resize":  # its scales say the result's extents, which roundings do not change
                 operands = [operands[0], *(wide(self.natives[name]) for name in node.input[1:])]
             if node.op_type == "Pow" and noise is not None:
-                operands = [operands[0], self._perhaps_whole(node.input[1], operands[1], noise)]
+                operands = [operands[0], perhaps_whole(operands[1], self.precision(node.input[1]), noise)]
             if precise:
                 results = runner.precise(operands)
                 if overflow and node.op_type in LINEAR:
@@ -209,23 +217,17 @@ class Reference:
                 results = [_array(wide(r)) for r in runner.native(narrow)]
         if node.op_type in WITHOUT_SIGN and noise is not None:
             results = [of_either_sign(self._summed(n, r, noise), noise) for n, r in zip(names, results, strict=True)]
-        if node.op_type == "InstanceNormalization" and noise is not None:
-            results = [self._shifted(names[0], results[0], products_with_mean(node, operands), noise)]
+        if node.op_type in ("InstanceNormalization", "LayerNormalization") and noise is not None:
+            size = cancelling_addends(node, operands, results[0])
+            results = [self._shifted(names[0], results[0], size, noise), *results[1:]]
         if node.op_type in CANCELLING and noise is not None:
             extent = max(_array(operands[0]).shape, default=1) if node.op_type in INTERPOLATING else 1
             results = [self._cancelled(n, r, operands, noise, extent) for n, r in zip(names, results, strict=True)]
         for name, result in zip(names, results, strict=True):
             rounds = noise if node.op_type not in EXACT or self._narrow(name) else None
             values[name] = self._held(name, result, rounds, overflow)
-
-    def _perhaps_whole(self, name: str, exponent: Array | None, noise: np.random.Generator) -> Array | None:
-        """An exponent that may be rounded to a whole one, of which a negative number has a power."""
-        precision = self.precision(name)
-        if exponent is None or precision is None or exponent.dtype != np.float64:
-            return exponent
-        whole = np.rint(exponent)
-        near = np.abs(exponent - whole) <= _OWN_ULPS * precision.unit * np.maximum(np.abs(exponent), 1)
-        return np.where(near & (noise.random(exponent.shape) < _WHOLE), whole, exponent)
+            if node.op_type in RECURRENT and noise is not None:  # a saturated gate is exactly 1, or not
+                values[name] = perhaps_whole(values[name], self.precision(name), noise)
 
     def _in_any_order(
         self,
@@ -400,7 +402,9 @@ def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence
             continue
         precision = PRECISIONS[one.dtype.name]
         first, second = _double(one), _double(other)
-        second = np.where(np.abs(second) > precision.most, np.copysign(np.inf, second), second)
+        beyond = np.abs(second) > precision.most
+        rounded = beyond & (np.abs(second) < precision.most * (1 + precision.unit)) & np.isfinite(first)
+        second = np.where(beyond, np.where(rounded, first, np.copysign(np.inf, second)), second)
         first = np.where(mask & ~np.isfinite(first), second, first)
         if not np.array_equal(np.isnan(first), np.isnan(second)):
             return False

@@ -73,9 +73,9 @@ def _sums(node: onnx.NodeProto, size: int, bias: Array | None) -> tuple[list[Arr
     gates = _GATES[node.op_type]
     both = np.zeros(2 * gates * size) if bias is None else bias
     of_input, of_state = np.split(both, 2)
-    limit = attribute(node, "clip", 0.0)
+    limit = attribute(node, "clip", np.inf)
     assert isinstance(limit, float)
-    bounded = (lambda v: np.clip(v, -limit, limit)) if limit > 0 else lambda v: v
+    bounded = (lambda v: np.clip(v, -limit, limit)) if limit >= 0 else lambda v: v
     return np.split(of_input, gates), np.split(of_state, gates), bounded
 
 

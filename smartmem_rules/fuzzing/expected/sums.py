@@ -9,11 +9,29 @@ import onnx
 
 from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, is_float
+from smartmem_rules.fuzzing.expected.precisions import Precision
+
+_MOST_UNITS = 8.0
+"""How many times as large as expected the roundings of a sum may be."""
+
+_WHOLE = 0.5
+"""How many numbers that are whole but for roundings are rounded to whole ones."""
+_WHOLE_ULPS = 64.0
+"""Units in the last place that a function of several steps may be off."""
 
 
 def of_either_sign(sums: Array, noise: np.random.Generator) -> Array:
     """Sums whose zeros have a drawn sign: a sum of -0 alone is -0, and 0 behind the 0 that a loop starts with."""
     return np.where(sums == 0, np.copysign(0.0, noise.uniform(-1, 1, sums.shape)), sums) if is_float(sums) else sums
+
+
+def perhaps_whole(values: Array | None, precision: Precision | None, noise: np.random.Generator) -> Array | None:
+    """Numbers that may be rounded to whole ones: exponents, of which a negative number has a power, and states."""
+    if values is None or precision is None or values.dtype != np.float64:
+        return values
+    whole = np.rint(values)
+    near = np.abs(values - whole) <= _WHOLE_ULPS * precision.unit * np.maximum(np.abs(values), 1)
+    return np.where(near & (noise.random(values.shape) < _WHOLE), whole, values)
 
 
 def exceeding(runner: NodeRunner, operands: Sequence[Array | None], most: float) -> Array:
@@ -37,18 +55,23 @@ def rounded_on_the_way(runner: NodeRunner, operands: Sequence[Array | None]) -> 
     return np.sqrt(np.maximum(number, 1.0)) * size
 
 
-def products_with_mean(node: onnx.NodeProto, operands: Sequence[Array | None]) -> Array:
-    """Of an instance normalization the size of mean * scale / deviation.
+def cancelling_addends(node: onnx.NodeProto, operands: Sequence[Array | None], result: Array) -> Array:
+    """Of a normalization the size of what is added and may cancel: mean * scale / deviation, and the bias.
 
     ONNX Runtime adds that product to the bias before the element's own product comes to it.
     """
     x, scale = operands[0], operands[1]
     assert x is not None and scale is not None  # noqa: PT018
-    axes = tuple(range(2, x.ndim))
-    epsilon = next((a.f for a in node.attribute if a.name == "epsilon"), 1e-5)
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type == "InstanceNormalization":
+        axes, scale = tuple(range(2, x.ndim)), scale.reshape(-1, *[1] * (x.ndim - 2))
+    else:
+        axes = tuple(range(attributes.get("axis", -1) % x.ndim, x.ndim))
     largest = np.max(np.abs(x), axis=axes, keepdims=True, initial=0.0)
-    factor = np.abs(scale).reshape(-1, *[1] * len(axes)) / np.sqrt(np.var(x, axis=axes, keepdims=True) + epsilon)
-    size = np.broadcast_to(largest * factor, x.shape)
+    deviation = np.sqrt(np.var(x, axis=axes, keepdims=True) + attributes.get("epsilon", 1e-5))
+    size = np.broadcast_to(largest * np.abs(scale) / deviation, result.shape)
+    if node.op_type == "LayerNormalization" and len(operands) > 2 and operands[2] is not None:
+        size = size + np.abs(operands[2])
     return np.where(np.isfinite(size), size, 0.0)
 
 
@@ -70,3 +93,15 @@ def _factor_of_sum(node: onnx.NodeProto, operands: Sequence[Array | None], resul
         case "AveragePool":
             return 1.0 / float(np.prod(attributes["kernel_shape"]))
     return abs(attributes.get("alpha", 1.0)) or 1.0
+
+
+def same_sums(runner: NodeRunner, operands: Sequence[Array | None], one: Array, other: Array, unit: float) -> bool:
+    """Whether the results of a linear node differ by no more than additions round, where all are finite.
+
+    What is left of large addends that cancel has no digit in common with the exact sum.
+    """
+    finite = np.isfinite(one) & np.isfinite(other)
+    if one.shape != other.shape or not finite.all():
+        return False
+    slack = _MOST_UNITS * unit * rounded_on_the_way(runner, operands)
+    return slack.shape == one.shape and bool(np.all(np.abs(one - other) <= slack))

@@ -95,7 +95,7 @@ OWN: FillingKind
 UNSET: FillingKind
 
 class Plan(_message.Message):
-    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked", "binaries")
+    __slots__ = ("model", "target", "level", "dtype", "device", "provenance", "dimensions", "formulas", "tensors", "inputs", "outputs", "slots", "texts", "launches", "counts", "workarounds", "report", "probes", "unasked", "binaries", "demands")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +116,7 @@ class Plan(_message.Message):
     PROBES_FIELD_NUMBER: _ClassVar[int]
     UNASKED_FIELD_NUMBER: _ClassVar[int]
     BINARIES_FIELD_NUMBER: _ClassVar[int]
+    DEMANDS_FIELD_NUMBER: _ClassVar[int]
     model: str
     target: str
     level: str
@@ -136,7 +137,24 @@ class Plan(_message.Message):
     probes: _containers.RepeatedCompositeFieldContainer[Probe]
     unasked: _containers.RepeatedCompositeFieldContainer[Unasked]
     binaries: _containers.RepeatedCompositeFieldContainer[Binary]
-    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ..., binaries: _Optional[_Iterable[_Union[Binary, _Mapping]]] = ...) -> None: ...
+    demands: Demands
+    def __init__(self, model: _Optional[str] = ..., target: _Optional[str] = ..., level: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., dimensions: _Optional[_Iterable[_Union[Dimension, _Mapping]]] = ..., formulas: _Optional[_Iterable[_Union[Formula, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., texts: _Optional[_Iterable[str]] = ..., launches: _Optional[_Iterable[_Union[Launch, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., workarounds: _Optional[_Iterable[_Union[Workaround, _Mapping]]] = ..., report: _Optional[_Union[Section, _Mapping]] = ..., probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ..., unasked: _Optional[_Iterable[_Union[Unasked, _Mapping]]] = ..., binaries: _Optional[_Iterable[_Union[Binary, _Mapping]]] = ..., demands: _Optional[_Union[Demands, _Mapping]] = ...) -> None: ...
+
+class Demands(_message.Message):
+    __slots__ = ("names", "types", "extensions", "capability", "arrays", "arrays_capability")
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    EXTENSIONS_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITY_FIELD_NUMBER: _ClassVar[int]
+    ARRAYS_FIELD_NUMBER: _ClassVar[int]
+    ARRAYS_CAPABILITY_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    types: _containers.RepeatedScalarFieldContainer[str]
+    extensions: _containers.RepeatedScalarFieldContainer[str]
+    capability: _containers.RepeatedScalarFieldContainer[int]
+    arrays: int
+    arrays_capability: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., types: _Optional[_Iterable[str]] = ..., extensions: _Optional[_Iterable[str]] = ..., capability: _Optional[_Iterable[int]] = ..., arrays: _Optional[int] = ..., arrays_capability: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("version", "model", "rules")
@@ -271,7 +289,7 @@ class Slot(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, str]] = ..., bytes: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., storage: _Optional[_Union[Element, str]] = ...) -> None: ...
 
 class Launch(_message.Message):
-    __slots__ = ("name", "ordered", "text", "entry", "options", "arguments", "dimensions", "global_size", "local_size", "spares")
+    __slots__ = ("name", "ordered", "text", "entry", "options", "arguments", "dimensions", "global_size", "local_size", "spares", "local_bytes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ORDERED_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -282,6 +300,7 @@ class Launch(_message.Message):
     GLOBAL_SIZE_FIELD_NUMBER: _ClassVar[int]
     LOCAL_SIZE_FIELD_NUMBER: _ClassVar[int]
     SPARES_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_BYTES_FIELD_NUMBER: _ClassVar[int]
     name: str
     ordered: bool
     text: int
@@ -292,7 +311,8 @@ class Launch(_message.Message):
     global_size: _containers.RepeatedScalarFieldContainer[int]
     local_size: _containers.RepeatedScalarFieldContainer[int]
     spares: _containers.RepeatedCompositeFieldContainer[Spare]
-    def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ..., spares: _Optional[_Iterable[_Union[Spare, _Mapping]]] = ...) -> None: ...
+    local_bytes: int
+    def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ..., spares: _Optional[_Iterable[_Union[Spare, _Mapping]]] = ..., local_bytes: _Optional[int] = ...) -> None: ...
 
 class Spare(_message.Message):
     __slots__ = ("text", "entry", "options")

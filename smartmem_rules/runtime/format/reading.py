@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from smartmem_rules.plan.artefact import Argument, Enqueue, Place, Plan, Provenance, Slot, Source
+from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -92,6 +92,7 @@ class _Reader:
             provenance=Provenance(
                 version=index.provenance.version, model=index.provenance.model, rules=index.provenance.rules
             ),
+            demands=_demands(index.demands),
         )
         _check_places(plan)
         return replace(
@@ -147,6 +148,7 @@ class _Reader:
             local_size=tuple(launch.local_size) or None,
             options=tuple(launch.options),
             dimensions=tuple(_at(self._dimensions, number, "dimension").name for number in launch.dimensions),
+            local_bytes=launch.local_bytes,
         )
 
 
@@ -182,6 +184,17 @@ def _launch(launch: pb.Launch, told: Mapping[str, Any]) -> Recorded:
         operations=told["operations"],
     )
     return Recorded(kernel=kernel, in_place=dict(told["in_place"]), bytes_moved=told["bytes_moved"])
+
+
+def _demands(demands: pb.Demands) -> Demands:
+    return Demands(
+        names=tuple(demands.names),
+        types=tuple(demands.types),
+        extensions=tuple(demands.extensions),
+        capability=tuple(demands.capability) or (0, 0),
+        arrays=demands.arrays,
+        arrays_capability=tuple(demands.arrays_capability) or (0, 0),
+    )
 
 
 def _slot(slot: pb.Slot) -> Slot:

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from smartmem_rules.language.blocks.workarounds import Workaround
-from smartmem_rules.plan.artefact import Enqueue, Plan, Slot
+from smartmem_rules.plan.artefact import Demands, Enqueue, Plan, Slot
 from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -93,6 +93,7 @@ class _Index:
                 for name, axes in plan.sizes.items()
                 for axis, count in axes.items()
             ],
+            demands=_demands(plan.demands),
         )
 
     def _tensor(self, tensor: Stored) -> pb.Tensor:
@@ -140,7 +141,19 @@ class _Index:
             spares=[
                 pb.Spare(text=self._texts[one.text], entry=one.entry, options=one.options) for one in enqueue.spares
             ],
+            local_bytes=source.local_bytes,
         )
+
+
+def _demands(demands: Demands) -> pb.Demands:
+    return pb.Demands(
+        names=demands.names,
+        types=demands.types,
+        extensions=demands.extensions,
+        capability=demands.capability,
+        arrays=demands.arrays,
+        arrays_capability=demands.arrays_capability,
+    )
 
 
 def _section(span: Span) -> pb.Section:

@@ -90,6 +90,41 @@ def test_the_least_of_infinities_over_infinities_may_be_nan() -> None:
         assert bool(differences({"y": np.full((1, 1), got, np.float32)}, expected)) == wrong
 
 
+def test_a_number_that_is_rounded_to_the_greatest_half_is_no_infinity() -> None:
+    """65510 is 65504 in half precision. A product beside it that is infinite there may be kept in single precision."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Div", ["p", "p"], ["y"])]
+    model = _model(nodes, (1, 2), TensorProto.FLOAT16)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([[65504, 65504], [6, 4000]], np.float16), "w"))
+    expected = Reference(model, {"x": np.ones((1, 2), np.float16)}).expected()
+    for second in (np.nan, 1.0):
+        assert not differences({"y": np.array([[1, second]], np.float16)}, expected)
+
+
+def test_a_saturated_state_may_be_exactly_one() -> None:
+    nodes = [helper.make_node("RNN", ["x", "w", "r"], ["h"], hidden_size=1), helper.make_node("Floor", ["h"], ["y"])]
+    model = _model(nodes, (1, 1, 1))
+    model.graph.initializer.extend(numpy_helper.from_array(np.ones((1, 1, 1), np.float32), name) for name in "wr")
+    expected = Reference(model, {"x": np.full((1, 1, 1), 8.5, np.float32)}).expected()  # tanh is 1 - 8e-8
+    for got, wrong in ((1.0, False), (0.0, False), (100.0, True)):
+        assert bool(differences({"y": np.full((1, 1, 1, 1), got, np.float32)}, expected)) == wrong
+
+
+def test_what_is_left_of_large_addends_has_no_digit_in_common() -> None:
+    model = _model([helper.make_node("ReduceMean", ["x"], ["y"], keepdims=0)], (4,))
+    x = np.array([1e38, 1e37, -1e38, -1e37], np.float32)
+    for got, wrong in ((0.0, False), (1e30, False), (1e36, True), (np.inf, True)):
+        assert _wrong(model, x, np.array(got, np.float32)) == wrong
+
+
+def test_a_bias_may_cancel_what_is_normalized() -> None:
+    """A row of two is -1 and 1 whatever it holds; beside a bias of 1 the roundings of 1 are all that is left."""
+    model = _model([helper.make_node("LayerNormalization", ["x", "one", "one"], ["y"], epsilon=1e-12)], (1, 2))
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(2, np.float32), "one"))
+    x = np.array([[0.25, 0.75]], np.float32)
+    assert not _wrong(model, x, np.array([[2e-7, 2]], np.float32))
+    assert _wrong(model, x, np.array([[1e-4, 2]], np.float32))
+
+
 def test_defaults_of_attributes_are_in_single_precision() -> None:
     x = np.ones((1, 1, 1, 1))
     model = _model([helper.make_node("LRN", ["x"], ["y"], size=1, beta=1.0)], x.shape, TensorProto.DOUBLE)

@@ -2,7 +2,9 @@
  *
  *     drive files STUB FILE...     opens each file as a plan and, where that goes, runs it; prints status and message
  *     drive misuse STUB PLAN       calls every public function with what it may not be given
- *     drive faults STUB PLAN CACHE lets each call of OpenCL fail in turn; nothing may crash or stay behind
+ *     drive fitting STUB FILE...   opens the one that is for the device, of files and in memory, and runs it; prints status
+ *                                  and what it was made for, or status and message
+ *     drive faults STUB PLAN CACHE [PLAN]   lets each call of OpenCL fail in turn; nothing may crash or stay behind
  *     drive selftest STUB PLAN CACHE   opens a plan that tests itself and runs it; prints status and report or message; a
  *                                      cache that begins with `fd:` is given as a descriptor
  *     drive places STUB PLAN       memory of the application at places that are no multiples of anything
@@ -12,6 +14,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +122,56 @@ static void drive_files(int count, char **paths) {
         printf("%d %s\n", (int)status, status == SMARTMEM_OK ? "" : smartmem_last_error());
         free(data);
     }
+}
+
+static void drive_fitting(int count, char **paths) {
+    static const void *data[64];
+    static size_t bytes[64];
+    smartmem_plan_options options = with_stub();
+    smartmem_plan plan;
+    smartmem_plan_info about = {.struct_size = sizeof about};
+    for (int i = 0; i < count && i < 64; ++i)
+        data[i] = file_in_memory(paths[i], 0, bytes + i);
+    smartmem_status status = smartmem_plan_open_fitting((const char *const *)paths, (size_t)count, &options, &plan);
+    if (status == SMARTMEM_OK) {
+        CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_OK);
+        printf("0 %s\n", about.target);
+        CHECK(run_zeros(plan, 0) == SMARTMEM_OK && smartmem_plan_close(plan) == SMARTMEM_OK);
+    } else {
+        printf("%d %s\n", (int)status, smartmem_last_error());
+        CHECK(!plan.id);
+    }
+    CHECK(smartmem_plan_open_fitting_memory(data, bytes, (size_t)count, &options, &plan) == status);
+    if (status == SMARTMEM_OK) {
+        about.target = "";
+        about.struct_size = offsetof(smartmem_plan_info, target); /* of a program that does not know the field */
+        CHECK(smartmem_plan_get_info(plan, &about) == SMARTMEM_OK && !*about.target && about.launches == 2);
+        CHECK(run_zeros(plan, 0) == SMARTMEM_OK && smartmem_plan_close(plan) == SMARTMEM_OK);
+    }
+    CHECK(stub_live() == 0);
+    for (int i = 0; i < count && i < 64; ++i)
+        free((void *)(uintptr_t)data[i]);
+}
+
+static void misuse_choice(const char *path) {
+    smartmem_plan_options options = with_stub();
+    smartmem_plan plan;
+    const char *paths[65] = {path, NULL}, *missing[] = {path, "/nowhere/at all"};
+    const void *data[] = {"junk", NULL};
+    const size_t bytes[] = {4, 4};
+    CHECK(smartmem_plan_open_fitting(NULL, 1, &options, &plan) == SMARTMEM_BAD_ARGUMENT && !plan.id);
+    CHECK(smartmem_plan_open_fitting(paths, 1, &options, NULL) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting(paths, 0, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting(paths, 65, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting(paths, SIZE_MAX, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting(paths, 2, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting(missing, 2, &options, &plan) == SMARTMEM_BAD_FILE);
+    CHECK(smartmem_plan_open_fitting_memory(NULL, bytes, 1, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting_memory(data, NULL, 1, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting_memory(data + 1, bytes, 1, &options, &plan) == SMARTMEM_BAD_ARGUMENT);
+    CHECK(smartmem_plan_open_fitting_memory(data, bytes, 1, &options, &plan) == SMARTMEM_BAD_PLAN);
+    options.device = "no such device";
+    CHECK(smartmem_plan_open_fitting(paths, 1, &options, &plan) == SMARTMEM_NO_DEVICE);
 }
 
 static void misuse_plans(const char *path) {
@@ -241,6 +295,7 @@ static void drive_misuse(const char *path) {
     smartmem_plan_options options = with_stub();
     smartmem_plan plan;
     misuse_plans(path);
+    misuse_choice(path);
     CHECK(smartmem_plan_open(path, &options, &plan) == SMARTMEM_OK);
     misuse_info(plan);
     misuse_session(plan);
@@ -252,7 +307,8 @@ static void drive_misuse(const char *path) {
     CHECK(stub_live() == 0);
 }
 
-static void drive_faults(const char *path, const char *cache) {
+static void drive_faults(const char *path, const char *cache, const char *other) {
+    const char *const both[] = {other, path};
     long needed = 0, failed = 0;
     for (long call = 0; call <= needed; ++call) {
         smartmem_plan_options options = with_stub();
@@ -260,7 +316,8 @@ static void drive_faults(const char *path, const char *cache) {
         options.cache_folder = cache;
         options.self_test = 1;
         stub_fail_at(call); /* 0: none */
-        smartmem_status status = smartmem_plan_open(path, &options, &plan);
+        smartmem_status status = other != NULL ? smartmem_plan_open_fitting(both, 2, &options, &plan)
+                                               : smartmem_plan_open(path, &options, &plan);
         if (status == SMARTMEM_OK) {
             status = run_zeros(plan, 1);
             CHECK(smartmem_plan_close(plan) == SMARTMEM_OK);
@@ -388,6 +445,8 @@ int main(int count, char **arguments) {
     open_stub(arguments[2]);
     if (strcmp(arguments[1], "files") == 0)
         drive_files(count - 3, arguments + 3);
+    else if (strcmp(arguments[1], "fitting") == 0)
+        drive_fitting(count - 3, arguments + 3);
     else if (strcmp(arguments[1], "misuse") == 0)
         drive_misuse(arguments[3]);
     else if (strcmp(arguments[1], "selftest") == 0)
@@ -397,6 +456,6 @@ int main(int count, char **arguments) {
     else if (strcmp(arguments[1], "threads") == 0)
         drive_threads(arguments[3]);
     else
-        drive_faults(arguments[3], arguments[4]);
+        drive_faults(arguments[3], arguments[4], count > 5 ? arguments[5] : NULL);
     return 0;
 }

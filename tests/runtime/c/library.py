@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 DEFINITIONS = (
     "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-DPB_ENABLE_MALLOC=1", "-DPB_FIELD_32BIT=1", "-DPB_BUFFER_ONLY=1",
+    "-DPB_VALIDATE_UTF8=1",
 )  # fmt: skip
 RANK = 16
 Array = np.ndarray[Any, np.dtype[Any]]

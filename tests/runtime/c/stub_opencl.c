@@ -1,6 +1,7 @@
 /* An OpenCL library without a device: it keeps memory, counts its objects and calls, and fails where a test wants it to. It
  * computes the kernels `add` and `twice` of tests/runtime/plans.py in buffers, one element wrongly if $STUB_WRONG names the
- * kernel between commas, and nothing else. $STUB_LOG names a file for the calls. */
+ * kernel between commas, and nothing else. $STUB_LOG names a file for the calls. $STUB_NAME, $STUB_EXTENSIONS, $STUB_TYPE,
+ * $STUB_IMAGE, $STUB_LOCAL, $STUB_GROUP and $STUB_CAPABILITY (its major number) are what the device says of itself. */
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -120,21 +121,39 @@ static cl_int feature_list(size_t room, void *to, size_t *needed) {
     return told(FEATURES, sizeof FEATURES, room, to, needed);
 }
 
+static const char *said(const char *variable, const char *otherwise) {
+    const char *value = getenv(variable);
+    return value != NULL ? value : otherwise;
+}
+
+static uint64_t number_said(const char *variable, uint64_t otherwise) {
+    const char *value = getenv(variable);
+    return value != NULL ? strtoull(value, NULL, 10) : otherwise;
+}
+
+static cl_int told_text(const char *text, size_t room, void *to, size_t *needed) {
+    return told(text, strlen(text) + 1, room, to, needed);
+}
+
 EXPORT cl_int clGetDeviceInfo(cl_device device, cl_uint what, size_t room, void *to, size_t *needed) {
     uint64_t number = 0;
     (void)device;
     if (FAILS)
         return -5;
     switch (what) {
-    case CL_DEVICE_NAME: return told("stub device", 12, room, to, needed);
+    case CL_DEVICE_NAME: return told_text(said("STUB_NAME", "stub device"), room, to, needed);
+    case CL_DEVICE_EXTENSIONS: return told_text(said("STUB_EXTENSIONS", "cl_khr_fp64"), room, to, needed);
     case CL_DRIVER_VERSION: return told("1.0", 4, room, to, needed);
     case CL_DEVICE_VERSION: return told("OpenCL 3.0 stub", 16, room, to, needed);
     case CL_DEVICE_OPENCL_C_FEATURES: return feature_list(room, to, needed);
-    case CL_DEVICE_TYPE: number = CL_DEVICE_TYPE_CPU; break;
+    case CL_DEVICE_TYPE: number = number_said("STUB_TYPE", CL_DEVICE_TYPE_CPU); break;
     case CL_DEVICE_IMAGE_SUPPORT: number = 1; break;
     case CL_DEVICE_IMAGE2D_MAX_WIDTH:
-    case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = 16384; break;
-    case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = 1024; break;
+    case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = number_said("STUB_IMAGE", 16384); break;
+    case CL_DEVICE_LOCAL_MEM_SIZE: number = number_said("STUB_LOCAL", 32768); break;
+    case CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV: number = number_said("STUB_CAPABILITY", 0); break;
+    case CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV: number = 0; break;
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = number_said("STUB_GROUP", 1024); break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: number = 1u << 30; break;
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 8 * base_alignment; break;
     default: number = 1; break;

@@ -19,6 +19,12 @@ int main() {
     try {
         smartmem::Plan plan("nothing");
     } catch (const smartmem::Error &error) {
+        if (error.status() != SMARTMEM_BAD_FILE)
+            return 1;
+    }
+    try {
+        smartmem::Plan::fitting({"nothing", "nowhere"});
+    } catch (const smartmem::Error &error) {
         return error.status() != SMARTMEM_BAD_FILE;
     }
     return 1;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.artefact import Demands, Plan
 from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.program_cache import ProgramCache
@@ -27,8 +27,22 @@ WRONG = (0, 1, 2, 7, 127, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1,
 @pytest.fixture(scope="module", params=["buffer", "image", "asking"])
 def plan_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plans") / "a.plan"
-    save_plan(make_asking_plan() if request.param == "asking" else make_plan(request.param), path)
+    save_plan(make_asking_plan() if request.param == "asking" else make_demanding_plan(request.param), path)
     return path
+
+
+def make_demanding_plan(memory: str) -> Plan:
+    """A plan that asks the stub for all that a plan can ask of a device."""
+    plan = make_plan(memory)
+    change_source(plan, 1, local_bytes=240)
+    demands = Demands(
+        names=("Stub", "(", "stub.*device"),
+        types=("cpu", "gpu"),
+        extensions=("cl_khr_fp64",),
+        arrays=99999,
+        arrays_capability=(8, 6),
+    )
+    return replace(plan, demands=demands)
 
 
 def verdicts(folder: Path, files: list[bytes]) -> list[tuple[int, str]]:
@@ -167,3 +181,11 @@ def test_a_damaged_program_is_noticed(tmp_path: Path) -> None:
     whole = (tmp_path / "a.plan").read_bytes()
     found = verdicts(tmp_path, [whole.replace(b"a compiled program", b"a compiled Program")])
     assert found == [(BAD_PLAN, "the plan is damaged: the compiled program key is another one than the index says")]
+
+
+def test_a_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    save_plan(make_plan(), tmp_path / "a.plan")
+    whole = (tmp_path / "a.plan").read_bytes()
+    index = index_of(whole).SerializeToString()
+    found = verdicts(tmp_path, [with_index(whole, index.replace(b"twice_1", b"twice\x80\xff"))])
+    assert found == [(BAD_PLAN, "the plan is damaged: invalid utf8")]
