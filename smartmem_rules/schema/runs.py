@@ -225,9 +225,10 @@ class ForgottenCalibration(TypedDict):
 
 @with_fields_of(Bundle)
 class ExportReport(TypedDict):
-    """The program in C that was written."""
+    """The program in C that was written; `targets` are the devices that its plans were made for."""
 
     model: str
+    targets: list[str]
 
 
 class WalkedLaunches(TypedDict):
