@@ -9,6 +9,7 @@ import zlib
 import pytest
 from hypothesis import settings
 
+from tests.json_outputs import hold_against_schemas
 from tests.required_packages import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
@@ -19,6 +20,7 @@ os.environ["SMARTMEM_CALIBRATION"] = "off"  # as the rules say, whatever this co
 settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 settings.load_profile("untimed")
 os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themselves
+hold_against_schemas()
 GARBAGE = 20_000
 """New objects after which the garbage collector looks for those that nothing needs."""
 

@@ -17,7 +17,7 @@ LAYERS = (
     "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit", "runtime", "checking", "tuning",
     "kept_plans", "pipeline", "explanation", "verification", "simplification", "optimized",
     "bundle", "doctor", "specialized", "inspection", "torch_backend", "api", "simulated_levels", "benchmarking",
-    "fuzzing", "lsp", "reference", "onnx_backend", "cli",
+    "fuzzing", "lsp", "reference", "onnx_backend", "schema", "cli",
 )  # fmt: skip
 """From the bottom to the top: a package imports those before it only."""
 MOST_MODULES = 20

@@ -33,6 +33,7 @@ _COMMANDS = {
     "zoo": ("models.zoo", "List the models that come with the project, or write them."),
     "devices": ("devices", "List the OpenCL devices with their limits."),
     "config": ("config", "List the variables of the environment, and where things are kept."),
+    "schema": ("schema", "Print the JSON Schema of what the commands print with --json."),
     "completion": ("completion", "Print a script that completes commands in bash, zsh or fish."),
 }
 """The module of each command, and what it does."""
