@@ -193,7 +193,7 @@ def planned(device: str, memory: str, copy_gain: float, scattered_write: float, 
     }  # fmt: skip
     base = replace(base, layouts={name: replace(one, **changed) for name, one in base.layouts.items()})  # type: ignore[arg-type]
     profile = base.devices[device]
-    profile = replace(profile, compute=replace(profile.compute, launch_us=0.0, shuffle=""))
+    profile = replace(profile, compute=replace(profile.compute, launch_us=0.0, shuffle="", half=""))
     return emitted(import_model(proto, base, {}), base, profile, "layout", "float32", memory)
 
 
