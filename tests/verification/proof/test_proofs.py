@@ -36,7 +36,7 @@ WRONG_OVER_THE_REALS = (
     "wp_resize_tile",
 )
 PROVED = ("gelu", "gelu_tanh", "swish", "hard_swish", "sigmoid", "clip_of_clip", "relu_of_clip", "squared_sum", "cube",
-          "double_not", "roots_of_one_tensor", "exp_of_log", "factor_addend")  # fmt: skip
+          "double_not", "roots_of_one_tensor", "factor_addend")  # fmt: skip
 BY_NORMAL_FORMS = ("biased_matmul", "softmax", "unshifted_softmax", "concat_of_one")
 NOT_PROVED = ("rms_normalization_scale",)
 WAYS = 400
