@@ -12,24 +12,13 @@ from smartmem_rules.emit.plan import finish
 from smartmem_rules.pipeline import Request, make_planning
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.simulate.source import parse
-from tests.plan.models import Node, model, normal
-from tests.plan.models import normal as weights
+from tests.plan.branches import BRANCHES, CONSTANTS, FEEDS
+from tests.plan.models import model
 from tests.plan.programs import rules
-
-NODES: list[Node] = [
-    ("MatMul", "x u", "a"),
-    ("Softmax", "a", "s"),
-    ("MatMul", "s w", "b"),
-    ("Conv", "z k", "c", {"pads": [1, 1, 1, 1]}),
-    ("Relu", "c", "d"),
-    ("MatMul", "d v", "e"),
-]
-CONSTANTS = {"u": weights(40, 130), "w": weights(130, 70), "k": weights(24, 8, 3, 3), "v": weights(11, 9)}
-FEEDS = {"x": normal(50, 40), "z": normal(1, 8, 13, 11, seed=3)}
 
 
 def planned(device: str, memory: str, dtype: str = "float32") -> Plan:
-    proto = model(NODES, FEEDS, "b e", CONSTANTS)
+    proto = model(BRANCHES, FEEDS, "b e", CONSTANTS)
     return finish(make_planning(Request(proto, (), device, "smartmem", dtype, memory, (), {}))[0])
 
 

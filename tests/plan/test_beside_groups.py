@@ -21,6 +21,7 @@ from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.executor import BoundsError, Executor
 from smartmem_rules.simulate.memory import MemoryModel
 from smartmem_rules.simulate.report import simulate
+from tests.plan.branches import BRANCHES, CONSTANTS, FEEDS
 from tests.plan.devices import gpu
 from tests.plan.models import Node, model, normal
 from tests.plan.models import normal as weights
@@ -29,17 +30,6 @@ from tests.plan.programs import policy, rules
 RULE = next(rule for rule in policy("smartmem").rules if rule.name == "side_by_side_in_groups")
 GPU = gpu(units=4, items=256, memory=1024, launch=100.0)
 
-# two branches of unlike kernels, which meet at the end
-BRANCHES: list[Node] = [
-    ("MatMul", "x u", "a"),
-    ("Softmax", "a", "s"),
-    ("MatMul", "s w", "b"),
-    ("Conv", "z k", "c", {"pads": [1, 1, 1, 1]}),
-    ("Relu", "c", "d"),
-    ("MatMul", "d v", "e"),
-]
-CONSTANTS = {"u": weights(40, 130), "w": weights(130, 70), "k": weights(24, 8, 3, 3), "v": weights(11, 9)}
-FEEDS = {"x": normal(50, 40), "z": normal(1, 8, 13, 11, seed=3)}
 LAST_COLUMN = "p2[(i6 * 4 + i1 * 130)] = finished.s0"
 
 

@@ -39,7 +39,7 @@ from smartmem_rules.fuzzing.expected.sums import (
 )
 
 RUNS = 4
-MORE_RUNS = 24
+MORE_RUNS = 96
 _ULPS = 4.0
 _FACTOR = 8.0
 """How many times the spread an error may be: the spread of a few runs is below that of all."""
