@@ -98,7 +98,7 @@ def test_what_is_proved_of_shipped_rules_holds_where_it_is_tried() -> None:
             proved.append(made.name)
             tried = check_types(BASE, made.left, made.right, made.guards)
             assert tried.differing is None or tried.right.startswith("none"), (made.name, tried)
-    assert len(proved) > 55
+    assert len(proved) > 50
     assert "bias_after_gemm_bias" in proved
 
 
