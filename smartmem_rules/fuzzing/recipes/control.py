@@ -71,12 +71,12 @@ class Body(Builder):
         return self.operand(array.shape, array.dtype.name)
 
     def resulting(self, names: Sequence[str]) -> list[str]:
-        """The tensors as results of the body's own nodes, each named once."""
-        results: list[str] = []
+        """The tensors as results of the body's own nodes, each named once; empty where one of them is refused."""
+        results: list[str | None] = []
         for name in names:
             own = any(name in node.output for node in self.nodes)
-            results.append(name if own and name not in results else str(self.one("Identity", [name])))
-        return results
+            results.append(name if own and name not in results else self.one("Identity", [name]))
+        return [n for n in results if n] if all(results) else []
 
     def graph(self, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.GraphProto:
         """The body, with its constants as initializers or as nodes."""
@@ -102,6 +102,8 @@ def choice(b: Builder, grow: Grow) -> None:
     otherwise.grow(grow, 4)
     others = otherwise.resulting([otherwise.like(then.array(n)) for n in results])
     results = then.resulting(results)
+    if not results or not others:
+        return
     branches = {"then_branch": then.graph([], results), "else_branch": otherwise.graph([], others)}
     if b.chance():
         branches = {"then_branch": branches["else_branch"], "else_branch": branches["then_branch"]}
@@ -145,6 +147,8 @@ def loop(b: Builder, grow: Grow) -> None:
     if goes_on is None:
         return
     results = body.resulting([goes_on, *after, *scans])
+    if not results:
+        return
     graph = body.graph([number, going, *own], results)
     first = b.pick(("", b.constant(np.asarray(True)), b.input(np.asarray(True)) if b.chance(0.2) else ""))
     b.follow(helper.make_node("Loop", [limit, first, *states], b.names(len(after) + len(scans)), body=graph))
@@ -211,6 +215,8 @@ def scan(b: Builder, grow: Grow) -> None:
     after = [body.like(b.array(s)) for s in states]
     scans = body.subset(body.made()[-4:], 1)[:2] or [parts[0]]
     results = body.resulting([*after, *scans])
+    if not results:
+        return
     attributes: dict[str, Any] = {
         "scan_input_axes": [axis - b.array(s).ndim if b.chance(0.2) else axis for s, axis in sources],
         "scan_input_directions": backward,
@@ -234,6 +240,8 @@ def function(b: Builder, grow: Grow) -> None:
     body = Body(b, {f: b.array(o) for f, o in zip(formal, operands, strict=True)}, takes=False)
     body.grow(grow, 5)
     results = body.resulting(body.subset(body.made()[-3:], 1)[:2] or [formal[0]])
+    if not results:
+        return
     nodes = [*(constant_node(n, a) for n, a in body.constants.items()), *body.needed(results)]
     given = _referring(b, nodes)
     made = helper.make_function(
