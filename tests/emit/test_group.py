@@ -12,6 +12,7 @@ from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
+from smartmem_rules.runtime.devices import choose
 from tests.emit.kernel_cases import launched
 from tests.plan.models import model
 from tests.plan.running import Mode, plan_of, prepare, run
@@ -25,6 +26,14 @@ TILES = (
     GroupTile(rows=32, columns=64, step=64, slices=4, warp_rows=32, warp_columns=32, buffers=1),
     GroupTile(rows=16, columns=32, step=128, slices=8, warp_rows=16, warp_columns=32, buffers=1),
 )
+
+
+def _force(monkeypatch: pytest.MonkeyPatch, tile: GroupTile, splits: int) -> None:
+    """Products have this tile; such a test is skipped on a device whose local memory does not hold it."""
+    needed, device = 4 * tile.memory + 16, choose()
+    if device.local_memory < needed:
+        pytest.skip(f"the tile takes {needed} bytes of local memory, {device.name} has {device.local_memory}")
+    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
 
 
 def _random(seed: int, *shape: int) -> np.ndarray:
@@ -51,14 +60,14 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], kernels: int 
 def test_products_with_every_tile(
     m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
+    _force(monkeypatch, tile, splits)
     x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
     assert _compare(proto, {"x": x}, 1) == ["group"]
 
 
 def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(TILES[1], 4)])
+    _force(monkeypatch, TILES[1], 4)
     x, w = _random(4, 40, 512), _random(5, 512, 64)
     plan, executor = prepare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU)
     first, second = executor.run({"x": x})["y"], executor.run({"x": x})["y"]
