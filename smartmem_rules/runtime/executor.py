@@ -20,7 +20,7 @@ from smartmem_rules.runtime.contexts.context import BoundsError, Built, Executio
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
 from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.contexts.timed_run import RunTimes, timed_run
-from smartmem_rules.runtime.devices import Device, DeviceError
+from smartmem_rules.runtime.devices import Device, DeviceError, check_driver
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds
 from smartmem_rules.runtime.forks import refuse_in_child
 from smartmem_rules.runtime.shared_programs import context_on
@@ -53,6 +53,7 @@ class Executor:
             contexts: how many runs may happen side by side, each with memory for its own intermediates.
 
         Raises:
+            DeviceError: the device's driver is refused (`check_driver`).
             BuildError: the OpenCL compiler refuses a kernel.
             RunError: the device has too little memory, its images, work-groups or local memory are too small, it lacks
                 an extension, it is not one for which work-groups may wait for each other, or this process is a fork of
@@ -61,6 +62,7 @@ class Executor:
         import pyopencl as cl
 
         refuse_in_child(RunError)
+        check_driver(device)
         if any(launch.form == "ordered" for launch in plan.launches) and not device.runs_ordered:
             raise RunError(
                 f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "

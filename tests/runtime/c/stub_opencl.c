@@ -1,7 +1,7 @@
 /* An OpenCL library without a device: it keeps memory, counts its objects and calls, and fails where a test wants it to. It
  * computes the kernels `add` and `twice` of tests/runtime/plans.py in buffers, one element wrongly if $STUB_WRONG names the
  * kernel between commas, and nothing else. $STUB_LOG names a file for the calls. $STUB_NAME, $STUB_EXTENSIONS, $STUB_TYPE,
- * $STUB_IMAGE, $STUB_LOCAL, $STUB_GROUP and $STUB_CAPABILITY (its major number) are what the device says of itself. */
+ * $STUB_DRIVER, $STUB_IMAGE, $STUB_LOCAL, $STUB_GROUP and $STUB_CAPABILITY (its major number) are what the device says of itself. */
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ EXPORT cl_int clGetDeviceInfo(cl_device device, cl_uint what, size_t room, void 
     switch (what) {
     case CL_DEVICE_NAME: return told_text(said("STUB_NAME", "stub device"), room, to, needed);
     case CL_DEVICE_EXTENSIONS: return told_text(said("STUB_EXTENSIONS", "cl_khr_fp64"), room, to, needed);
-    case CL_DRIVER_VERSION: return told("1.0", 4, room, to, needed);
+    case CL_DRIVER_VERSION: return told_text(said("STUB_DRIVER", "1.0"), room, to, needed);
     case CL_DEVICE_VERSION: return told("OpenCL 3.0 stub", 16, room, to, needed);
     case CL_DEVICE_OPENCL_C_FEATURES: return feature_list(room, to, needed);
     case CL_DEVICE_TYPE: number = number_said("STUB_TYPE", CL_DEVICE_TYPE_CPU); break;
