@@ -102,6 +102,8 @@ static smartmem_status take_extents(Session *session, const int64_t *dimensions)
     size_t bytes = index->dimensions_count * sizeof *dimensions;
     if (!session->sized || memcmp(dimensions, session->dimensions, bytes) != 0) {
         session->sized = false;
+        session->runs_so_sized = 0;
+        recording_close(&session->recording);
         memcpy(session->dimensions, dimensions, bytes);
         TRY(extents_evaluate(index, session->dimensions, session->formulas));
         for (uint32_t i = 0; i < index->launches_count; ++i)
