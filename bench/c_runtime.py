@@ -34,7 +34,7 @@ from smartmem_rules.bundle import write_bundle
 from smartmem_rules.resources import models_path
 from tests.runtime.c.library import installed, open_plan, opencl_environment
 
-RUNS = 10
+RUNS = 100
 MOST_SECONDS = 5.0
 """Of the timed runs of a round, of which there are three at least."""
 ROUNDS = 3
