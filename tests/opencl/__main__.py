@@ -17,7 +17,8 @@ from tests.opencl.places import ROOT, MissingError, command_of
 
 _DESCRIBE = (
     "import json; from smartmem_rules.runtime.devices import devices; d = devices()[0]; "
-    "print(json.dumps([d.platform, d.name, d.driver, [w.effect + ' ' + w.value for w in d.workarounds]]))"
+    "print(json.dumps([d.platform, d.name, d.driver, [w.effect + ' ' + w.value for w in d.workarounds], "
+    "d.refusal]))"
 )
 SECONDS = 1200
 """For one file of tests; a driver that takes longer hangs."""
@@ -33,7 +34,9 @@ def run_suite(one: Implementation, folder: Path, only: Sequence[str] = ()) -> Ou
         if described.returncode or not lines:
             said = described.stderr.strip().splitlines()
             raise MissingError(said[-1] if said else f"no device ({described.returncode})")
-        outcome.platform, outcome.device, outcome.driver, outcome.workarounds = json.loads(lines[-1])
+        outcome.platform, outcome.device, outcome.driver, outcome.workarounds, refusal = json.loads(lines[-1])
+        if refusal:
+            raise MissingError(f"its driver is refused: {refusal}")
     except MissingError as error:
         outcome.missing = str(error)
         return outcome

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Outcome:
-    """What the suite gave on one implementation; `failed` has the tests by name, `missing` why there are none."""
+    """What the suite gave on one implementation; `failed` has the tests by name, `missing` why none ran."""
 
     name: str
     platform: str = ""
@@ -22,21 +22,21 @@ class Outcome:
 
     @property
     def passes(self) -> bool:
-        """Whether it is here, something ran, and nothing failed."""
+        """Whether it was run, some test was there, and nothing failed."""
         return not self.missing and not self.failed and self.passed > 0
 
     @property
     def verdict(self) -> str:
         """A word or a sentence."""
         if self.missing:
-            return f"not here: {self.missing}"
+            return f"not run: {self.missing}"
         if self.failed:
             return f"{len(self.failed)} fail"
         return "passes" if self.passes else "nothing ran"
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Markdown: a line for each implementation, those that cannot be had here with the reason."""
+    """Markdown: a line for each implementation, those that were not run with the reason."""
     lines = ["| implementation | driver | passed | failed | skipped | |", "|---|---|---:|---:|---:|---|"]
     for one in outcomes:
         numbers = ["-"] * 3 if one.missing else [str(one.passed), str(len(one.failed)), str(one.skipped)]
@@ -46,6 +46,6 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """0 where each implementation that is here passes; those that are not here do not count, unless none is."""
-    here = [one for one in outcomes if not one.missing]
-    return int(not here or not all(one.passes for one in here))
+    """0 where each implementation that was run passes; those that were not do not count, unless none was."""
+    ran = [one for one in outcomes if not one.missing]
+    return int(not ran or not all(one.passes for one in ran))

@@ -17,7 +17,7 @@ def test_each_implementation_has_a_line_with_its_numbers() -> None:
     assert lines[2:6] == [
         "| one | 1.0 | 7 | 0 | 2 | passes |",
         "| two | 2.0 | 6 | 1 | 0 | 1 fail |",
-        "| three | - | - | - | - | not here: only root may enter it |",
+        "| three | - | - | - | - | not run: only root may enter it |",
         "| four | 4.0 | 0 | 0 | 0 | nothing ran |",
     ]
     assert lines[-1] == "The suite passes on 1 of 4."
@@ -27,5 +27,5 @@ def test_each_implementation_has_a_line_with_its_numbers() -> None:
     ("outcomes", "code"),
     [([PASSES], 0), ([PASSES, MISSING], 0), ([PASSES, FAILS], 1), ([PASSES, NOTHING], 1), ([MISSING], 1), ([], 1)],
 )
-def test_the_exit_code_is_0_where_all_that_are_here_pass(outcomes: list[Outcome], code: int) -> None:
+def test_the_exit_code_is_0_where_all_that_were_run_pass(outcomes: list[Outcome], code: int) -> None:
     assert exit_code(outcomes) == code
