@@ -9,8 +9,8 @@ from smartmem_rules.graph.importer import import_model
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.build import prepare
 from smartmem_rules.plan.means import PlanOptions
-from tests.emit.kernel_cases import KernelCase
 from smartmem_rules.runtime.devices import choose
+from tests.emit.kernel_cases import KernelCase
 from tests.plan.programs import rules
 
 
