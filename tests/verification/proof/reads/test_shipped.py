@@ -1,4 +1,4 @@
-"""Which reads of built-in definitions are not proved to stay inside their tensors: no others than those that are known."""
+"""All reads of built-in definitions are proved to stay inside their tensors but those that are known."""
 
 from __future__ import annotations
 
