@@ -33,7 +33,7 @@ def test_drawn_models_are_right(source: str, part: int, fresh_seeds: bool, examp
     summary = run(answers_here(requests, jobs=1), folder=None)
     failed = [f"{f.request} ({f.mode}) {f.verdict.kind}: {f.verdict.detail}" for f in summary.failures]
     assert not failed, "\n".join(failed)
-    assert summary.verdicts["right"] > 0.9 * summary.total, summary.data()
+    assert summary.verdicts["right"] > 0.8 * summary.total, summary.data()
 
 
 def test_workers_of_a_cluster_judge_what_one_process_judges() -> None:
