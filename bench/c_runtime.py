@@ -32,9 +32,9 @@ from own_process import in_own_process
 from smartmem_rules import OptimizedPlan, optimize
 from smartmem_rules.bundle import write_bundle
 from smartmem_rules.resources import models_path
-from tests.runtime.c.library import installed, open_plan, opencl_environment
+from tests.runtime.c.library import call, installed, open_plan, opencl_environment
 
-RUNS = 10
+RUNS = 100
 MOST_SECONDS = 5.0
 """Of the timed runs of a round, of which there are three at least."""
 ROUNDS = 3
@@ -82,6 +82,9 @@ def main() -> int:
     parser.add_argument(
         "--self-test", action="store_true", help="only how long the kernels are asked, and what is found"
     )
+    parser.add_argument(
+        "--recorded", action="store_true", help="only runs that replay recorded launches beside others, in turn"
+    )
     parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -90,6 +93,9 @@ def main() -> int:
         return 0
     if arguments.self_test:
         print("\n".join(map(self_test, arguments.models)))
+        return 0
+    if arguments.recorded:
+        print("\n".join(map(recorded, arguments.models)))
         return 0
     if arguments.floor:
         print(floor())
@@ -210,6 +216,36 @@ def self_test(name: str) -> str:
             seconds[asks].append(time.perf_counter() - start)
     kernels = len({probe.launches for probe in plan.plan.probes})
     return f"{name}: {kernels} kernels, {min(seconds[1]) - min(seconds[-1]):.2f} s; {found or 'all right'}"
+
+
+def recorded(name: str) -> str:
+    """The milliseconds of runs of two sessions in turn, of which one may record; and whether both agree."""
+    plan = optimize(path(name))
+    feeds = plan.random_feeds(0)
+    seconds: dict[int, list[float]] = {-1: [], 0: []}
+    with tempfile.TemporaryDirectory() as temporary:
+        plan.save(Path(temporary) / "a.plan")
+        with (
+            open_plan(Path(temporary) / "a.plan") as opened,
+            opened.session(record=-1) as plain,
+            opened.session() as own,
+        ):
+            kept = {-1: plain.set_inputs(feeds), 0: own.set_inputs(feeds)}
+            for number in range(RUNS):
+                for how, session in ((-1, plain), (0, own)):
+                    start = time.perf_counter()
+                    call("run", session.id)
+                    if number > 1:  # the first one loads the kernels, the second one records
+                        seconds[how].append(time.perf_counter() - start)
+            results = [list(session.outputs().values()) for session in (plain, own)]
+            del kept
+    same = all(a.tobytes() == b.tobytes() for a, b in zip(*results, strict=True))
+    device = plan.prepare().device.name
+    times = [f"{min(one) * 1e3:.2f} ({np.median(one) * 1e3:.2f})" for one in seconds.values()]
+    return (
+        f"{name}, {device}: {len(plan.kernels)} launches; one by one {times[0]}, recorded {times[1]} ms at "
+        f"least (median); {'equal to the byte' if same else 'DIFFERENT'}"
+    )
 
 
 def floor() -> str:

@@ -6,8 +6,9 @@ First the self-test of each model as it is: every finding would be a false alarm
 text of one kernel as the OpenCL compiler sees it (tests/runtime/selftest/faults.py), drawn over models, kernels, kinds
 and places. A fault counts that changes an output of the whole model for random inputs by more than `WRONG` of its
 largest element: the others are none, or nobody could see them. One that stops the process cannot be missed, and is
-drawn again; so is one whose kernel does not compile. `--write docs/self_test.md` puts the tables there. Exit code 1
-if a fault was missed or a right kernel accused.
+drawn again; so is one whose kernel does not compile. `--write docs/self_test.md` puts the tables there. With `--c`
+libsmartmem is asked instead: each fault goes into the text of a plan file, which it opens. Exit code 1 if a fault was
+missed or a right kernel accused.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import json
 import multiprocessing
 import random
 import sys
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -32,17 +35,21 @@ from markdown_tables import markdown, replace_table
 from networks import path
 
 from smartmem_rules import optimize
-from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.plan.probe import Probe
 from smartmem_rules.runtime.compiling import BuildError, Programs
 from smartmem_rules.runtime.executor import Executor
+from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.selftest.testing import asker_of, self_test
+from tests.runtime.c.library import CError, open_plan
 from tests.runtime.selftest.faults import FAULTS, changed
 
 WRONG = 1e-4
 """The error relative to the largest magnitude from which on outputs are wrong (docs/checking.md)."""
 MODELS = ("mobilenetv2", "swin_tiny", "convnext_tiny", "mmoe", "regnetx_032", "llama_block")
 SECONDS = 300
+WRONG_KERNEL = 16
+"""The status of a plan with a wrong kernel that nothing replaces."""
 TABLE = "self_test"
 
 
@@ -81,8 +88,9 @@ class Plain:
 class Subject:
     """A model on a device, one of whose kernels can be exchanged."""
 
-    def __init__(self, name: str, device: str) -> None:
+    def __init__(self, name: str, device: str, by_c: bool) -> None:
         self.name = name
+        self.by_c = by_c
         plan = optimize(path(name), device=device, probes=True)
         self.executor: Executor = plan.prepare()
         self.plan = self.executor.plan
@@ -92,6 +100,9 @@ class Subject:
     def plain(self) -> Plain:
         """The self-test, when the kernels have been compiled."""
         report = self_test(self.executor)
+        start = time.perf_counter()
+        said = self._said_by_c(self.plan) if self.by_c else ""
+        seconds = time.perf_counter() - start if self.by_c else report.seconds
         kernels = {probe.launches for probe in self.plan.probes}
         exact = sum(all(a.bound == 0 for probe in self._of(one) for a in probe.answers) for one in kernels)
         return Plain(
@@ -100,8 +111,8 @@ class Subject:
             kernels=report.asked,
             unasked=report.unasked,
             exact=exact,
-            false_alarms=len(report.findings),
-            seconds=report.seconds,
+            false_alarms=len(said.splitlines()) if self.by_c else len(report.findings),
+            seconds=seconds,
         )
 
     def planted(self, seed: int) -> Planted:
@@ -121,8 +132,32 @@ class Subject:
             return Planted(**about, refused="does not compile")
         if not error > WRONG:
             return Planted(**about, refused="no effect")
-        said = [str(one) for one in asker_of(self.executor).of_other(self._of(launches), source)]
-        return Planted(**about, error=error, found=bool(said), said="; ".join(said))
+        if self.by_c:
+            said = self._said_by_c(self._with(launches, source))
+        else:
+            said = "; ".join(str(one) for one in asker_of(self.executor).of_other(self._of(launches), source))
+        return Planted(**about, error=error, found=bool(said), said=said)
+
+    def _with(self, launches: tuple[int, ...], source: Source) -> Plan:
+        """The plan with another text in some launches, and nothing that could run instead."""
+        enqueues = list(self.plan.enqueues)
+        for number in launches:
+            own = enqueues[number]
+            enqueues[number] = replace(own, source=replace(own.source, text=source.text), spares=())
+        return replace(self.plan, enqueues=enqueues)
+
+    def _said_by_c(self, plan: Plan) -> str:
+        """What libsmartmem says of a plan's kernels when it opens the plan; empty: all are right."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "a.plan"
+            save_plan(plan, file)
+            try:
+                with open_plan(file, device=self.executor.device.place, self_test=1) as opened:
+                    return str(opened.self_test)
+            except CError as error:
+                if error.status != WRONG_KERNEL:
+                    raise
+                return str(error.text)
 
     def _of(self, launches: tuple[int, ...]) -> list[Probe]:
         return [probe for probe in self.plan.probes if probe.launches == launches]
@@ -155,9 +190,9 @@ def _apart(found: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     return max(errors)
 
 
-def work(name: str, device: str, ends: Connection) -> None:
+def work(name: str, device: str, by_c: bool, ends: Connection) -> None:
     """A process that has one model: gives its self-test, then for each seed what became of its fault."""
-    subject = Subject(name, device)
+    subject = Subject(name, device, by_c)
     ends.send(subject.plain())
     while (seed := ends.recv()) is not None:
         ends.send(subject.planted(seed))
@@ -166,14 +201,14 @@ def work(name: str, device: str, ends: Connection) -> None:
 class Worker:
     """Such a process, which faults may stop; it is begun again then."""
 
-    def __init__(self, name: str, device: str) -> None:
-        self.name, self.device = name, device
+    def __init__(self, name: str, device: str, by_c: bool) -> None:
+        self.name, self.device, self.by_c = name, device, by_c
         self.plain = self._begin()
 
     def _begin(self) -> Plain:
         spawn = multiprocessing.get_context("spawn")
         self._ends, far = spawn.Pipe()
-        self._process = spawn.Process(target=work, args=(self.name, self.device, far), daemon=True)
+        self._process = spawn.Process(target=work, args=(self.name, self.device, self.by_c, far), daemon=True)
         self._process.start()
         far.close()
         found: Plain = self._ends.recv()
@@ -205,6 +240,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--c", action="store_true", help="by libsmartmem, which opens a plan with each fault")
     parser.add_argument("--json", type=Path, default=Path("build/self_test.json"))
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
@@ -212,7 +248,7 @@ def main() -> int:
     planted: list[Planted] = []
     share = -(-arguments.faults // len(arguments.models))
     for number, name in enumerate(arguments.models):
-        worker = Worker(name, arguments.device)
+        worker = Worker(name, arguments.device, arguments.c)
         plain.append(worker.plain)
         print(worker.plain, flush=True)
         seed = 1_000_000 * arguments.seed + 10_000 * number

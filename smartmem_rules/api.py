@@ -16,7 +16,7 @@ from smartmem_rules.planned import PlanOptions as PlanOptions
 from smartmem_rules.planned import plan_only as plan_only
 from smartmem_rules.planned import planned
 from smartmem_rules.runtime.devices import AUTO
-from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
+from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, plan_files
 from smartmem_rules.runtime.target import device_for
 from smartmem_rules.simplification.options import FOLD_LIMIT, Options
 from smartmem_rules.stages import Clock as Clock
@@ -32,21 +32,30 @@ if TYPE_CHECKING:
     from smartmem_rules.verification.results import Verification
 
 
-def load(path: str | Path, device: str = AUTO, debug: bool = False) -> OptimizedPlan:
-    """A plan from a file.
+def load(path: str | Path | Sequence[str | Path], device: str = AUTO, debug: bool = False) -> OptimizedPlan:
+    """A plan from a file, or of several plans of a model the one that is for the device.
 
     Args:
-        device: `auto` is the device that the plan was made for, or else any.
+        path: a file, which any device may run that can; or several, or the folder of a bundle (`smartmem export`). Of
+            these the first whose profile names the device is taken, else the first whose profile stands in for devices
+            of its type; those of a folder come in the order of their names.
+        device: `auto` is the device that a plan was made for, or else any.
         debug: the kernels check each read and write of device memory.
 
     Raises:
-        PlanFileError: the file is no plan, damaged or of another version.
+        PlanFileError: a file is no plan, damaged or of another version, or a folder has none.
         DeviceError: there is no such device.
+        RunError: none of several plans is for the device; the message says why, plan by plan.
 
     A plan that tests itself does so when it is prepared; see `OptimizedPlan.prepare`.
     """
-    plan = load_plan(path)
-    return OptimizedPlan(plan, device_for(plan.statistics.device, device), debug=debug)
+    if isinstance(path, (str, Path)) and not Path(path).is_dir():
+        plan = load_plan(path)
+        return OptimizedPlan(plan, device_for(plan.statistics.device, device), debug=debug)
+    from smartmem_rules.runtime.fitting import fitting  # start-up time
+
+    chosen = fitting([load_plan(one) for one in plan_files(path)], device)
+    return OptimizedPlan(chosen.plan, chosen.device, debug=debug)
 
 
 def optimize(

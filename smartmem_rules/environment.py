@@ -67,7 +67,12 @@ OPENCL = Variable(
     default="the loader of the system",
     meaning="the OpenCL library that libsmartmem loads; Python does not read it",
 )
-VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL)
+ANY_DRIVER = Variable(
+    name="SMARTMEM_ANY_DRIVER",
+    default="drivers that are known to give wrong results are refused",
+    meaning="`on`: plans run on drivers that a clause `refused` of a device file names, too",
+)
+VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL, ANY_DRIVER)
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,14 @@ from typing import Any
 
 SKIPPED = {"status": "skipped", "gap": 0.0}
 """What reports say of a choice that the level left out."""
+_ROUNDING = 1e-12
+"""A gap below this share of the cost is none: the same costs were added in another order."""
+
+
+def relative_gap(cost: float, bound: float) -> float:
+    """By what share of its cost a choice may be above the best one; 0 where it is known to be the best."""
+    gap = 0.0 if cost <= 0 else max(0.0, cost - bound) / cost
+    return gap if gap > _ROUNDING else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import pytest
 from smartmem_rules.api import plan_only
 from smartmem_rules.explanation.report import explain, report_data
 from smartmem_rules.runtime.plan_file import load_plan, save_plan
-from smartmem_rules.statistics import Statistics
+from smartmem_rules.statistics import Statistics, relative_gap
 from tests.emit.kernel_cases import Node, model
 
 
@@ -50,3 +50,10 @@ def test_a_level_without_rules_says_so() -> None:
     assert report["extraction"] == {"status": "skipped", "gap": 0.0}
     assert report["saturation"] is None
     assert "joint" not in report["layouts"]
+
+
+def test_roundings_of_sums_are_no_gap() -> None:
+    assert relative_gap(1.0, 1.0 - 2e-16) == 0.0
+    assert relative_gap(1.0, 1.5) == 0.0
+    assert relative_gap(0.0, -1.0) == 0.0
+    assert relative_gap(4.0, 3.0) == 0.25

@@ -15,15 +15,17 @@ from smartmem_rules.cli.tables import table
 def command(as_json: bool) -> None:
     """List the OpenCL devices with their limits and the profiles that describe them."""
     from smartmem_rules.rulebase.base import load_rules  # start-up time
-    from smartmem_rules.runtime.devices import choose, devices, profile_of  # start-up time
+    from smartmem_rules.runtime.devices import automatic, devices, profile_of  # start-up time
 
     base = load_rules()
-    found = [(device, profile_of(device, base).name) for device in devices()]
+    here = devices()
+    auto = automatic(here).place
+    found = [(device, profile_of(device, base).name) for device in here]
     if as_json:
         print_json(
             {
                 "devices": [{**device.data(), "profile": profile} for device, profile in found],
-                "auto": choose().place,
+                "auto": auto,
                 "profiles": sorted(base.devices),
             }
         )
@@ -45,7 +47,8 @@ def command(as_json: bool) -> None:
             ("largest buffer", f"{device.largest_allocation / 2**20:.0f} MiB"),
             ("half arithmetic", "yes" if device.half else "no, halves are only stored"),
             ("sub-groups", "yes" if device.subgroups else "no"),
+            *([("refused", escape(device.refusal))] if device.refusal else []),
         ):
             made.add_row(name, value)
         console().print(made)
-    console().print(f"auto is {choose().place}; profiles: {', '.join(sorted(base.devices))}", markup=False)
+    console().print(f"auto is {auto}; profiles: {', '.join(sorted(base.devices))}", markup=False)

@@ -11,7 +11,7 @@ from smartmem_rules.extraction.rebuild import rebuild
 from smartmem_rules.extraction.solve import solve
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language.blocks.device import Device
-from smartmem_rules.statistics import Extraction
+from smartmem_rules.statistics import Extraction, relative_gap
 
 
 def extract(saturation: Saturation, graph: Graph, device: Device) -> tuple[Graph, Extraction]:
@@ -30,10 +30,9 @@ def extract(saturation: Saturation, graph: Graph, device: Device) -> tuple[Graph
     prune(problem)
     solution = solve(problem, device.solver_seconds)
     extracted = rebuild(saturation, graph, {n: c.key for n, c in solution.selection.items()}, problem.roots)
-    gap = 0.0 if solution.cost == 0 else max(0.0, (solution.cost - solution.bound) / solution.cost)
     report = Extraction(
         status=solution.status,
-        gap=gap,
+        gap=relative_gap(solution.cost, solution.bound),
         cost=solution.cost,
         bound=solution.bound,
         seconds=time.perf_counter() - started,

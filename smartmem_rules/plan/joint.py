@@ -21,7 +21,7 @@ from smartmem_rules.plan.layout.candidates import LayoutOptions, LayoutSpace, No
 from smartmem_rules.plan.layout.choose import LayoutAnswer, solve_layouts
 from smartmem_rules.plan.layout.model import LayoutProblem, State
 from smartmem_rules.plan.layout.pbqp import Array, Chosen, Solution, Variable
-from smartmem_rules.statistics import JointStatistics
+from smartmem_rules.statistics import JointStatistics, relative_gap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class JointChoice:
 
     @property
     def gap(self) -> float:
-        return 0.0 if self.cost <= 0 else max(0.0, self.cost - self.bound) / self.cost
+        return relative_gap(self.cost, self.bound)
 
     def given_up(self, by_rules: Sequence[Kernel]) -> JointChoice:
         """The kernels of the rules in the place of those chosen; the bound stays."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from smartmem_rules.environment import ANY_DRIVER
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.keys import read
@@ -84,6 +85,13 @@ class Device:
     def workaround(self, effect: str) -> list[str]:
         """The values of the workarounds of an effect (`language.blocks.workarounds.EFFECTS`) for this device."""
         return [one.value for one in self.workarounds if one.effect == effect]
+
+    @property
+    def refusal(self) -> str:
+        """Why no plan may run on this driver; empty where plans may, or where the user allows all drivers."""
+        if ANY_DRIVER.value() == "on":
+            return ""
+        return next((one.reason for one in self.workarounds if one.effect == "refused"), "")
 
     def data(self) -> dict[str, Any]:
         """All but the handle, as JSON data."""
@@ -233,19 +241,42 @@ def choose(name: str = AUTO, profiles: Mapping[str, Profile] | None = None) -> D
         profiles: the device profiles whose names count (`RuleBase.devices`).
 
     Raises:
-        DeviceError: nothing has this name, or there is no device at all.
+        DeviceError: nothing has this name, there is no device at all, or its driver is refused.
     """
-    found = devices(profiles)
+    device = _named(name, devices(profiles), profiles or {})
+    check_driver(device)
+    return device
+
+
+def check_driver(device: Device) -> None:
+    """Nothing, where plans may run on a device.
+
+    Raises:
+        DeviceError: a clause `refused` says that its driver gives wrong results, and the user has not allowed it.
+    """
+    if device.refusal:
+        raise DeviceError(
+            f"the driver {device.driver} of {device.name} ({device.platform}) is refused: {device.refusal}; install "
+            f"another version, choose another device, or set {ANY_DRIVER.name}=on to use it all the same"
+        )
+
+
+def automatic(found: Sequence[Device]) -> Device:
+    """The device that `auto` means: one whose driver is not refused where there is one, a GPU rather than a CPU."""
+    return min(found, key=lambda device: (bool(device.refusal), _PREFERRED.index(device.kind)))
+
+
+def _named(name: str, found: Sequence[Device], profiles: Mapping[str, Profile]) -> Device:
     if name == AUTO:
-        return min(found, key=lambda device: _PREFERRED.index(device.kind))
-    if name in (profiles or {}):
-        return _for_profile((profiles or {})[name], found)
+        return automatic(found)
+    if name in profiles:
+        return _for_profile(profiles[name], [device for device in found if not device.refusal] or found)
     wanted = name.lower()
     for device in found:
         if wanted == device.place or wanted in device.name.lower() or wanted in device.platform.lower():
             return device
-    known = [device.name for device in found] + [device.platform for device in found] + list(profiles or {})
-    raise DeviceError(f"there is no device {name!r}; {_hint(name, known, found, profiles or {})}")
+    known = [device.name for device in found] + [device.platform for device in found] + list(profiles)
+    raise DeviceError(f"there is no device {name!r}; {_hint(name, known, found, profiles)}")
 
 
 def _hint(name: str, known: Collection[str], found: Sequence[Device], profiles: Mapping[str, Profile]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -20,8 +19,9 @@ from smartmem_rules.runtime.contexts.context import BoundsError, Built, Executio
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
 from smartmem_rules.runtime.contexts.pool import ContextPool
 from smartmem_rules.runtime.contexts.timed_run import RunTimes, timed_run
-from smartmem_rules.runtime.devices import Device, DeviceError
+from smartmem_rules.runtime.devices import Device, DeviceError, check_driver
 from smartmem_rules.runtime.feeds import Array, check_feeds, extents_of, random_feeds
+from smartmem_rules.runtime.fitting import refuse_unfit
 from smartmem_rules.runtime.forks import refuse_in_child
 from smartmem_rules.runtime.shared_programs import context_on
 from smartmem_rules.tensor.types import TensorType
@@ -53,6 +53,7 @@ class Executor:
             contexts: how many runs may happen side by side, each with memory for its own intermediates.
 
         Raises:
+            DeviceError: the device's driver is refused (`check_driver`).
             BuildError: the OpenCL compiler refuses a kernel.
             RunError: the device has too little memory, its images, work-groups or local memory are too small, it lacks
                 an extension, it is not one for which work-groups may wait for each other, or this process is a fork of
@@ -61,13 +62,8 @@ class Executor:
         import pyopencl as cl
 
         refuse_in_child(RunError)
-        if any(launch.form == "ordered" for launch in plan.launches) and not device.runs_ordered:
-            raise RunError(
-                f"the plan has launches whose work-groups wait for each other, which {device.name} is not known "
-                "to run; optimize the model again on this device"
-            )
-        _check_extensions(plan, device)
-        _check_groups(plan, device)
+        check_driver(device)
+        refuse_unfit(plan, device)
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
@@ -202,41 +198,6 @@ class Executor:
                     if stored is not None and stored.layout.memory == "buffer" and stored.storage == "float32":
                         found[name] = float(np.abs(context.fetch(name)).max(initial=0.0))
         return found
-
-
-def _check_extensions(plan: Plan, device: Device) -> None:
-    """Refuse kernels of instructions or functions that the device does not have."""
-    asked = plan.demands
-    if device.capability < asked.capability:
-        raise RunError(
-            f"the plan has instructions of NVIDIA's compute capability {'.'.join(map(str, asked.capability))}, which "
-            f"{device.name} does not have; optimize the model again on this device"
-        )
-    missing = [name for name in asked.extensions if name not in device.extensions]
-    if missing:
-        raise RunError(
-            f"the plan needs the extension {missing[0]}, which {device.name} does not have; optimize the model again "
-            "on this device"
-        )
-
-
-def _check_groups(plan: Plan, device: Device) -> None:
-    """Refuse work-groups that the device does not take, by their size or their local memory."""
-    asked, local = plan.demands, device.local_memory
-    if device.capability > (0, 0) and device.capability >= asked.arrays_capability:
-        local = max(local, asked.arrays)
-    for launch, source in zip(plan.launches, plan.sources, strict=True):
-        items = math.prod(source.local_size or ())
-        if items > device.work_group:
-            raise RunError(
-                f"the kernel {launch.name} has work-groups of {items} work-items, and {device.name} takes at most "
-                f"{device.work_group}; optimize the model again on this device"
-            )
-        if source.local_bytes > local:
-            raise RunError(
-                f"the kernel {launch.name} takes {source.local_bytes} bytes of local memory, and {device.name} has "
-                f"{local}; optimize the model again on this device"
-            )
 
 
 def _open(built: Built, number: int) -> ExecutionContext:

@@ -6,6 +6,7 @@ A CPU device computes with the constants in the mapped pages themselves.
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,22 @@ def load_plan(path: str | Path) -> Plan:
         raise PlanFileError(f"{file}: this is no plan or it is damaged; optimize the model again ({error})") from error
 
 
+def plan_files(place: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Several files as they are given, or the plans of a folder in the order of their names.
+
+    Raises:
+        PlanFileError: there is none.
+    """
+    if not isinstance(place, (str, Path)):
+        if not place:
+            raise PlanFileError("no plan is given; name at least one file")
+        return [Path(one) for one in place]
+    found = sorted(Path(place).glob("*.plan"))
+    if not found:
+        raise PlanFileError(f"{place}: the folder has no file `*.plan`; `smartmem export` writes one")
+    return found
+
+
 def is_plan_file(path: str | Path) -> bool:
     """Whether a file looks like a plan, one of an older version included: models never begin so."""
     try:
@@ -69,4 +86,4 @@ def is_plan_file(path: str | Path) -> bool:
         return False
 
 
-__all__ = ["SLACK", "VERSION", "PlanFileError", "is_plan_file", "load_plan", "save_plan"]
+__all__ = ["SLACK", "VERSION", "PlanFileError", "is_plan_file", "load_plan", "plan_files", "save_plan"]

@@ -41,14 +41,15 @@ def target_of(name: str, base: RuleBase) -> Target:
     """The target of a device name (see `choose`); a profile's name works on computers without any device.
 
     Raises:
-        DeviceError: nothing has this name, or there is no device.
+        DeviceError: nothing has this name, there is no device, or its driver is refused.
     """
     if name in base.devices:
         profile = base.devices[name]
         try:
-            device = choose(name, base.devices)
+            devices(base.devices)
         except DeviceError:
             return Target(profile, None)
+        device = choose(name, base.devices)
     else:
         device = choose(name, base.devices)
         profile = profile_of(device, base)

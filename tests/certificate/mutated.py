@@ -61,7 +61,8 @@ def fired(mutant: Mutant, base: RuleBase) -> Iterator[Fired]:
             found = _fired(graph, mutant, changed)
         except EngineError:
             continue  # the engine noticed
-        if found.steps:
+        # steps that only say what constants are worth are no work of a mutated rule
+        if mutant.operator is not None or any(step.get("rule") == mutant.rule.name for step in found.steps):
             yield found
 
 
@@ -118,7 +119,7 @@ def _build(term: Term, case: Case, builder: Builder, known: dict[int, str]) -> s
     while operands and operands[-1] is None:
         operands.pop()
     alike = [n for n in builder.graph.nodes if (n.operator, list(n.operands)) == (term.operator, operands)]
-    alike = [n for n in alike if n.attributes == term.attributes]
+    alike = [n for n in alike if n.attributes == term.attributes and len(n.outputs) == term.outputs]
     if alike:
         return alike[0].outputs[term.place]
     builder.add(term.operator, *operands, outputs=term.outputs, **dict(term.attributes))

@@ -55,7 +55,6 @@ SPECS: dict[str, dict[str, Any]] = {
     },
     "softmax": {"a": (3,), "b": (-1,)},
     "unshifted_softmax": {"a": (1,)},
-    "l2_normalization": {"a": (1,)},
     "l2_norm": {"a": (1,), "k": 0},
     "gelu": GELU, "gelu_of_half": GELU, "gelu_of_half_sum": GELU,
     "gelu_tanh": TANH, "gelu_tanh_of_sum": TANH, "gelu_tanh_of_half_sum": TANH,

@@ -7,12 +7,16 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.invariants.launches import check_launches
+from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
+from smartmem_rules.runtime.devices import choose
 from tests.emit.kernel_cases import launched
 from tests.plan.models import model
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, plan_of, prepare, run
+from tests.runtime.plans import change_source
 
 pytestmark = pytest.mark.sampled(4)
 
@@ -22,6 +26,14 @@ TILES = (
     GroupTile(rows=32, columns=64, step=64, slices=4, warp_rows=32, warp_columns=32, buffers=1),
     GroupTile(rows=16, columns=32, step=128, slices=8, warp_rows=16, warp_columns=32, buffers=1),
 )
+
+
+def _force(monkeypatch: pytest.MonkeyPatch, tile: GroupTile, splits: int) -> None:
+    """Products have this tile; such a test is skipped on a device whose local memory does not hold it."""
+    needed, device = 4 * tile.memory + 16, choose()
+    if device.local_memory < needed:
+        pytest.skip(f"the tile takes {needed} bytes of local memory, {device.name} has {device.local_memory}")
+    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
 
 
 def _random(seed: int, *shape: int) -> np.ndarray:
@@ -48,14 +60,14 @@ def _compare(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], kernels: int 
 def test_products_with_every_tile(
     m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(tile, splits)])
+    _force(monkeypatch, tile, splits)
     x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
     assert _compare(proto, {"x": x}, 1) == ["group"]
 
 
 def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(templates, "rank_groups", lambda *_: [GroupChoice(TILES[1], 4)])
+    _force(monkeypatch, TILES[1], 4)
     x, w = _random(4, 40, 512), _random(5, 512, 64)
     plan, executor = prepare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU)
     first, second = executor.run({"x": x})["y"], executor.run({"x": x})["y"]
@@ -109,3 +121,36 @@ def test_rows_that_do_not_fit_in_local_memory() -> None:
     x = _random(32, 2, 30000)
     proto = model([("Exp", "x", "e"), ("Softmax", "e", "y", {"axis": -1})], {"x": x * 0.1}, "y")
     _compare(proto, {"x": x * 0.1}, 1)
+
+
+def _residual(rows: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """Rows that two products need, the second as well as what is added to it: they are stored besides the sums."""
+    x, w, v = _random(40, rows, 32), _random(41, 32, 16), _random(42, 16, 32)
+    nodes = [
+        ("Softmax", "x", "h", {"axis": -1}),
+        ("MatMul", "h w", "p"),
+        ("Relu", "p", "q"),
+        ("MatMul", "q v", "s"),
+        ("Add", "s h", "y"),
+    ]
+    return model(nodes, {"x": x}, "y", {"w": w, "v": v}), {"x": x}
+
+
+@pytest.mark.parametrize("device", ["adreno_740", "nvidia"])
+@pytest.mark.parametrize("memory", ["buffer", "image"])
+@pytest.mark.parametrize("rows", [5, 19, 50])
+def test_stored_rows_are_right_where_the_last_tile_is_cut(device: str, memory: str, rows: int) -> None:
+    proto, feeds = _residual(rows)
+    wanted = ReferenceEvaluator(proto).run(None, feeds)[0]
+    found = run(proto, Mode(device=device, memory=memory), feeds, debug=True)["y"]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_each_stored_row_is_written_once() -> None:
+    proto, _ = _residual(5)
+    plan = plan_of(proto, Mode(device="adreno_740"))  # whose launches are followed: SMARTMEM_VERIFY is full
+    text = plan.sources[0].text
+    assert "if (first_row + team_row < 5)" in text
+    change_source(plan, 0, text=text.replace("if (first_row + team_row < 5)", ""))
+    with pytest.raises(InvariantError, match=r"'h'.*several work-items write the element"):
+        check_launches(plan)

@@ -8,40 +8,20 @@ import subprocess
 import sys
 import xml.etree.ElementTree as tree
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from tests.opencl.implementations import IMPLEMENTATIONS, Implementation
+from tests.opencl.outcomes import Outcome, exit_code, table
 from tests.opencl.places import ROOT, MissingError, command_of
 
 _DESCRIBE = (
     "import json; from smartmem_rules.runtime.devices import devices; d = devices()[0]; "
-    "print(json.dumps([d.platform, d.name, d.driver, [w.effect + ' ' + w.value for w in d.workarounds]]))"
+    "print(json.dumps([d.platform, d.name, d.driver, [w.effect + ' ' + w.value for w in d.workarounds], "
+    "d.refusal]))"
 )
 SECONDS = 1200
 """For one file of tests; a driver that takes longer hangs."""
-
-
-@dataclass
-class Outcome:
-    """What the suite gave on one implementation; `failed` has the tests by name, `missing` why there are none."""
-
-    name: str
-    platform: str = ""
-    device: str = ""
-    driver: str = ""
-    workarounds: list[str] = field(default_factory=list)
-    passed: int = 0
-    skipped: int = 0
-    failed: list[str] = field(default_factory=list)
-    missing: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """One word or a sentence."""
-        if self.missing:
-            return f"not here: {self.missing}"
-        return "passes" if not self.failed else f"{len(self.failed)} fail"
 
 
 def run_suite(one: Implementation, folder: Path, only: Sequence[str] = ()) -> Outcome:
@@ -54,7 +34,9 @@ def run_suite(one: Implementation, folder: Path, only: Sequence[str] = ()) -> Ou
         if described.returncode or not lines:
             said = described.stderr.strip().splitlines()
             raise MissingError(said[-1] if said else f"no device ({described.returncode})")
-        outcome.platform, outcome.device, outcome.driver, outcome.workarounds = json.loads(lines[-1])
+        outcome.platform, outcome.device, outcome.driver, outcome.workarounds, refusal = json.loads(lines[-1])
+        if refusal:
+            raise MissingError(f"its driver is refused: {refusal}")
     except MissingError as error:
         outcome.missing = str(error)
         return outcome
@@ -102,7 +84,7 @@ def _run(one: Implementation, folder: Path, command: list[str]) -> subprocess.Co
 
 
 def main() -> None:
-    """Run the suite and print the table; the exit code is 1 where a test fails."""
+    """Run the suite and print the table; the exit code is 1 where an implementation that is here does not pass."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="implementations; all by default")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "opencl", help="where they are kept")
@@ -117,13 +99,14 @@ def main() -> None:
             continue
         outcome = run_suite(one, folder, given.only)
         outcomes.append(outcome)
-        print(f"{one.name:12} {outcome.driver:28.28} {outcome.passed:4} passed  {outcome.verdict}", flush=True)
+        print(f"{one.name}: {outcome.verdict}", flush=True)
         for name in outcome.failed:
-            print(f"             {name}", flush=True)
+            print(f"    {name}", flush=True)
         if given.json is not None:
             known = json.loads(given.json.read_text()) if given.json.exists() else {}
             given.json.write_text(json.dumps({**known, one.name: asdict(outcome)}, indent=1))
-    sys.exit(any(outcome.failed for outcome in outcomes))
+    print(f"\n{table(outcomes)}")
+    sys.exit(exit_code(outcomes))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,12 @@ from smartmem_rules.language.syntax import Block
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.runtime import devices as module
 from smartmem_rules.runtime.compiling import Programs
-from smartmem_rules.runtime.devices import choose, devices
+from smartmem_rules.runtime.devices import Device, DeviceError, choose, devices
+from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.program_cache import ProgramCache
 from smartmem_rules.runtime.target import target_of
 from tests.plan.programs import rules
+from tests.runtime.plans import make_plan
 
 EVERY = set(range(os.cpu_count() or 1))
 SET = "SMR_TEST_VARIABLE"
@@ -139,3 +141,53 @@ def test_programs_are_left_to_a_driver_that_keeps_them() -> None:
     assert ProgramCache.of(device).folder is not None
     (clause,) = clauses('driver_keeps_programs on ".*" because "of this"')
     assert ProgramCache.of(replace(device, workarounds=(clause,))).folder is None
+
+
+# --- drivers that give wrong results ---
+
+REFUSED = 'refused on "Portable" because "sums are wrong"'
+
+
+@pytest.fixture
+def wrong(monkeypatch: pytest.MonkeyPatch) -> Device:
+    """The device of these tests, with a driver that is refused, as the only one of this computer."""
+    monkeypatch.delenv("SMARTMEM_ANY_DRIVER", raising=False)
+    device = replace(
+        choose(), platform="Portable Computing Language", driver="5.0+debian", workarounds=tuple(clauses(REFUSED))
+    )
+    monkeypatch.setattr(module, "devices", lambda profiles=None: [device])
+    return device
+
+
+@pytest.mark.parametrize("name", ["auto", "Portable", "pocl", "nvidia"])
+def test_a_refused_driver_is_not_chosen(wrong: Device, name: str) -> None:
+    with pytest.raises(DeviceError, match=r"5\.0\+debian .* is refused: sums are wrong; .*SMARTMEM_ANY_DRIVER=on"):
+        target_of(name, rules())
+
+
+def test_no_plan_runs_on_a_refused_driver(wrong: Device) -> None:
+    with pytest.raises(DeviceError, match="is refused"):
+        Executor(make_plan(), wrong)
+
+
+def test_the_user_may_allow_all_drivers(wrong: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SMARTMEM_ANY_DRIVER", "on")
+    assert choose() == wrong
+    assert Executor(make_plan(), wrong).programs
+
+
+def test_another_device_is_chosen_before_a_refused_one(wrong: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(wrong, place="1:0", kind="custom", workarounds=())
+    monkeypatch.setattr(module, "devices", lambda profiles=None: [wrong, other])
+    assert [choose(name, rules().devices) for name in ("auto", "nvidia")] == [other, other]
+    with pytest.raises(DeviceError, match="is refused"):
+        choose("0:0")
+
+
+@pytest.mark.parametrize(
+    ("version", "refused"), [("3.0-rc2", 0), ("3.1+debian", 0), ("5.0+debian", 1), ("5.0", 1), ("6.0+debian", 0)]
+)
+def test_of_pocl_only_version_5_is_refused(version: str, refused: int) -> None:
+    name = "Portable Computing Language pthread-EPYC"
+    shipped = [one for one in module.shipped_workarounds() if one.effect == "refused"]
+    assert len([one for one in shipped if one.concerns(name, version)]) == refused

@@ -133,9 +133,13 @@ typedef struct smartmem_session_options {
      * driver allocates it. */
     void *memory;
     size_t memory_bytes;
+    /** Not below 0: where the device offers it (cl_khr_command_buffer, cl_qcom_recordable_queues), the second run with the
+     * same extents records the launches, and those after it replay them with one call. Runs of `smartmem_run_async` do
+     * not, because they can be cancelled between two launches. Below 0: nothing is recorded. */
+    int32_t record;
 } smartmem_session_options;
 
-#define SMARTMEM_SESSION_OPTIONS {sizeof(smartmem_session_options), 0, 0}
+#define SMARTMEM_SESSION_OPTIONS {sizeof(smartmem_session_options), 0, 0, 0}
 
 /** What a plan is. Set `struct_size` before the call. Texts live as long as the plan. */
 typedef struct smartmem_plan_info {

@@ -1,5 +1,6 @@
 /* The public functions about sessions: each checks its arguments, and takes the session for the calling thread. */
 
+#include <stddef.h>
 #include <string.h>
 
 #include "arguments.h"
@@ -10,17 +11,20 @@
 
 smartmem_status smartmem_session_open(smartmem_plan handle, const smartmem_session_options *options,
                                       smartmem_session *opened) {
-    static const smartmem_session_options DEFAULTS = SMARTMEM_SESSION_OPTIONS;
+    smartmem_session_options known = SMARTMEM_SESSION_OPTIONS;
     Session *made = NULL;
     if (opened == NULL)
         return null_argument("session");
     opened->id = 0;
-    if (options != NULL)
-        TRY(check_struct(options->struct_size, sizeof *options));
+    if (options != NULL) {
+        /* programs that know less of the options leave the rest as it is */
+        TRY(check_struct(options->struct_size, offsetof(smartmem_session_options, record)));
+        memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
+    }
     Plan *plan = handle_use(HANDLE_PLAN, handle.id);
     if (plan == NULL)
         return bad_handle("plan");
-    smartmem_status status = session_open(&made, plan, options != NULL ? options : &DEFAULTS);
+    smartmem_status status = session_open(&made, plan, &known);
     handle_done(handle.id);
     TRY(status);
     made->id = opened->id = handle_new(HANDLE_SESSION, made);

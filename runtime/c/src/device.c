@@ -186,15 +186,21 @@ static int rank_of(const Device *one) {
     return one->kind & CL_DEVICE_TYPE_GPU ? 0 : one->kind & CL_DEVICE_TYPE_ACCELERATOR ? 1 : one->host_memory ? 2 : 3;
 }
 
-static const Device *by_itself(const Device *found, size_t count, const char *recorded) {
-    const Device *best = found;
+/* Whether a driver is known to give wrong results, and the user has not allowed all drivers. */
+static bool is_refused(device_clauses clauses, const Device *one) {
+    const char *allowed = getenv("SMARTMEM_ANY_DRIVER");
+    return (allowed == NULL || strcmp(allowed, "on") != 0) && device_has_workaround(clauses, one, "refused");
+}
+
+static const Device *by_itself(device_clauses clauses, const Device *found, size_t count, const char *recorded) {
+    const Device *best = NULL;
     for (size_t i = 0; i < count; ++i) {
         if (*recorded && strcmp(found[i].names.name, recorded) == 0)
             return found + i;
-        if (rank_of(found + i) < rank_of(best))
+        if (!is_refused(clauses, found + i) && (best == NULL || rank_of(found + i) < rank_of(best)))
             best = found + i;
     }
-    return best;
+    return best == NULL ? found : best;
 }
 
 static const Device *by_name(const Device *found, size_t count, const char *name) {
@@ -211,9 +217,14 @@ smartmem_status device_choose(device_clauses clauses, const char *name, const ch
     size_t count;
     TRY(devices_find(clauses, &found, &count));
     bool any = name == NULL || !*name || strcmp(name, "auto") == 0;
-    const Device *one = any ? by_itself(found, count, recorded) : by_name(found, count, name);
+    const Device *one = any ? by_itself(clauses, found, count, recorded) : by_name(found, count, name);
     smartmem_status status = SMARTMEM_OK;
-    if (one != NULL)
+    if (one != NULL && is_refused(clauses, one))
+        status = fail(SMARTMEM_UNSUITABLE,
+                      "the driver %s of %s (%s) is known to give wrong results; install another version, choose "
+                      "another device, or set SMARTMEM_ANY_DRIVER=on to use it all the same",
+                      one->names.driver, one->names.name, one->names.platform);
+    else if (one != NULL)
         *chosen = *one;
     else
         status = fail(SMARTMEM_NO_DEVICE, "there is no device '%s'; the first of %zu here is %s (%s)", name, count,

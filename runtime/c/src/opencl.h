@@ -73,15 +73,18 @@ enum {
     CL_FLOAT = 0x10DE,
     CL_MEM_OBJECT_IMAGE2D = 0x10F1,
     CL_BUFFER_CREATE_TYPE_REGION = 0x1220,
+    CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR = 0x12AA,
     CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV = 0x4000,
     CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV = 0x4001,
+    CL_DEVICE_RECORDABLE_QUEUE_MAX_SIZE = 0x41DE,
     CL_DEVICE_TYPE_CPU = 2,
     CL_DEVICE_TYPE_GPU = 4,
     CL_DEVICE_TYPE_ACCELERATOR = 8,
     CL_MEM_READ_WRITE = 1,
     CL_MEM_READ_ONLY = 4,
     CL_MEM_USE_HOST_PTR = 8,
-    CL_QUEUE_PROFILING_ENABLE = 2
+    CL_QUEUE_PROFILING_ENABLE = 2,
+    CL_QUEUE_RECORDABLE_QCOM = 1 << 30
 };
 
 #define CL_DEVICE_TYPE_ALL UINT64_C(0xFFFFFFFF)
@@ -90,6 +93,7 @@ enum {
 #define OPENCL_FUNCTIONS(F)                                                                                            \
     F(cl_int, clGetPlatformIDs, (cl_uint, cl_platform *, cl_uint *))                                                   \
     F(cl_int, clGetPlatformInfo, (cl_platform, cl_uint, size_t, void *, size_t *))                                     \
+    F(void *, clGetExtensionFunctionAddressForPlatform, (cl_platform, const char *))                                   \
     F(cl_int, clGetDeviceIDs, (cl_platform, cl_bits, cl_uint, cl_device *, cl_uint *))                                 \
     F(cl_int, clGetDeviceInfo, (cl_device, cl_uint, size_t, void *, size_t *))                                         \
     F(cl_context, clCreateContext,                                                                                     \
@@ -133,10 +137,35 @@ enum {
     F(cl_int, clGetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                  \
     F(cl_int, clReleaseEvent, (cl_event))
 
+/* The part of cl_khr_command_buffer that the library uses, after Khronos' specification of versions 0.9.0 to 0.9.8. */
+#define KHR_FUNCTIONS(F)                                                                                               \
+    F(void *, clCreateCommandBufferKHR, (cl_uint, const cl_queue *, const cl_bits *, cl_int *))                        \
+    F(cl_int, clCommandNDRangeKernelKHR,                                                                               \
+      (void *, cl_queue, const cl_bits *, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, \
+       const cl_uint *, cl_uint *, void **))                                                                           \
+    F(cl_int, clFinalizeCommandBufferKHR, (void *))                                                                    \
+    F(cl_int, clEnqueueCommandBufferKHR, (cl_uint, cl_queue *, void *, cl_uint, const cl_event *, cl_event *))         \
+    F(cl_int, clReleaseCommandBufferKHR, (void *))
+
+/* The part of cl_qcom_recordable_queues, after cl_ext_qcom.h of Qualcomm's SDK for Adreno. */
+#define QCOM_FUNCTIONS(F)                                                                                              \
+    F(void *, clNewRecordingQCOM, (cl_queue, cl_int *))                                                                \
+    F(cl_int, clEndRecordingQCOM, (void *))                                                                            \
+    F(cl_int, clEnqueueRecordingQCOM,                                                                                  \
+      (cl_queue, void *, size_t, const void *, size_t, const void *, size_t, const void *, size_t, const void *,       \
+       cl_uint, const cl_event *, cl_event *))                                                                         \
+    F(cl_int, clReleaseRecordingQCOM, (void *))
+
 #define OPENCL_MEMBER(result, name, parameters) result(*name) parameters;
 typedef struct opencl {
     OPENCL_FUNCTIONS(OPENCL_MEMBER)
 } opencl;
+typedef struct khr_functions {
+    KHR_FUNCTIONS(OPENCL_MEMBER)
+} khr_functions;
+typedef struct qcom_functions {
+    QCOM_FUNCTIONS(OPENCL_MEMBER)
+} qcom_functions;
 #undef OPENCL_MEMBER
 
 /* The functions, after `opencl_open` has ended well. */

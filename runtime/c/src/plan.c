@@ -106,6 +106,7 @@ static smartmem_status start(Plan *plan, const smartmem_plan_options *options) {
     plan->context = cl.clCreateContext(NULL, 1, &plan->device.handle, NULL, NULL, &code);
     if (plan->context == NULL)
         return opencl_failed(code, "the device cannot be opened");
+    recorder_find(&plan->recorder, &plan->device, plan->context);
     build_order build = {&plan->file, &plan->index, &plan->device, plan->context, options};
     TRY(programs_open(&plan->programs, &build));
     TRY(self_test(plan, &build, &plan->self_test));

@@ -6,12 +6,14 @@
 
 #include "memory.h"
 #include "programs.h"
+#include "recording.h"
 
 typedef struct Plan {
     plan_file file;
     plan_index index;
     Device device;
     cl_context context;
+    Recorder recorder;
     Programs programs;
     Memory constants;
     memory_sizes sizes;

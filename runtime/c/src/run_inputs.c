@@ -102,6 +102,8 @@ static smartmem_status take_extents(Session *session, const int64_t *dimensions)
     size_t bytes = index->dimensions_count * sizeof *dimensions;
     if (!session->sized || memcmp(dimensions, session->dimensions, bytes) != 0) {
         session->sized = false;
+        session->runs_so_sized = 0;
+        recording_close(&session->recording);
         memcpy(session->dimensions, dimensions, bytes);
         TRY(extents_evaluate(index, session->dimensions, session->formulas));
         for (uint32_t i = 0; i < index->launches_count; ++i)
@@ -129,7 +131,7 @@ smartmem_status session_take_inputs(Session *session) {
 /* @param lasting the data stay until the run's end, so that a device with memory of its own copies beside the host */
 static smartmem_status write(Session *session, uint32_t input, const void *data, uint64_t bytes, bool lasting) {
     cl_memory memory = session->memory.tensors[session->plan->index.inputs[input]];
-    cl_uint blocks = !lasting || session->plan->device.host_memory;
+    cl_uint blocks = !lasting;
     cl_int code = cl.clEnqueueWriteBuffer(session->queue, memory, blocks, 0, (size_t)bytes, data, 0, NULL, NULL);
     return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "an input cannot be copied to the device");
 }

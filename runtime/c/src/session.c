@@ -1,11 +1,8 @@
 #include "session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "extents.h"
-
-enum { AHEAD = 4 };
 
 static smartmem_status no_memory(void) {
     return fail(SMARTMEM_NO_MEMORY, "there is too little memory");
@@ -46,6 +43,8 @@ static smartmem_status open_parts(Session *session, const smartmem_session_optio
     if (!session->kernels || !session->global_size || !session->dimensions || !session->formulas || !session->inputs ||
         !session->outputs)
         return no_memory();
+    session->may_record = options->record >= 0 && session->plan->recorder.way != NULL &&
+                          index->launches_count <= session->plan->recorder.most_launches;
     session->queue = cl.clCreateCommandQueue(session->plan->context, session->plan->device.handle, 0, &code);
     if (session->queue == NULL)
         return opencl_failed(code, "the device gives no queue");
@@ -76,6 +75,7 @@ void session_close(Session *session) {
     session_end_worker(session);
     if (session->queue != NULL)
         cl.clFinish(session->queue);
+    recording_close(&session->recording);
     for (size_t i = 0; session->kernels != NULL && i < index->launches_count; ++i)
         if (session->kernels[i] != NULL)
             cl.clReleaseKernel(session->kernels[i]);
@@ -114,106 +114,17 @@ void session_give_back(Session *session) {
     pthread_mutex_unlock(&session->lock);
 }
 
-static smartmem_status refused(const Session *session, uint32_t number, cl_int code) {
-    const plan_launch *launch = session->plan->index.launches + number;
-    const size_t *size = session->global_size[number];
-    size_t rank = launch->global_size_count;
-    char text[256];
-    snprintf(text, sizeof text, "%s refuses the kernel %s with global size %zu x %zu x %zu",
-             session->plan->device.names.name, text_of(launch->name), size[0], rank > 1 ? size[1] : 1,
-             rank > 2 ? size[2] : 1);
-    return opencl_failed(code, text);
-}
-
-static smartmem_status enqueue(Session *session, cl_queue queue, uint32_t number, cl_event *event) {
-    const plan_launch *launch = session->plan->index.launches + number;
-    const size_t *global = session->global_size[number];
-    size_t local[3] = {0};
-    cl_uint rank = launch->global_size_count;
-    for (cl_uint i = 0; i < rank; ++i) {
-        if (!global[i])
-            return SMARTMEM_OK;
-        local[i] = i < launch->local_size_count ? launch->local_size[i] : 0;
-    }
-    cl_int code = cl.clEnqueueNDRangeKernel(queue, session->kernels[number], rank, NULL, global,
-                                            launch->local_size_count ? local : NULL, 0, NULL, event);
-    return code == CL_SUCCESS ? SMARTMEM_OK : refused(session, number, code);
-}
-
-/* Waits for a launch, so that a run that is cancelled has few of them in the queue. */
-static void wait_for(cl_event *event) {
-    if (*event == NULL)
-        return;
-    cl.clWaitForEvents(1, event);
-    cl.clReleaseEvent(*event);
-    *event = NULL;
-}
-
-static smartmem_status enqueue_all(Session *session, bool watched) {
-    cl_event events[AHEAD] = {NULL};
-    smartmem_status status = SMARTMEM_OK;
-    for (uint32_t i = 0; status == SMARTMEM_OK && i < session->plan->index.launches_count; ++i) {
-        cl_event *event = watched ? events + i % AHEAD : NULL;
-        if (watched && atomic_load(&session->cancelled)) {
-            status = fail(SMARTMEM_CANCELLED, "the run was cancelled before its launch %u", (unsigned)i);
-            break;
-        }
-        if (event != NULL)
-            wait_for(event);
-        status = enqueue(session, session->queue, i, event);
-        if (event != NULL)
-            cl.clFlush(session->queue);
-    }
-    for (size_t i = 0; i < AHEAD; ++i)
-        wait_for(events + i);
-    return status;
-}
-
 smartmem_status session_run(Session *session, bool watched) {
     session->has_result = false;
     TRY(session_take_inputs(session));
     smartmem_status status = session_upload(session);
     if (status == SMARTMEM_OK)
-        status = enqueue_all(session, watched);
+        status = session_launch(session, watched);
     if (status == SMARTMEM_OK)
         status = session_download(session);
     else
         cl.clFinish(session->queue); /* the application may free its inputs */
     session->has_result = status == SMARTMEM_OK;
-    return status;
-}
-
-static double milliseconds(cl_event event) {
-    uint64_t start = 0, end = 0;
-    cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
-    cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    return (double)(end - start) * 1e-6;
-}
-
-static smartmem_status profile_on(Session *session, cl_queue queue, smartmem_launch_time *times, size_t capacity) {
-    uint32_t count = session->plan->index.launches_count;
-    for (uint32_t i = 0; i < count; ++i) {
-        cl_event event = NULL;
-        TRY(enqueue(session, queue, i, &event));
-        cl.clFinish(queue);
-        if (i < capacity)
-            times[i] = (smartmem_launch_time){text_of(session->plan->index.launches[i].name),
-                                              event != NULL ? milliseconds(event) : 0};
-        if (event != NULL)
-            cl.clReleaseEvent(event);
-    }
-    return SMARTMEM_OK;
-}
-
-smartmem_status session_profile(Session *session, smartmem_launch_time *times, size_t capacity, size_t *count) {
-    cl_int code;
-    TRY(session_run(session, false));
-    cl_queue queue = cl.clCreateCommandQueue(session->plan->context, session->plan->device.handle,
-                                             CL_QUEUE_PROFILING_ENABLE, &code);
-    if (queue == NULL)
-        return opencl_failed(code, "the device gives no queue that measures");
-    smartmem_status status = profile_on(session, queue, times, capacity);
-    cl.clReleaseCommandQueue(queue);
-    *count = session->plan->index.launches_count;
+    session->runs_so_sized += session->has_result;
     return status;
 }

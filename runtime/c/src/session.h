@@ -35,6 +35,9 @@ typedef struct Session {
     int64_t *dimensions;          /* extents of the open dimensions in the last run */
     int64_t *formulas;            /* their values for these */
     bool sized;                   /* both are there */
+    bool may_record;              /* the device offers it for so many launches, and the application does not forbid it */
+    uint32_t runs_so_sized;       /* that ended well */
+    Recording recording;          /* of the launches for these extents, if there is one */
     session_input *inputs;
     session_output *outputs;      /* by place in the index's list */
     bool has_result;              /* a run has ended well, and nothing has changed since */
@@ -64,6 +67,11 @@ void session_give_back(Session *session);
  * @param watched it can be cancelled between two launches
  */
 smartmem_status session_run(Session *session, bool watched);
+/* Enqueues all launches for the extents of the run, or replays their recording (run_launches.c).
+ *
+ * @param watched the run can be cancelled between two launches
+ */
+smartmem_status session_launch(Session *session, bool watched);
 /* Times of the launches: `times` has room for `capacity` of them. */
 smartmem_status session_profile(Session *session, smartmem_launch_time *times, size_t capacity, size_t *count);
 

@@ -5,12 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SHA256_BYTES = 32 };
+enum { SHA256_BYTES = 32, SHA256_BLOCK = 64 };
 
 typedef struct sha256 {
     uint32_t state[8];
     uint64_t bytes;
-    uint8_t block[64];
+    uint8_t block[SHA256_BLOCK];
 } sha256;
 
 void sha256_begin(sha256 *hash);

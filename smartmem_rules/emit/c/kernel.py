@@ -73,6 +73,7 @@ class Emission:
         storage: which array of a team's rows a stage's array takes the place of (see `storage_of`).
         arrays: the arrays of the rows by stage.
         options: of the OpenCL compiler.
+        stored_if: C text of what must hold for a work-item to store at all, empty where all do.
     """
 
     launch: Single
@@ -84,6 +85,7 @@ class Emission:
     storage: Mapping[str, str] = field(default_factory=dict)
     arrays: dict[str, RowArray] = field(default_factory=dict)
     options: tuple[str, ...] = ()
+    stored_if: str = ""
 
     def __post_init__(self) -> None:
         self.kernel = self.launch.kernel
@@ -298,17 +300,17 @@ class Emission:
         indices = tuple(substitute(i, values) for i in store.indices)
         text = self.expressions.index
         if lane is None:
-            self.writer.line(access.write(indices, self._stored(value.text, store), text))
+            self._write(access.write(indices, self._stored(value.text, store), text))
         elif access.contiguous(indices, lane):
             vector = self.expressions.spread(value, store.value.dtype, lane.extent)
-            self.writer.line(access.write_vector(indices, lane, vector, text))
+            self._write(access.write_vector(indices, lane, vector, text))
         else:
             self._scatter(store, access, indices, value, lane)
 
     def texel(self, store: Store, values: Mapping[Var, Index], vector: str) -> None:
         """Write a texel, whose text is given, to an image."""
         indices = tuple(substitute(i, values) for i in store.indices)
-        self.writer.line(self.accesses[store.tensor].write_texel(indices, vector, self.expressions.index))
+        self._write(self.accesses[store.tensor].write_texel(indices, vector, self.expressions.index))
 
     def _scatter(self, store: Store, access: Access, indices: tuple[Index, ...], value: Value, lane: Var) -> None:
         vector = self.expressions.spread(value, store.value.dtype, lane.extent)
@@ -319,9 +321,12 @@ class Emission:
             element = f"{vector}.s{place}"
             if access.is_image:
                 texel = f"(float4)({element}, 0.0f, 0.0f, 0.0f)"
-                self.writer.line(access.write_texel(at, texel, self.expressions.index))
+                self._write(access.write_texel(at, texel, self.expressions.index))
             else:
-                self.writer.line(access.write(at, self._stored(element, store), self.expressions.index))
+                self._write(access.write(at, self._stored(element, store), self.expressions.index))
+
+    def _write(self, statement: str) -> None:
+        self.writer.line(f"if ({self.stored_if}) {statement}" if self.stored_if else statement)
 
     def _stored(self, text: str, store: Store) -> str:
         storage = self.tensors[store.tensor].storage

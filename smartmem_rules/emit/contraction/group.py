@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from smartmem_rules.emit.c.expressions import Internal, Value
@@ -168,11 +169,22 @@ class _Group:
             emission.writer.line(f"if (thread % {size} == 0) statistic{number}[team_row] = {value.text};")
         if self._kept:
             first = "column_tile == 0 && split == 0" if self.splits > 1 else "column_tile == 0"
-            with expressions.scope(f"if ({first})"):
+            with expressions.scope(f"if ({first})"), self._rows_that_exist():
                 for store in self._kept:
                     indices = tuple(substitute(i, values) for i in store.indices)
                     body = substitute_variables(store.value, values)
                     write_row(emission, Store(store.tensor, indices, body, store.local))
+
+    @contextmanager
+    def _rows_that_exist(self) -> Iterator[None]:
+        """Stores inside happen once for each row: teams behind the last row compute it again, for the barriers' sake.
+
+        The condition stands at each store, not around the loops, in which PoCL may run a whole work-group in step.
+        """
+        whole = self.m_count % self.tile.rows == 0
+        self.emission.stored_if = "" if whole else f"first_row + team_row < {self.m_count}"
+        yield
+        self.emission.stored_if = ""
 
     @property
     def _kept(self) -> tuple[Store, ...]:

@@ -16,6 +16,7 @@ import onnx
 from onnx import numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.fuzzing.expected.courses import straightened
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
 from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision
 from smartmem_rules.fuzzing.expected.roundings import (
@@ -77,7 +78,7 @@ class Reference:
         """Raises:
         NoReference: there is no reference for a node.
         """
-        self.model = model
+        self.model = model = straightened(model, feeds)
         self.storage = storage
         self.outputs = [o.name for o in model.graph.output]
         self.natives: dict[str, Array | None] = {"": None}
@@ -102,8 +103,6 @@ class Reference:
                 self._prepare(node)
 
     def _prepare(self, node: onnx.NodeProto) -> None:
-        if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
-            raise NoReference(f"{node.op_type} has a graph of its own")
         runner = NodeRunner(node, self.model.opset_import, self.constants)
         operands = [self.natives[name] for name in node.input]
         results = runner.native(operands)

@@ -7,7 +7,7 @@ anything; what is appended has known shapes, types and values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array, value_info
+from smartmem_rules.fuzzing.expected.courses import Course, bodies_of, captured
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference
 from smartmem_rules.fuzzing.recipes.values import draw_shape, draw_values
 
@@ -22,6 +23,8 @@ MOST_ELEMENTS = 4096
 MOST_RANK = 8
 OPSETS = (13, 14, 16, 17, 18, 19, 20, 21, 22, 23)
 MICROSOFT = "com.microsoft"
+DRAWN = "drawn"
+"""The domain of a model's own functions."""
 
 
 class Builder:
@@ -29,6 +32,7 @@ class Builder:
 
     Attributes:
         tensors: the arrays of all tensors that are no constants, inputs and results, by name.
+        prefix: begins the names of all tensors, so that no body names one as another graph does.
         special: whether inputs hold NaN, infinities, denormals and large numbers beside ordinary ones.
     """
 
@@ -41,6 +45,9 @@ class Builder:
         self.tensors: dict[str, Array] = {}
         self.constants: dict[str, Array] = {}
         self.inputs: list[str] = []
+        self.functions: list[onnx.FunctionProto] = []
+        self.prefix = ""
+        self.bodies = 0
         self.refused = 0
 
     # --- choices ---
@@ -70,13 +77,13 @@ class Builder:
         return shape
 
     def input(self, values: Array) -> str:
-        name = f"x{len(self.inputs)}"
+        name = f"{self.prefix}x{len(self.inputs)}"
         self.inputs.append(name)
         self.tensors[name] = np.asarray(values)
         return name
 
     def constant(self, values: Any, dtype: Any = None) -> str:
-        name = f"c{len(self.constants)}"
+        name = f"{self.prefix}c{len(self.constants)}"
         self.constants[name] = np.asarray(values, dtype)
         return name
 
@@ -196,13 +203,36 @@ class Builder:
         """Append an operator; empty where it is refused."""
         if any(o is None for o in operands):
             return []
-        names = [f"t{len(self.nodes)}_{k}" if outputs > 1 else f"t{len(self.nodes)}" for k in range(outputs)]
+        names = self.names(outputs)
         try:
             node = helper.make_node(operator, list(operands), names, domain=domain, **attributes)
             results = self._computed(node)
         except (NoReference, TypeError, ValueError):
             self.refused += 1
             return []
+        return self._appended(node, results)
+
+    def names(self, outputs: int) -> list[str]:
+        """What the results of the next node are called."""
+        first = f"{self.prefix}t{len(self.nodes)}"
+        return [f"{first}_{k}" for k in range(outputs)] if outputs > 1 else [first]
+
+    def follow(self, node: onnx.NodeProto) -> list[str]:
+        """Append a node with bodies, or the call of a function; empty where a step on its way is refused."""
+        functions = {(f.domain, f.name): f for f in self.functions}
+        course = Course(self.imports(), functions, {**self.constants, **self.tensors}, self.constants)
+        names: dict[str, str] = {}
+        try:
+            with np.errstate(all="ignore"):
+                course.walk([node], names, "")
+        except NoReference:
+            self.refused += 1
+            return []
+        found = [course.values[names.get(n, n)] for n in node.output]
+        return self._appended(node, [r for r in found if r is not None])
+
+    def _appended(self, node: onnx.NodeProto, results: Sequence[Array]) -> list[str]:
+        names = list(node.output)
         if any(r.size > MOST_ELEMENTS or r.ndim > MOST_RANK or r.dtype.kind in "OSU" for r in results):
             self.refused += 1
             return []
@@ -215,7 +245,7 @@ class Builder:
             self._check_types(node)
         operands = [self.array(n) if n else None for n in node.input]
         with np.errstate(all="ignore"):
-            return NodeRunner(node, self._opsets(), self.constants).native(operands)
+            return NodeRunner(node, self.imports(), self.constants).native(operands)
 
     def _check_types(self, node: onnx.NodeProto) -> None:
         """Raises NoReference where the element types are none of the operator's."""
@@ -230,12 +260,13 @@ class Builder:
         )
         try:
             onnx.defs.get_schema(node.op_type, self.opset, node.domain)
-            model = helper.make_model(graph, opset_imports=self._opsets(), ir_version=10)
+            model = helper.make_model(graph, opset_imports=self.imports(), ir_version=10)
             onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
         except Exception as refusal:  # the checker raises several kinds of errors
             raise NoReference(str(refusal)) from refusal
 
-    def _opsets(self) -> list[onnx.OperatorSetIdProto]:
+    def imports(self) -> list[onnx.OperatorSetIdProto]:
+        """The operator sets that nodes may be of."""
         return [helper.make_opsetid("", self.opset), helper.make_opsetid(MICROSOFT, 1)]
 
     # --- the end ---
@@ -243,19 +274,19 @@ class Builder:
     def model(self) -> tuple[onnx.ModelProto, dict[str, Array]]:
         """The model with what nothing reads as outputs and some other tensors, and its inputs."""
         made = [n for node in self.nodes for n in node.output]
-        read = {n for node in self.nodes for n in node.input}
+        read = {n for node in self.nodes for n in _reads(node)}
         outputs = [n for n in made if n not in read]
         if len(outputs) > 6:
             outputs = outputs[-6:]
         outputs += self.subset([n for n in made if n not in outputs][-3:])
-        used = {n for node in self.nodes for n in node.input}
+        used = {n for node in self.nodes for n in _reads(node)}
         if self.inputs and self.chance(0.05):
             outputs.append(str(self.pick(self.inputs)))  # an input that is an output as well
-        nodes = self._needed(outputs)
-        used = {n for node in nodes for n in node.input} | set(outputs)
+        nodes = self.needed(outputs)
+        used = {n for node in nodes for n in _reads(node)} | set(outputs)
         constants = {n: a for n, a in self.constants.items() if n in used}
         as_nodes = {n for n in constants if self.chance(0.1)}
-        written = [_constant_node(n, constants[n]) for n in as_nodes]
+        written = [constant_node(n, constants[n]) for n in as_nodes]
         graph = helper.make_graph(
             [*written, *nodes],
             "drawn",
@@ -263,21 +294,35 @@ class Builder:
             [value_info(n, self.tensors[n]) for n in dict.fromkeys(outputs)],
             [numpy_helper.from_array(a, n) for n, a in constants.items() if n not in as_nodes],
         )
-        domains = {node.domain for node in nodes}
-        opsets = [o for o in self._opsets() if o.domain in ("", *domains)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="smartmem fuzz")
+        opsets = [o for o in self.imports() if o.domain in ("", *_domains(nodes, self.functions))]
+        opsets += [helper.make_opsetid(DRAWN, 1)] if self.functions else []
+        model = helper.make_model(
+            graph, opset_imports=opsets, ir_version=10, producer_name="smartmem fuzz", functions=self.functions
+        )
         return model, {n: self.tensors[n] for n in self.inputs if n in used}
 
-    def _needed(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
+    def needed(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
         needed, nodes = set(outputs), []
         for node in reversed(self.nodes):
             if needed & set(node.output):
                 nodes.append(node)
-                needed |= set(node.input)
+                needed |= set(_reads(node))
         return nodes[::-1]
 
 
-def _constant_node(name: str, value: Array) -> onnx.NodeProto:
+def _reads(node: onnx.NodeProto) -> list[str]:
+    return [*node.input, *captured(node)]
+
+
+def _domains(nodes: Iterable[onnx.NodeProto], functions: Sequence[onnx.FunctionProto]) -> set[str]:
+    """The domains of nodes, of those in their bodies, and of those in functions."""
+    inner = [g for node in nodes for g in bodies_of(node)]
+    found = {node.domain for node in nodes}
+    found.update(*(_domains(g.node, ()) for g in inner), *(_domains(f.node, ()) for f in functions))
+    return found
+
+
+def constant_node(name: str, value: Array) -> onnx.NodeProto:
     return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Case
-from smartmem_rules.fuzzing.recipes import blocks, extents, math, rules, sums, views
+from smartmem_rules.fuzzing.recipes import blocks, control, extents, math, rules, sums, views
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
@@ -36,7 +36,12 @@ EXTENTS: Mapping[Recipe, int] = {
     extents.positions: 5, extents.slices: 5, extents.padded: 3, extents.counted: 6, extents.resized: 1,
 }  # fmt: skip
 """What a model of computed shapes grows by besides."""
+FLOWS = (control.choice, control.choice, control.loop, control.loop, control.scan, control.function)
+"""Control flow, of which a model has some where it has any."""
+FLOW_SHARE = 0.35
+INNER_FLOW_SHARE = 0.1
 MOST_STEPS = 14
+FLOW_STEPS = 8
 SMALL_STEPS = 3
 SPECIAL_SHARE = 0.15
 OPEN_SHARE = 0.12
@@ -65,6 +70,30 @@ def computed(seed: int) -> Case:
     return case
 
 
+def controlled(seed: int) -> Case:
+    """A model with control flow, or with functions of its own."""
+    random = np.random.default_rng((seed, 5))
+    case = _grown(f"controlled-{seed}", random, FLOW_STEPS, {**RECIPES, _flow: _share(FLOW_SHARE)})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+def _flow(builder: Builder) -> None:
+    builder.pick(FLOWS)(builder, _inner_step)
+
+
+def _inner_step(builder: Builder) -> None:
+    """One step of a body."""
+    recipes = list(RECIPES)
+    weights = np.array(list(RECIPES.values()), float)
+    flow = builder.chance(INNER_FLOW_SHARE)
+    (_flow if flow else recipes[int(builder.random.choice(len(recipes), p=weights / weights.sum()))])(builder)
+
+
+def _share(share: float) -> int:
+    """The weight of a recipe beside those of every model."""
+    return round(sum(RECIPES.values()) * share / (1 - share))
+
+
 def _drawn(name: str, random: np.random.Generator, most_steps: int) -> Case:
     case = _grown(name, random, most_steps, RECIPES)
     return opened(case, random) if random.random() < OPEN_SHARE else case
@@ -87,6 +116,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "drawn": drawn,
     "small": small,
     "computed": computed,
+    "controlled": controlled,
     "cut": cut,
     "side": side,
 }

@@ -117,9 +117,12 @@ class ControlFlow:
             return
         # bodies have no effects: both can be computed, and the results chosen from
         both = [self.body(branch, f"{name}/{number}/", {}) for number, branch in enumerate(branches)]
+        condition = self._scalar(condition, f"{name}/condition")
         for output, then, otherwise in zip(node.output, *both, strict=True):
             if self._shape(then) != self._shape(otherwise):
-                raise NeedsConstant(f"its branches give different shapes and {condition!r} is computed", {condition})
+                raise NeedsConstant(
+                    f"its branches give different shapes and {node.input[0]!r} is computed", {node.input[0]}
+                )
             self._one("Where", [condition, then, otherwise], output)
 
     def _loop(self, node: onnx.NodeProto, name: str, body: onnx.GraphProto) -> None:
@@ -129,7 +132,8 @@ class ControlFlow:
         steps = self._only(limit) if limit else _MOST_STEPS + 1
         course = _Course(going=bool(self._only(condition)) if condition in self.values else True)
         if condition and condition not in self.values:
-            course.live = condition
+            course.live = self._scalar(condition, f"{name}/condition")
+        entered = course.live
         start = states = list(node.input[2:])
         collected: list[list[str]] = [[] for _ in node.output[len(states) :]]
         step = 0
@@ -147,7 +151,7 @@ class ControlFlow:
                     for k, pair in enumerate(zip(states, start, strict=True))
                 ]
             going_on, *results = self._step(body, prefix, at, given)
-            if course.live == condition != "" and any(result in self.missing for result in results):
+            if course.live == entered != "" and any(result in self.missing for result in results):
                 raise NeedsConstant(f"its body has to know the step, and so whether {condition!r} holds", {condition})
             for parts, result in zip(collected, results[len(states) :], strict=True):
                 parts.append(result)
@@ -194,11 +198,20 @@ class ControlFlow:
         """Enter what a step says about the next one."""
         if going_on in self.values:
             course.going = bool(self._only(going_on))
-        elif course.live:
+            return
+        going_on = self._scalar(going_on, f"{prefix}condition")
+        if course.live:
             self._one("And", [course.live, going_on], f"{prefix}live")
-            course.live = f"{prefix}live"
-        else:
-            course.live = going_on
+            going_on = f"{prefix}live"
+        course.live = going_on
+
+    def _scalar(self, condition: str, output: str) -> str:
+        """A condition without axes: one of shape [1] gives what is chosen no further axis."""
+        if condition in self.missing or self._shape(condition) == ():
+            return condition
+        self.values[f"{output}/shape"] = np.zeros(0, np.int64)
+        self._one("Reshape", [condition, f"{output}/shape"], output)
+        return output
 
     def _chosen(self, condition: str, then: str, otherwise: str, output: str) -> str:
         """One of two tensors, while the model runs."""
@@ -212,12 +225,10 @@ class ControlFlow:
         self.values[f"{output}/known"] = np.asarray(sum(not live for live in course.steps), np.int64)
         total = f"{output}/known"
         for number, live in enumerate(filter(None, course.steps)):
-            one, more = f"{output}/{number}/taken", f"{output}/{number}"
-            cast = helper.make_node("Cast", [live], [f"{one}/cast"], f"{one}/Cast", to=onnx.TensorProto.INT64)
-            self.values[f"{one}/shape"] = np.zeros(0, np.int64)
-            scalar = helper.make_node("Reshape", [f"{one}/cast", f"{one}/shape"], [one], f"{one}/Reshape")
-            self.process([cast, scalar], {f"{one}/cast", one})
-            self._one("Add", [total, one], more)
+            taken, more = f"{output}/{number}/taken", f"{output}/{number}"
+            cast = helper.make_node("Cast", [live], [taken], f"{taken}/Cast", to=onnx.TensorProto.INT64)
+            self.process([cast], {taken})
+            self._one("Add", [total, taken], more)
             total = more
         return total
 

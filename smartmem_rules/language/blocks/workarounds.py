@@ -24,6 +24,7 @@ EFFECTS = {
     "parses_all_declarations": "a program declares only the built-in functions that it names",
     "whole_buffers": "intermediates never lie in parts of one buffer: each place of the plan's memory is a buffer",
     "names_processor": "a processor that the driver's LLVM does not know gets the name of its level of instructions",
+    "refused": "no plan runs on the driver, whose results are wrong, unless the user sets SMARTMEM_ANY_DRIVER=on",
 }
 """What a workaround may do, by the word that says so."""
 WITHOUT_VALUE = frozenset(
@@ -32,6 +33,7 @@ WITHOUT_VALUE = frozenset(
         "keeps_context_open",
         "names_processor",
         "parses_all_declarations",
+        "refused",
         "shares_programs",
         "whole_buffers",
     }

@@ -19,7 +19,7 @@ from smartmem_rules.plan.layout.candidates import LayoutSpace
 from smartmem_rules.plan.layout.copies import COPY, copy_kernel, reading, writing_copy
 from smartmem_rules.plan.layout.model import LayoutProblem
 from smartmem_rules.plan.layout.pbqp import Chosen, Solution
-from smartmem_rules.statistics import LayoutStatistics, TensorLayout
+from smartmem_rules.statistics import LayoutStatistics, TensorLayout, relative_gap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class LayoutChoice:
 
     @property
     def gap(self) -> float:
-        return 0.0 if self.cost <= 0 else max(0.0, self.cost - self.bound) / self.cost
+        return relative_gap(self.cost, self.bound)
 
     @property
     def statistics(self) -> LayoutStatistics:

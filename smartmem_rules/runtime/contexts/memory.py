@@ -197,13 +197,7 @@ class PlanMemory:
     def _image(self, size: tuple[int, int], storage: str) -> Any:
         import pyopencl as cl
 
-        if not self.device.images:
-            raise RunError(f"{self.device.name} has no images; optimize with memory `buffer`")
-        if size[0] > self.device.image_width or size[1] > self.device.image_height:
-            raise RunError(
-                f"an image of {size[0]} x {size[1]} texels is too large for {self.device.name} (at most "
-                f"{self.device.image_width} x {self.device.image_height}); optimize the model again on this device"
-            )
+        refuse_image(size, self.device)
         channel = cl.channel_type.HALF_FLOAT if storage == "float16" else cl.channel_type.FLOAT
         return cl.create_image(
             self._context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, channel), shape=size
@@ -228,6 +222,21 @@ class PlanMemory:
             cl.enqueue_copy(queue, target, host, origin=(0, 0), region=region, is_blocking=True)
         else:
             cl.enqueue_copy(queue, target, host, is_blocking=True)
+
+
+def refuse_image(size: tuple[int, int], device: Device) -> None:
+    """Refuse an image of texels that a device does not have.
+
+    Raises:
+        RunError: the device has no images, or smaller ones only.
+    """
+    if not device.images:
+        raise RunError(f"{device.name} has no images; optimize with memory `buffer`")
+    if size[0] > device.image_width or size[1] > device.image_height:
+        raise RunError(
+            f"an image of {size[0]} x {size[1]} texels is too large for {device.name} (at most "
+            f"{device.image_width} x {device.image_height}); optimize the model again on this device"
+        )
 
 
 def contents_of(queue: Any, memory: Any, tensor: Stored) -> np.ndarray:

@@ -153,6 +153,37 @@ def test_unfolded_bodies_give_the_same(rules: RuleBase, text: str) -> None:
         np.testing.assert_allclose(actual, reference, rtol=1e-5, atol=1e-6)
 
 
+CONDITION_OF_ONE_AXIS = """
+f (bool[1] c, float x) => (float y, float last, float[k] all) {
+    y = If (c) < then_branch = a () => (float p) { p = Exp (x) }, else_branch = b () => (float q) { q = Neg (x) } >
+    n = Constant <value: tensor = int64[1] {4}> ()
+    last, all = Loop (n, c, x) <
+        body = step (int64 i, bool[1] g, float s) => (bool[1] h, float t, float each) {
+            t = Add (s, s)
+            each = Neg (t)
+            one = Constant <value: tensor = int64[1] {1}> ()
+            row = Reshape (t, one)
+            ten = Constant <value: tensor = float[1] {10.0}> ()
+            h = Less (row, ten)
+        }
+    >
+}"""
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_condition_of_one_axis_gives_its_choices_no_axis(rules: RuleBase, taken: bool) -> None:
+    model = onnx.parser.parse_model(HEAD + CONDITION_OF_ONE_AXIS)
+    feeds = {"c": np.asarray([taken]), "x": np.asarray(3.0, np.float32)}
+    graph = import_model(model, rules)
+    y, last, each, count = interpret(graph, feeds)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted_y, wanted_last, wanted_each = session.run(None, feeds)
+    np.testing.assert_allclose(y, wanted_y)
+    np.testing.assert_allclose(last, wanted_last)
+    np.testing.assert_allclose(each[: int(count)], wanted_each)
+    assert (y.shape, last.shape, each.shape[1:]) == ((), (), ())
+
+
 def test_a_loop_of_unknown_length_names_what_it_needs(rules: RuleBase) -> None:
     with pytest.raises(UnknownValuesError, match="number of steps depends on 'n'") as raised:
         import_model(onnx.parser.parse_model(HEAD + DATA_DEPENDENT), rules)

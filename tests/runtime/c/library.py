@@ -74,11 +74,11 @@ def _files(*folders: Path) -> list[Path]:
 @cache
 def installed() -> Path:
     """Where the library is installed by its own CMake rules."""
-    compiler()
-    if shutil.which("cmake") is None:
-        pytest.skip("there is no cmake on this computer")
 
     def make(folder: Path) -> None:
+        compiler()
+        if shutil.which("cmake") is None:
+            pytest.skip("there is no cmake on this computer")
         run("cmake", "-S", SOURCES, "-B", folder / "build", "-DCMAKE_INSTALL_LIBDIR=lib")
         run("cmake", "--build", folder / "build", "-j2")
         run("cmake", "--install", folder / "build", "--prefix", folder / "prefix")
@@ -96,12 +96,14 @@ def driven(name: str, *command: str | Path) -> tuple[Path, Path]:
     includes = [f"-I{SOURCES / folder}" for folder in ("include", "src", "nanopb")]
     common = (*command, *DEFINITIONS, "-Wall", "-Wextra", "-Werror", *includes)
 
-    def make(folder: Path) -> None:
-        run(*common, "-fPIC", "-shared", "-o", folder / "libstub.so", HERE / "stub_opencl.c")
-        parts = [*(SOURCES / "src").glob("*.c"), *(SOURCES / "nanopb").glob("*.c")]
-        run(*common, "-o", folder / "drive", HERE / "drive.c", *parts, "-lm", "-ldl", "-lpthread")
+    stub = sorted(HERE.glob("stub*.c"))
 
-    folder = made_once(name, [*_files(SOURCES), HERE / "drive.c", HERE / "stub_opencl.c"], make)
+    def make(folder: Path) -> None:
+        run(*common, "-fPIC", "-shared", "-o", folder / "libstub.so", *stub)
+        parts = [*(SOURCES / "src").glob("*.c"), *(SOURCES / "nanopb").glob("*.c")]
+        run(*common, "-o", folder / "drive", *HERE.glob("drive*.c"), *parts, "-lm", "-ldl", "-lpthread")
+
+    folder = made_once(name, [*_files(SOURCES), *HERE.glob("*.[ch]")], make)
     return folder / "drive", folder / "libstub.so"
 
 
@@ -140,7 +142,9 @@ class _PlanOptions(c.Structure):
 
 
 class _SessionOptions(c.Structure):
-    _fields_ = (("struct_size", c.c_size_t), ("memory", c.c_void_p), ("memory_bytes", c.c_size_t))
+    _fields_ = (
+        ("struct_size", c.c_size_t), ("memory", c.c_void_p), ("memory_bytes", c.c_size_t), ("record", c.c_int32),
+    )  # fmt: skip
 
 
 class PlanInfo(c.Structure):
@@ -239,10 +243,10 @@ class CPlan:
         return names
 
     @contextmanager
-    def session(self, memory: Array | None = None) -> Iterator[CSession]:
-        """A session; `memory` is for its intermediates."""
+    def session(self, memory: Array | None = None, record: int = 0) -> Iterator[CSession]:
+        """A session; `memory` is for its intermediates, and it records no launches where `record` is below 0."""
         place, size = (None, 0) if memory is None else (memory.ctypes.data, memory.nbytes)
-        options = _SessionOptions(struct_size=c.sizeof(_SessionOptions), memory=place, memory_bytes=size)
+        options = _SessionOptions(struct_size=c.sizeof(_SessionOptions), memory=place, memory_bytes=size, record=record)
         opened = c.c_uint64()
         call("session_open", self.id, c.byref(options), c.byref(opened))
         try:

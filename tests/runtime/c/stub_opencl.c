@@ -1,28 +1,14 @@
 /* An OpenCL library without a device: it keeps memory, counts its objects and calls, and fails where a test wants it to. It
  * computes the kernels `add` and `twice` of tests/runtime/plans.py in buffers, one element wrongly if $STUB_WRONG names the
  * kernel between commas, and nothing else. $STUB_LOG names a file for the calls. $STUB_NAME, $STUB_EXTENSIONS, $STUB_TYPE,
- * $STUB_IMAGE, $STUB_LOCAL, $STUB_GROUP and $STUB_CAPABILITY (its major number) are what the device says of itself. */
+ * $STUB_DRIVER, $STUB_IMAGE, $STUB_LOCAL, $STUB_GROUP, $STUB_CAPABILITY (its major number), $STUB_QUEUE and
+ * $STUB_RECORDABLE are what the device says of itself. */
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "opencl.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-enum { ARGUMENTS = 4, ELEMENTS = 60, WRONG_ELEMENT = 37 };
-
-typedef struct object {
-    atomic_int users;
-    char *data;
-    size_t bytes;
-    int owns;
-    struct object *parent;
-    char name[64]; /* of a kernel */
-    struct object *arguments[ARGUMENTS];
-} object;
+#include "stub_opencl.h"
 
 static atomic_long calls, fail_at, live;
 static FILE *stream;
@@ -38,19 +24,22 @@ EXPORT void stub_fail_at(long call) {
     fail_at = call;
 }
 
-static int fails(const char *name) {
+/* Adds a line to the log. */
+EXPORT void stub_note(const char *line) {
     const char *path = getenv("STUB_LOG");
     if (stream == NULL && path != NULL)
         stream = fopen(path, "w");
     if (stream != NULL) {
-        fprintf(stream, "%s\n", name);
+        fprintf(stream, "%s\n", line);
         fflush(stream);
     }
+}
+
+int stub_fails(const char *name) {
+    stub_note(name);
     return atomic_fetch_add(&calls, 1) + 1 == fail_at;
 }
-#define FAILS fails(__func__)
-
-static void *made(size_t bytes, void *host) {
+void *stub_made(size_t bytes, void *host) {
     object *one = calloc(1, sizeof *one);
     one->users = 1;
     one->bytes = bytes;
@@ -60,14 +49,14 @@ static void *made(size_t bytes, void *host) {
     return one;
 }
 
-static cl_int released(void *given) {
+cl_int stub_released(void *given) {
     object *one = given;
     if (atomic_fetch_sub(&one->users, 1) > 1)
         return CL_SUCCESS;
     if (one->owns)
         free(one->data);
     if (one->parent != NULL)
-        released(one->parent);
+        stub_released(one->parent);
     free(one);
     --live;
     return CL_SUCCESS;
@@ -75,7 +64,7 @@ static cl_int released(void *given) {
 
 static void *created(size_t bytes, void *host, cl_int *code) {
     *code = CL_SUCCESS;
-    return made(bytes, host);
+    return stub_made(bytes, host);
 }
 
 static cl_int told(const void *value, size_t size, size_t room, void *to, size_t *needed) {
@@ -126,7 +115,7 @@ static const char *said(const char *variable, const char *otherwise) {
     return value != NULL ? value : otherwise;
 }
 
-static uint64_t number_said(const char *variable, uint64_t otherwise) {
+uint64_t stub_number(const char *variable, uint64_t otherwise) {
     const char *value = getenv(variable);
     return value != NULL ? strtoull(value, NULL, 10) : otherwise;
 }
@@ -143,17 +132,19 @@ EXPORT cl_int clGetDeviceInfo(cl_device device, cl_uint what, size_t room, void 
     switch (what) {
     case CL_DEVICE_NAME: return told_text(said("STUB_NAME", "stub device"), room, to, needed);
     case CL_DEVICE_EXTENSIONS: return told_text(said("STUB_EXTENSIONS", "cl_khr_fp64"), room, to, needed);
-    case CL_DRIVER_VERSION: return told("1.0", 4, room, to, needed);
+    case CL_DRIVER_VERSION: return told_text(said("STUB_DRIVER", "1.0"), room, to, needed);
     case CL_DEVICE_VERSION: return told("OpenCL 3.0 stub", 16, room, to, needed);
     case CL_DEVICE_OPENCL_C_FEATURES: return feature_list(room, to, needed);
-    case CL_DEVICE_TYPE: number = number_said("STUB_TYPE", CL_DEVICE_TYPE_CPU); break;
+    case CL_DEVICE_TYPE: number = stub_number("STUB_TYPE", CL_DEVICE_TYPE_CPU); break;
     case CL_DEVICE_IMAGE_SUPPORT: number = 1; break;
     case CL_DEVICE_IMAGE2D_MAX_WIDTH:
-    case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = number_said("STUB_IMAGE", 16384); break;
-    case CL_DEVICE_LOCAL_MEM_SIZE: number = number_said("STUB_LOCAL", 32768); break;
-    case CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV: number = number_said("STUB_CAPABILITY", 0); break;
+    case CL_DEVICE_IMAGE2D_MAX_HEIGHT: number = stub_number("STUB_IMAGE", 16384); break;
+    case CL_DEVICE_LOCAL_MEM_SIZE: number = stub_number("STUB_LOCAL", 32768); break;
+    case CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV: number = stub_number("STUB_CAPABILITY", 0); break;
+    case CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR: number = stub_number("STUB_QUEUE", 0); break;
+    case CL_DEVICE_RECORDABLE_QUEUE_MAX_SIZE: number = stub_number("STUB_RECORDABLE", 100); break;
     case CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV: number = 0; break;
-    case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = number_said("STUB_GROUP", 1024); break;
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE: number = stub_number("STUB_GROUP", 1024); break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: number = 1u << 30; break;
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN: number = 8 * base_alignment; break;
     default: number = 1; break;
@@ -169,9 +160,12 @@ EXPORT cl_context clCreateContext(const cl_property *properties, cl_uint count, 
 }
 
 EXPORT cl_queue clCreateCommandQueue(cl_context context, cl_device device, cl_bits properties, cl_int *code) {
-    (void)context, (void)device, (void)properties;
+    (void)context, (void)device;
     *code = -6;
-    return FAILS ? NULL : created(1, NULL, code);
+    object *one = FAILS ? NULL : created(1, NULL, code);
+    if (one != NULL)
+        one->recordable = (properties & CL_QUEUE_RECORDABLE_QCOM) != 0;
+    return (cl_queue)one;
 }
 
 /* Where kernels may compute with memory that was not allocated here: they access aligned vectors of 64 bytes. */
@@ -320,7 +314,7 @@ static int is_wrong(const char *name) {
     return at != NULL;
 }
 
-static void compute(const object *kernel) {
+void stub_compute(const object *kernel) {
     int adds = strncmp(kernel->name, "add", 3) == 0;
     if (!adds && strncmp(kernel->name, "twice", 5) != 0)
         return;
@@ -333,12 +327,14 @@ static void compute(const object *kernel) {
 EXPORT cl_int clEnqueueNDRangeKernel(cl_queue queue, cl_kernel kernel, cl_uint rank, const size_t *offset,
                                      const size_t *global, const size_t *local, cl_uint count, const cl_event *events,
                                      cl_event *event) {
-    (void)queue, (void)rank, (void)offset, (void)global, (void)local, (void)count, (void)events;
+    (void)rank, (void)offset, (void)global, (void)local, (void)count, (void)events;
     if (FAILS)
         return -54;
-    compute((object *)kernel);
+    if (((object *)queue)->recordable)
+        return stub_record(((object *)queue)->recording, (object *)kernel);
+    stub_compute((object *)kernel);
     if (event != NULL)
-        *event = made(1, NULL);
+        *event = stub_made(1, NULL);
     return CL_SUCCESS;
 }
 
@@ -362,7 +358,7 @@ QUEUE_CALL(clFlush)
 QUEUE_CALL(clFinish)
 
 #define RELEASE(name, type)                                                                                            \
-    EXPORT cl_int name(type given) { return released(given); }
+    EXPORT cl_int name(type given) { return stub_released(given); }
 RELEASE(clReleaseContext, cl_context)
 RELEASE(clReleaseCommandQueue, cl_queue)
 RELEASE(clReleaseMemObject, cl_memory)

@@ -163,3 +163,21 @@ def test_every_call_of_the_driver_may_fail_while_a_plan_is_chosen(tmp_path: Path
     paths = (tmp_path / "a.plan", tmp_path / "cache", tmp_path / "b.plan")
     failed, _, rest = run(drive, "faults", stub, *paths).partition(" of ")
     assert int(failed) > int(rest.split()[0]) // 3  # what a device says of itself may be missing
+
+
+# --- drivers that give wrong results ---
+
+POCL_5 = {"STUB_NAME": "pthread Portable Computing Language", "STUB_TYPE": "2", "STUB_DRIVER": "5.0+debian"}
+
+
+def test_a_driver_that_gives_wrong_results_is_refused(tmp_path: Path) -> None:
+    status, text = opened(tmp_path, [made("pocl", POCL)], POCL_5)
+    assert status == UNSUITABLE
+    assert "5.0+debian" in text
+    assert "SMARTMEM_ANY_DRIVER=on" in text
+    assert nothing_was_built(tmp_path)
+
+
+@pytest.mark.parametrize("other", [{"STUB_DRIVER": "6.0+debian"}, {"SMARTMEM_ANY_DRIVER": "on"}])
+def test_another_version_is_taken_and_so_is_any_where_the_user_says_so(tmp_path: Path, other: dict[str, str]) -> None:
+    assert opened(tmp_path, [made("pocl", POCL)], {**POCL_5, **other}) == (0, "pocl")

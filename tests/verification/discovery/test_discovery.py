@@ -14,7 +14,7 @@ from smartmem_rules.rulebase.checking import check_files
 from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.tensor.expr import TensorType
 from smartmem_rules.verification.discovery.discover import discover, rule_text
-from smartmem_rules.verification.discovery.searches import Search, merged, run_search, sets_of
+from smartmem_rules.verification.discovery.searches import Search, discover_each, merged, run_search, sets_of
 from smartmem_rules.verification.semantics.terms import Leaf, apply_operator
 
 
@@ -96,3 +96,14 @@ def test_known_rules_are_rediscovered() -> None:
     printed, shipped = found.counts
     assert printed >= 8, found.printed
     assert shipped >= 20, found.shipped
+
+
+def test_workers_of_a_cluster_find_what_one_process_finds() -> None:
+    distributed = pytest.importorskip("distributed")
+    searches = [Search(operators=s, size=2, seed=1, seconds=20.0) for s in (("Abs", "Relu"), ("Abs", "Neg"))]
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        found = discover_each(searches, scheduler=cluster.scheduler_address)
+    assert {rule.text for rule in found.rules} == {rule.text for rule in discover_each(searches, jobs=1).rules}
+    assert "abs_of_relu" in {rule.name for rule in found.rules}

@@ -26,7 +26,7 @@ z3 = pytest.importorskip("z3")
 AT, J, K = Var("i", 5), Var("j", 5), Var("k", 7)
 
 QUICK = ("sum_of_products", "product_of_constant_products", "softmax", "unshifted_softmax", "l2_norm",
-         "l2_normalization", "biased_matmul", "batch_normalization_as_scale_and_bias", "scale_of_transposed_keys",
+         "biased_matmul", "batch_normalization_as_scale_and_bias", "scale_of_transposed_keys",
          "concat_of_one", "cast_to_same_type")  # fmt: skip
 
 WRONG = {

@@ -7,6 +7,7 @@ definition is always one of those that are looked at, and a read that stays insi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from smartmem_rules.language import syntax as ast
@@ -25,7 +26,7 @@ from smartmem_rules.verification.proof.open_views import BOUND
 from smartmem_rules.verification.proof.paths import Path
 from smartmem_rules.verification.proof.reads.late_scope import LateValues, Presence, Undecided
 from smartmem_rules.verification.proof.reads.open_elements import OpenDefinition, OpenElements, OpenOperands, ReadWatch
-from smartmem_rules.verification.proof.reads.slices import ReadSlice
+from smartmem_rules.verification.proof.reads.slices import ReadSlice, axes_of
 from smartmem_rules.verification.proof.reads.value_kinds import LIST, NUMBER, kinds_of
 
 _ANYTHING = Const(1, WEAK)
@@ -223,12 +224,35 @@ class SlicedDefinition(OpenDefinition):
         if not self.part.names & {binder.name for binder in equation.indices} and output.index is None:
             self._build(equation, self.scope, (), elements)
             return
+        axes = axes_of(equation, output)
+        if axes is not None:
+            self._look_at_axes(equation, output, axes, elements)
+            return
         target = self.scope.tensors[equation.tensor]
         assert target is not None
         for number, member in enumerate(target.members if isinstance(target, TensorList) else (target,)):
             scope = self.scope.with_values(**({equation.member: number} if equation.member else {}))
             variables = tuple(elements.names.var(extent) for extent in member.type.shape)
             self._build(equation, self._index_scope(equation, variables, scope), variables, elements)
+
+    def _look_at_axes(
+        self,
+        equation: ast.EquationSyntax,
+        output: ast.Output,
+        axes: Sequence[tuple[ast.Binder, ast.Expression]],
+        elements: OpenElements,
+    ) -> None:
+        """Only the axes whose variables the read uses have an extent."""
+        variables: list[Var] = []
+        bound: dict[str, Value] = {}
+        for binder, item in axes:
+            if binder.name in self.part.names:
+                alone = replace(output, type=replace(output.type, shape=(item,)))
+                fresh = tuple(elements.names.var(e) for e in self._output_shape(alone, self.scope, output.name))
+                variables.extend(fresh)
+                indices = tuple(variable(v) for v in fresh)
+                bound[binder.name] = indices if binder.kind == "loops" else indices[0]
+        self._build(equation, self.scope.with_values(**bound), tuple(variables), elements)
 
     def _look_at_local(self, equation: ast.EquationSyntax, elements: OpenElements) -> None:
         variables: list[Var] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import conjuncts
-from smartmem_rules.tensor.instantiate import names_in
+from smartmem_rules.tensor.instantiate import names_in, size_of
 from smartmem_rules.verification.instances.roles import nodes
 
 MOST_SINGLE = 4
@@ -74,6 +74,7 @@ def _with_requirements(
         part for part in parts if names_in(part) & (asked | {n.id for n in nodes(read.base) if isinstance(n, ast.Name)})
     )
     about = tuple(part for part in parts if with_lets(operator, names_in(part)) & closed)
+    no_more = tuple(part for part in parts if with_lets(operator, names_in(part)) - _bound_in(part) <= closed)
     found = ReadSlice(
         equation=equation,
         target=target,
@@ -85,10 +86,20 @@ def _with_requirements(
     )
     within = tuple(part for part in parts if names_in(part) <= direct | asked | _bound_in(part))
     single = [(one,) for one in near] if len(near) <= MOST_SINGLE else []
-    choices = [(), *single, near, within, about, tuple(parts)] if has_conditions else [(), near]
+    choices = [(), *single, near, within, no_more, about, tuple(parts)] if has_conditions else [(), near]
     for requires in dict.fromkeys(choices):
         yield replace(found, requires=requires)
         yield replace(found, requires=requires, is_opaque=True)
+
+
+def axes_of(equation: ast.EquationSyntax, output: ast.Output) -> list[tuple[ast.Binder, ast.Expression]] | None:
+    """What each loop of an output's equation runs over; None where loops and extents do not stand side by side."""
+    items = output.type.shape
+    if equation.scan or output.index is not None or len(items) != len(equation.indices):
+        return None
+    axes = list(zip(equation.indices, items, strict=True))
+    alike = all((b.kind == "loops") == isinstance(i, ast.Splat) and size_of(i) is None for b, i in axes)
+    return axes if alike else None
 
 
 def reads_tensor(node: ast.Subscript, tensors: frozenset[str]) -> bool:
@@ -165,7 +176,9 @@ def _direct_names(
             found |= names_in(binder.bound)
     for output in operator.outputs:
         if output.name == equation.tensor:
-            found |= set().union(*(names_in(item) for item in output.type.shape)) if output.type.shape else set()
+            axes = axes_of(equation, output)
+            items = [i for b, i in axes if b.name in found] if axes is not None else output.type.shape
+            found |= set().union(*(names_in(item) for item in items))
     tensors = {node.id for node in nodes(read) if isinstance(node, ast.Name)} - inner
     for other in operator.equations:
         if other.tensor in tensors:
