@@ -10,9 +10,11 @@ from typing import Any
 from smartmem_rules.explanation.making import Watch
 from smartmem_rules.explanation.model_nodes import is_graph
 from smartmem_rules.optimized import OptimizedPlan
-from smartmem_rules.planned import planned
+from smartmem_rules.pipeline import level_of
+from smartmem_rules.planned import DEFAULT_LEVEL, planned
 from smartmem_rules.report.data import LevelFigures, report
 from smartmem_rules.report.subject import Subject
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan
 from smartmem_rules.runtime.target import device_for
 from smartmem_rules.stages import Clock, Progress
@@ -29,6 +31,11 @@ class Asked:
 
     source: Any
     options: Mapping[str, Any]
+
+    @property
+    def level(self) -> str:
+        """The level that a model is planned at."""
+        return str(self.options.get("level", DEFAULT_LEVEL))
 
     @property
     def is_plan(self) -> bool:
@@ -53,7 +60,15 @@ def report_data(
         measures: times are taken where the plan's device is here.
         measures_levels: those of the levels as well, for which their kernels are built.
         checks: the outputs are compared with a reference's.
+
+    Raises:
+        PlanError: there is no level of this name, in addition to what `optimize` raises.
     """
+    for one, asks in ((asked, [*levels, asked.level]), (other, [] if other is None else [other.level])):
+        if one is not None and not one.is_plan:
+            base = load_rules(one.options.get("rules", ()))
+            for level in asks:
+                level_of(level, base)
     subject = _subject(asked, measures, checks, progress)
     own = subject.plan.level
     figures = []

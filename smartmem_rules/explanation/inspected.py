@@ -17,7 +17,6 @@ from smartmem_rules.plan.kernel.launch_printer import launch_text
 from smartmem_rules.plan.kernel.printer import schedule_text
 from smartmem_rules.plan.printer import candidates_lines, sized_line
 from smartmem_rules.stages import STAGES
-from smartmem_rules.tensor.ranges import largest
 
 _CONTEXT = 2
 
@@ -49,7 +48,7 @@ def launches_data(plan: Plan) -> list[dict[str, Any]]:
             "reads": list(launch.reads),
             "writes": list(launch.writes),
             "bytes_moved": launch.bytes_moved,
-            "operations": largest(launch.operations),
+            "operations": launch.operations,
             "global_size": list(map(repr, source.global_size)),
             "local_size": None if source.local_size is None else list(map(repr, source.local_size)),
         }

@@ -56,12 +56,14 @@ def command(
 
     It needs no server and loads nothing. Launches are measured where the plan's device is here.
     """
-    from smartmem_rules.report.writing import write_report  # start-up time
+    from smartmem_rules.report.writing import refuse_unwritable, write_report  # start-up time
     from smartmem_rules.reported import Asked, report_data  # start-up time
     from smartmem_rules.rulebase.base import load_rules  # start-up time
 
     if output is None and not as_json:
         raise click.UsageError("say where the page goes: -o report.html")
+    if output is not None:
+        refuse_unwritable(output)
     how["disable"] = names(how["disable"])
     how, other = asked_of_second(how | {"level": level})
     wanted = names(levels)
