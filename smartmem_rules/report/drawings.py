@@ -23,8 +23,8 @@ class _Vertex:
 
     kind: str
     number: int
-    reads: Sequence[str]
-    writes: Sequence[str]
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
 
 
 def drawings(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,19 +54,11 @@ def _vertices(kind: str, found: Iterable[Mapping[str, Any]], reads: str, writes:
 def _drawing(plan: Mapping[str, Any], inner: Sequence[_Vertex], known: bool) -> dict[str, Any] | None:
     if not known:
         return None
-    inputs = [
-        _Vertex(kind="input", number=place, reads=(), writes=(name,)) for place, name in _numbered(plan, "inputs")
-    ]
-    outputs = [
-        _Vertex(kind="output", number=place, reads=(name,), writes=()) for place, name in _numbered(plan, "outputs")
-    ]
+    inputs = [_Vertex(kind="input", number=place, writes=(name,)) for place, name in enumerate(plan["inputs"])]
+    outputs = [_Vertex(kind="output", number=place, reads=(name,)) for place, name in enumerate(plan["outputs"])]
     vertices = [*inputs, *inner, *outputs]
     drawing = drawn(Shape.of(len(vertices), _edges(vertices)))
     return {**drawing.data(), "vertices": [{"kind": one.kind, "number": one.number} for one in vertices]}
-
-
-def _numbered(plan: Mapping[str, Any], which: str) -> Iterable[tuple[int, str]]:
-    return enumerate(plan[which])
 
 
 def _edges(vertices: Sequence[_Vertex]) -> Iterable[tuple[int, int]]:
