@@ -305,8 +305,13 @@ def logic(operator: str, operands: tuple[Condition | bool, ...]) -> Condition | 
 
 
 def select(condition: Condition | bool, then: Expr, otherwise: Expr) -> Expr:
+    """The choice, without what the same condition within it never chooses, such as an empty part of a `Concat`."""
     if isinstance(condition, bool):
         return then if condition else otherwise
+    if isinstance(then, Select) and then.condition == condition:
+        then = then.then
+    if isinstance(otherwise, Select) and otherwise.condition == condition:
+        otherwise = otherwise.otherwise
     return then if then == otherwise else Select(condition, then, otherwise, then.dtype)
 
 

@@ -39,6 +39,7 @@ class Worker:
         self.seconds = seconds
         self.process: subprocess.Popen[bytes] | None = None
         self.answered = 0
+        self.unread = b""
         self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the worker is
 
     def __enter__(self) -> Self:
@@ -71,6 +72,7 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
+        self.unread = b""
         has_case = self._line(process.stdout)
         line = self._line(process.stdout) if has_case else has_case
         if line is None:
@@ -102,8 +104,18 @@ class Worker:
         )
 
     def _line(self, stream: IO[bytes]) -> bytes | None:
-        ready, _, _ = select.select([stream], [], [], self.seconds)
-        return stream.readline() if ready else None
+        """The next line; empty where the process has ended, None where it says nothing in time."""
+        while b"\n" not in self.unread:
+            ready, _, _ = select.select([stream], [], [], self.seconds)
+            if not ready:
+                return None
+            # the stream's own buffer would take both lines of a quick answer, and `select` does not see them there
+            part = os.read(stream.fileno(), 1 << 16)
+            if not part:
+                return b""
+            self.unread += part
+        line, _, self.unread = self.unread.partition(b"\n")
+        return line
 
     def _last_errors(self) -> str:
         self.errors.seek(0)

@@ -1,7 +1,7 @@
-"""Models with bodies as straight ones: the nodes that the model computes at given inputs, in order.
+"""Models with bodies or sequences as straight ones: the nodes that the model computes at given inputs, in order.
 
-`If`, `Loop`, `Scan` (ONNX's control flow operators) and the model's own functions are followed at the nodes' own
-element types.  The judge's reference then knows the steps, and may round each of them.
+`If`, `Loop`, `Scan` (ONNX's control flow operators), sequences, optional values and the model's own functions are
+followed at the nodes' own element types.  The judge's reference then knows the steps, and may round each of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.fuzzing.expected.lists import Lists
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, constant_value
 
 MOST_NODES = 20_000
@@ -23,17 +24,19 @@ _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 def straightened(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> onnx.ModelProto:
-    """The model without bodies and functions, right for these inputs alone.
+    """The model without bodies, sequences and functions, right for these inputs alone.
 
     Raises:
         NoReference: a node on the way cannot be computed, or is of a kind that is not followed.
     """
     functions = {(f.domain, f.name): f for f in model.functions}
     graph = model.graph
-    if not any(bodies_of(node) or (node.domain, node.op_type) in functions for node in graph.node):
-        return model
     constants = {t.name: np.asarray(numpy_helper.to_array(t)) for t in graph.initializer}
     course = Course(model.opset_import, functions, {**constants, **feeds}, constants)
+    if not any(
+        bodies_of(node) or (node.domain, node.op_type) in functions or course.lists.takes(node) for node in graph.node
+    ):
+        return model
     names: dict[str, str] = {}
     with np.errstate(all="ignore"):
         course.walk(graph.node, names, "")
@@ -67,6 +70,7 @@ class Course:
         nodes: what was found so far, in the order in which it is computed.
         values: all tensors so far, at their own element types.
         constants: the constants of the bodies too.
+        lists: the sequences so far.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Course:
         self.values: dict[str, Array | None] = {"": None, **values}
         self.constants = dict(constants)
         self.nodes: list[onnx.NodeProto] = []
+        self.lists = Lists(value=self.array, constant=self.constant, step=self.step, joined=self._joined)
         self._bodies = 0
 
     def walk(self, nodes: Sequence[onnx.NodeProto], names: dict[str, str], prefix: str) -> None:
@@ -98,12 +103,16 @@ class Course:
                 renamed = copy.deepcopy(node)
                 renamed.ClearField("input")
                 renamed.input.extend(names.get(n, n) for n in node.input)
+                if self.lists.takes(renamed):
+                    names[node.output[0]] = self.lists.follow(renamed, prefix + node.output[0])
+                    continue
                 for place, output in enumerate(node.output):
                     if output:
                         names[output] = renamed.output[place] = prefix + output
                 self.step(renamed)
-            elif node.op_type in ("If", "Loop", "Scan"):
-                {"If": self._choice, "Loop": self._loop, "Scan": self._scan}[node.op_type](node, names)
+            elif node.op_type in ("If", "Loop", "Scan", "SequenceMap"):
+                ways = {"If": self._choice, "Loop": self._loop, "Scan": self._scan, "SequenceMap": self._map}
+                ways[node.op_type](node, names)
             else:
                 raise NoReference(f"{node.op_type} has a graph of its own")
 
@@ -186,7 +195,7 @@ class Course:
         del self.nodes[kept:]
         made = []
         for result in results[len(states) :]:
-            value = self._value(result)
+            value = self.array(result)
             made.append(self.constant(f"{result}/never", np.zeros((0, *value.shape), value.dtype)))
         return made
 
@@ -200,7 +209,7 @@ class Course:
         backward = _integers(node, "scan_input_directions", [0] * count)
         results = len(body.output) - len(states)
         collected: list[list[str]] = [[] for _ in range(results)]
-        steps = self._value(sources[0]).shape[axes[0]]
+        steps = self.array(sources[0]).shape[axes[0]]
         if not steps:
             raise NoReference("a Scan of no steps")
         for step in range(steps):
@@ -218,6 +227,23 @@ class Course:
         stacked = self._stacked(collected, _integers(node, "scan_output_axes", [0] * results))
         _name(node, names, [*states, *stacked])
 
+    def _map(self, node: onnx.NodeProto, names: dict[str, str]) -> None:
+        body = _graph(node, "body")
+        operands = [names.get(n, n) for n in node.input]
+        rows = [self.lists.members.get(n) for n in operands]
+        steps = len(rows[0] or [])
+        if any(row is not None and len(row) < steps for row in rows):
+            raise NoReference("sequences of different lengths")
+        collected: list[list[str]] = [[] for _ in body.output]
+        for step in range(steps):
+            given = [n if row is None else row[step] for n, row in zip(operands, rows, strict=True)]
+            for gathered, result in zip(collected, self._body(body, names, given), strict=True):
+                gathered.append(result)
+        self._bodies += 1
+        made = [f"map{self._bodies}/{place}" for place in range(len(collected))]
+        self.lists.members.update(zip(made, collected, strict=True))
+        _name(node, names, made)
+
     # --- tensors ---
 
     def _part(self, source: str, axis: int, place: int) -> str:
@@ -229,29 +255,34 @@ class Course:
 
     def _stacked(self, collected: Sequence[Sequence[str]], axes: Sequence[int]) -> list[str]:
         """What the steps gave, joined along a new axis."""
-        made = []
-        for parts, axis in zip(collected, axes, strict=True):
-            self._bodies += 1
-            output = f"stack{self._bodies}"
-            shape = list(self._value(parts[0]).shape)
-            shape.insert(axis if axis >= 0 else len(shape) + 1 + axis, 1)
-            wanted = self.constant(f"{output}/shape", np.asarray(shape, np.int64))
-            zero: dict[str, Any] = {"allowzero": 1} if 0 in shape else {}
-            for number, part in enumerate(parts):
-                self.step(helper.make_node("Reshape", [part, wanted], [f"{output}/{number}"], **zero))
-            rows = [f"{output}/{number}" for number in range(len(parts))]
-            self.step(helper.make_node("Concat", rows, [output], axis=axis))
-            made.append(output)
-        return made
+        return [self._joined(parts, axis) for parts, axis in zip(collected, axes, strict=True)]
 
-    def _value(self, name: str) -> Array:
+    def _joined(self, parts: Sequence[str], axis: int) -> str:
+        self._bodies += 1
+        output = f"stack{self._bodies}"
+        shape = list(self.array(parts[0]).shape)
+        shape.insert(axis if axis >= 0 else len(shape) + 1 + axis, 1)
+        wanted = self.constant(f"{output}/shape", np.asarray(shape, np.int64))
+        zero: dict[str, Any] = {"allowzero": 1} if 0 in shape else {}
+        for number, part in enumerate(parts):
+            self.step(helper.make_node("Reshape", [part, wanted], [f"{output}/{number}"], **zero))
+        rows = [f"{output}/{number}" for number in range(len(parts))]
+        self.step(helper.make_node("Concat", rows, [output], axis=axis))
+        return output
+
+    def array(self, name: str) -> Array:
+        """The value of a tensor.
+
+        Raises:
+            NoReference: the tensor is an operand that is left out.
+        """
         value = self.values[name]
         if value is None:
             raise NoReference(f"{name!r} is needed and absent")
         return value
 
     def _number(self, name: str) -> int:
-        return int(self._value(name).reshape(-1)[0])
+        return int(self.array(name).reshape(-1)[0])
 
 
 def _name(node: onnx.NodeProto, names: dict[str, str], results: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ anything; what is appended has known shapes, types and values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Builder:
 
     Attributes:
         tensors: the arrays of all tensors that are no constants, inputs and results, by name.
+        lists: the arrays that each sequence holds.
+        optionals: what each optional value holds.
         prefix: begins the names of all tensors, so that no body names one as another graph does.
         special: whether inputs hold NaN, infinities, denormals and large numbers beside ordinary ones.
     """
@@ -44,6 +46,8 @@ class Builder:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: dict[str, Array] = {}
         self.constants: dict[str, Array] = {}
+        self.lists: dict[str, list[Array]] = {}
+        self.optionals: dict[str, Array | None] = {}
         self.inputs: list[str] = []
         self.functions: list[onnx.FunctionProto] = []
         self.prefix = ""
@@ -210,7 +214,7 @@ class Builder:
         except (NoReference, TypeError, ValueError):
             self.refused += 1
             return []
-        return self._appended(node, results)
+        return self._appended(node, dict(zip(names, results, strict=True)))
 
     def names(self, outputs: int) -> list[str]:
         """What the results of the next node are called."""
@@ -218,9 +222,14 @@ class Builder:
         return [f"{first}_{k}" for k in range(outputs)] if outputs > 1 else [first]
 
     def follow(self, node: onnx.NodeProto) -> list[str]:
-        """Append a node with bodies, or the call of a function; empty where a step on its way is refused."""
+        """Append a node with bodies or sequences, or a function's call; empty where a step on its way is refused."""
         functions = {(f.domain, f.name): f for f in self.functions}
         course = Course(self.imports(), functions, {**self.constants, **self.tensors}, self.constants)
+        course.values.update({n: a for n, a in self.optionals.items() if a is not None})
+        course.lists.absent.update(n for n, a in self.optionals.items() if a is None)
+        for name, members in self.lists.items():
+            course.lists.members[name] = [f"{name}/{k}" for k in range(len(members))]
+            course.values.update(zip(course.lists.members[name], members, strict=True))
         names: dict[str, str] = {}
         try:
             with np.errstate(all="ignore"):
@@ -228,17 +237,24 @@ class Builder:
         except NoReference:
             self.refused += 1
             return []
-        found = [course.values[names.get(n, n)] for n in node.output]
-        return self._appended(node, [r for r in found if r is not None])
+        if node.op_type == "Optional":
+            self.optionals[node.output[0]] = course.values.get(names[node.output[0]])
+            return self._appended(node, {})
+        lists = {n: course.lists.members[names[n]] for n in node.output if names.get(n) in course.lists.members}
+        tensors = {n: course.array(names.get(n, n)) for n in node.output if n not in lists}
+        if lists and any(sum(course.array(m).size for m in members) > MOST_ELEMENTS for members in lists.values()):
+            self.refused += 1
+            return []
+        self.lists.update({n: [course.array(m) for m in members] for n, members in lists.items()})
+        return self._appended(node, tensors)
 
-    def _appended(self, node: onnx.NodeProto, results: Sequence[Array]) -> list[str]:
-        names = list(node.output)
-        if any(r.size > MOST_ELEMENTS or r.ndim > MOST_RANK or r.dtype.kind in "OSU" for r in results):
+    def _appended(self, node: onnx.NodeProto, results: Mapping[str, Array]) -> list[str]:
+        if any(r.size > MOST_ELEMENTS or r.ndim > MOST_RANK or r.dtype.kind in "OSU" for r in results.values()):
             self.refused += 1
             return []
         self.nodes.append(node)
-        self.tensors.update(zip(names, results, strict=True))
-        return names
+        self.tensors.update(results)
+        return list(node.output)
 
     def _computed(self, node: onnx.NodeProto) -> list[Array]:
         if node.domain == "":
@@ -273,7 +289,7 @@ class Builder:
 
     def model(self) -> tuple[onnx.ModelProto, dict[str, Array]]:
         """The model with what nothing reads as outputs and some other tensors, and its inputs."""
-        made = [n for node in self.nodes for n in node.output]
+        made = self.results()
         read = {n for node in self.nodes for n in _reads(node)}
         outputs = [n for n in made if n not in read]
         if len(outputs) > 6:
@@ -300,6 +316,10 @@ class Builder:
             graph, opset_imports=opsets, ir_version=10, producer_name="smartmem fuzz", functions=self.functions
         )
         return model, {n: self.tensors[n] for n in self.inputs if n in used}
+
+    def results(self) -> list[str]:
+        """The tensors that nodes give."""
+        return [n for node in self.nodes for n in node.output if n in self.tensors]
 
     def needed(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
         needed, nodes = set(outputs), []

@@ -61,7 +61,7 @@ class Body(Builder):
             step(self)
 
     def made(self) -> list[str]:
-        return [n for node in self.nodes for n in node.output if self.array(n).size <= MOST_ELEMENTS]
+        return [n for n in self.results() if self.array(n).size <= MOST_ELEMENTS]
 
     def like(self, array: Array) -> str:
         """A tensor of a given shape and type: a result, another input of the body, or something computed for it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Case
-from smartmem_rules.fuzzing.recipes import blocks, control, extents, math, rules, sums, views
+from smartmem_rules.fuzzing.recipes import blocks, control, extents, math, rules, sequences, sums, views
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
@@ -77,6 +77,17 @@ def controlled(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def listed(seed: int) -> Case:
+    """A model with sequences and optional values."""
+    random = np.random.default_rng((seed, 6))
+    case = _grown(f"listed-{seed}", random, FLOW_STEPS, {**RECIPES, _list: _share(FLOW_SHARE)})
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
+def _list(builder: Builder) -> None:
+    builder.pick(sequences.RECIPES)(builder, _inner_step)
+
+
 def _flow(builder: Builder) -> None:
     builder.pick(FLOWS)(builder, _inner_step)
 
@@ -105,7 +116,7 @@ def _grown(name: str, random: np.random.Generator, most_steps: int, weighted: Ma
     recipes, weights = list(weighted), np.array(list(weighted.values()), float)
     steps = int(random.integers(1, most_steps + 1))
     tries = 0
-    while (len(builder.nodes) < steps and tries < 5 * steps) or not builder.nodes:
+    while (len(builder.nodes) < steps and tries < 5 * steps) or not builder.results():
         tries += 1
         recipes[int(random.choice(len(recipes), p=weights / weights.sum()))](builder)
     model, feeds = builder.model()
@@ -117,6 +128,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "small": small,
     "computed": computed,
     "controlled": controlled,
+    "listed": listed,
     "cut": cut,
     "side": side,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -37,3 +38,10 @@ class _Ending(Worker):
 def test_what_ends_the_process_before_there_is_a_case_is_not_ours(code: str, verdict: str) -> None:
     with _Ending(code) as worker:
         assert worker.ask({})[0].kind == verdict
+
+
+def test_two_lines_that_come_at_once_are_an_answer() -> None:
+    answer = json.dumps({"verdict": {"kind": "refused"}})
+    lines = f'"the case is made"\n{answer}\n'.encode()
+    with _Ending(f"os.write(1, {lines!r}); time.sleep(60)") as worker:
+        assert worker.ask({})[0].kind == "refused"

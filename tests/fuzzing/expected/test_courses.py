@@ -1,4 +1,4 @@
-"""What control flow and functions come to at given inputs, against ONNX Runtime's own."""
+"""What control flow, functions and sequences come to at given inputs, against ONNX Runtime's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smartmem_rules.fuzzing.expected.courses import bodies_of, captured, straigh
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import Reference
 from smartmem_rules.fuzzing.recipes.builder import DRAWN
-from smartmem_rules.fuzzing.sources.by_name import controlled
+from smartmem_rules.fuzzing.sources.by_name import SOURCES, controlled, listed
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -41,10 +41,11 @@ f (float[2] x) => (float[2] y) {
 }"""
 
 
+@pytest.mark.parametrize("source", ["controlled", "listed"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_course_gives_what_the_bodies_give(seed: int) -> None:
+def test_a_course_gives_what_the_model_gives(source: str, seed: int) -> None:
     """The models of the generator, too, are what ONNX takes: reproduced by their seed."""
-    case = controlled(seed)
+    case = SOURCES[source](seed)
     onnx.checker.check_model(case.model, full_check=True)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -66,6 +67,15 @@ def test_the_generator_draws_every_form() -> None:
     functions = [node for seed in SEEDS for node in controlled(seed).model.graph.node if node.domain == DRAWN]
     assert drawn == {"If", "Loop", "Scan"}
     assert functions
+
+
+def test_the_generator_draws_every_operator_of_sequences_and_optional_values() -> None:
+    drawn = {node.op_type for seed in range(48) for node in listed(seed).model.graph.node}
+    assert drawn >= {
+        "SequenceConstruct", "SequenceEmpty", "SplitToSequence", "SequenceInsert", "SequenceErase", "SequenceAt",
+        "SequenceLength", "SequenceMap", "ConcatFromSequence", "Optional", "OptionalHasElement", "OptionalGetElement",
+        "If", "Loop",
+    }  # fmt: skip
 
 
 def test_bodies_within_bodies_and_what_they_take_from_outside() -> None:
