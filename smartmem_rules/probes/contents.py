@@ -21,6 +21,7 @@ _SIGNED = (0.0, 1.0, -1.0, 2.0, -2.0)
 _POSITIVE = (1.0, 2.0, 0.5)
 _LARGEST_INTEGER = 5
 _EXPONENTS = (-8, 2)
+_MASKED = -64.0
 
 
 def contents(tensor: Stored, number: int, variant: int, bound: int | None, positive: bool) -> Array:
@@ -85,6 +86,16 @@ def exponent_of(values: Iterable[Array]) -> int:
         count += finite.size
     size = math.sqrt(squares / count) if count else 0.0
     return 0 if not math.isfinite(size) or size == 0.0 else int(np.clip(round(math.log2(size)), *_EXPONENTS))
+
+
+def excludes(values: Array) -> bool:
+    """Whether a constant leaves elements out by its size: zeros, and numbers so far below them that exp is 0.
+
+    Its elements stay what they are: with small numbers in their place, no row of a softmax is masked.
+    """
+    if values.dtype.kind != "f" or not values.size or not (values == 0).any():
+        return False
+    return bool((values <= _MASKED).any()) and bool(((values <= _MASKED) | (values == 0)).all())
 
 
 def given_constants(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,9 +15,10 @@ from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.packing import pack
 from smartmem_rules.plan.probe import GIVEN, OWN, SIGNS, UNSET, Answer, Filling, Probe, Rows, signs
-from smartmem_rules.probes.contents import contents, exponent_of, given_constants, index_bounds, replaceable
+from smartmem_rules.probes.contents import contents, excludes, exponent_of, given_constants, index_bounds, replaceable
 from smartmem_rules.probes.evaluation import Unanswered, computed
 from smartmem_rules.probes.exactness import Grid, exact_stores, grid_of
+from smartmem_rules.probes.peaks import Peaks, peak_contents, peaks_of, questions_of
 from smartmem_rules.provenance.kernels import claim_of
 from smartmem_rules.tensor.expr import reads
 from smartmem_rules.tensor.extents import is_symbolic
@@ -142,20 +144,37 @@ class _Maker:
         first = self._probe(0)
         elements = sum(answer.rows.numbers.size * answer.rows.different.shape[1] for answer in first.answers)
         count = next((count for most, count in _QUESTIONS if elements <= most), 1)
-        return [first, *map(self._probe, range(1, count))]
+        return [first, *map(self._probe, range(1, count)), *self._of_peaks()]
+
+    def _of_peaks(self) -> list[Probe]:
+        """Questions where the kernel looks for a largest element; none where rounding would decide the answer."""
+        found = peaks_of(self._claims)
+        tolerance = 0.0 if all(peaks.direct for peaks in found.values()) else _LOOSEST
+        asked = []
+        for variant in range(questions_of(found, self._plan.tensors)):
+            try:
+                asks = self._asked(variant, positive=False, peaks=found)
+                probe = self._with_answers(*asks, tolerance=tolerance)
+            except Unanswered:
+                continue
+            if _usual(probe):
+                asked.append(probe)
+        return asked
 
     def _probe(self, variant: int) -> Probe:
         fillings, values = self._asked(variant, positive=False)
         found = self._with_answers(fillings, values)
-        floats = [a.rows.different for a in found.answers if a.rows.different.dtype.kind == "f"]
-        if all(np.isfinite(array).mean() >= _USUAL for array in floats):
+        if _usual(found):
             return found
         fillings, values = self._asked(variant, positive=True)
         return self._with_answers(fillings, values)
 
-    def _with_answers(self, fillings: tuple[Filling, ...], values: Mapping[str, Array]) -> Probe:
+    def _with_answers(
+        self, fillings: tuple[Filling, ...], values: Mapping[str, Array], tolerance: float = 0.0
+    ) -> Probe:
         expected = computed(self._enqueue.launch, values, self._tensors)
-        return Probe(launches=self._launches, fillings=fillings, answers=tuple(self._answers(values, expected)))
+        answers = tuple(self._answers(values, expected, tolerance))
+        return Probe(launches=self._launches, fillings=fillings, answers=answers)
 
     def real(self, held: Mapping[str, Array]) -> Probe:
         """The probe for contents that some run had, with the constants as they are."""
@@ -171,7 +190,9 @@ class _Maker:
                 fillings.append(Filling(kind=UNSET))
         return self._with_answers(tuple(fillings), values)
 
-    def _asked(self, variant: int, positive: bool) -> tuple[tuple[Filling, ...], dict[str, Array]]:
+    def _asked(
+        self, variant: int, positive: bool, peaks: Mapping[str, Peaks] = MappingProxyType({})
+    ) -> tuple[tuple[Filling, ...], dict[str, Array]]:
         """What the arguments hold in memory, and what the kernels' expressions read."""
         launch = self._enqueue.launch
         exponents = self._exponents if replaceable(launch) else None
@@ -186,7 +207,11 @@ class _Maker:
             elif argument.access == "write":
                 fillings.append(Filling(kind=UNSET))
             else:
-                array = contents(tensor, number, variant, bounds.get(tensor.name), positive)
+                bound = bounds.get(tensor.name)
+                if tensor.name in peaks and bound is None:
+                    array = peak_contents(tensor, number, variant, peaks[tensor.name])
+                else:
+                    array = contents(tensor, number, variant, bound, positive)
                 values[tensor.name] = array
                 fillings.append(Filling(kind=GIVEN, rows=in_memory(array, tensor)))
         return tuple(fillings), values
@@ -229,15 +254,23 @@ class _Maker:
         """The exponents of the arguments that hold constants; packed factors share one."""
         arguments = {a.tensor for a in self._source.arguments}
         shared = exponent_of(array for name, array in self._given.items() if name not in arguments)
-        own = {name: exponent_of([array]) for name, array in self._given.items() if name in arguments}
+        own = {
+            name: exponent_of([array])
+            for name, array in self._given.items()
+            if name in arguments and not excludes(array)
+        }
         return own | dict.fromkeys(self._packed(), shared)
 
     def _signs(self, exponents: Mapping[str, int]) -> dict[str, Array]:
         """The constants as the probe replaces them."""
         shared = next((exponents[name] for name in self._packed()), 0)
-        return {name: signs(array, exponents.get(name, shared)) for name, array in self._given.items()}
+        arguments = {a.tensor for a in self._source.arguments}
+        return {
+            name: array if name in arguments and name not in exponents else signs(array, exponents.get(name, shared))
+            for name, array in self._given.items()
+        }
 
-    def _answers(self, values: Mapping[str, Array], expected: Mapping[str, Array]) -> list[Answer]:
+    def _answers(self, values: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float) -> list[Answer]:
         grids = self._grids(values)
         wide = self._in_double(values)
         answers = []
@@ -247,7 +280,7 @@ class _Maker:
                 continue
             array, bound = expected[tensor.name], 0.0
             if tensor.name not in grids:
-                array, bound = _bounded(array, wide.get(tensor.name, array))
+                array, bound = _bounded(array, wide.get(tensor.name, array), tolerance)
             answers.append(Answer(argument=number, rows=in_memory(array, tensor), bound=bound))
         if not answers:
             raise Unanswered("it writes nothing that others read")
@@ -272,8 +305,17 @@ class _Maker:
         return grids
 
 
-def _bounded(single: Array, double: Array) -> tuple[Array, float]:
+def _usual(probe: Probe) -> bool:
+    """Whether nearly all elements of the answers are numbers that can be compared."""
+    floats = [a.rows.different for a in probe.answers if a.rows.different.dtype.kind == "f"]
+    return all(np.isfinite(array).mean() >= _USUAL for array in floats)
+
+
+def _bounded(single: Array, double: Array, tolerance: float) -> tuple[Array, float]:
     """What is expected where arithmetic rounds, and how far an element may be from that.
+
+    Args:
+        tolerance: a share of the largest element that is no difference yet, if it is more than rounding is.
 
     Elements that the precision of the arithmetic decides (the larger of two near ones, a rounded half) become no
     numbers, which are not compared.
@@ -289,7 +331,7 @@ def _bounded(single: Array, double: Array) -> tuple[Array, float]:
     finite = np.isfinite(apart)
     largest = float(np.abs(double[finite].astype(np.float64)).max(initial=0.0))
     usual = float(np.quantile(apart[finite], _USUAL)) if finite.any() else 0.0
-    least = largest * _TOLERANCES.get(single.dtype.name, _TOLERANCE)
+    least = largest * max(_TOLERANCES.get(single.dtype.name, _TOLERANCE), tolerance)
     bound = max(least, usual * _ROUNDINGS)
     if bound > max(least, largest * _LOOSEST):
         raise Unanswered("rounding grows too much")

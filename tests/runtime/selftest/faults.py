@@ -25,6 +25,7 @@ _LANES = r"\+ 8\)"
 _EXTREME = r"\bsmr_(max|min)(\d)\("
 _ITEM = r"get_global_id\(0\)"
 _KERNEL = r"__kernel[^;{}]*\{\n"
+_PART = re.compile(r"\bsmr_part_[0-9a-f]{12}")
 
 
 def _shorter(found: re.Match[str]) -> str:
@@ -72,7 +73,9 @@ def changed(text: str, kind: str, random_: random.Random) -> str | None:
         return None
     found = random_.choice(places)
     at = start + found.start()
-    return text[:at] + change(found) + text[at + len(found[0]) :]
+    made = text[:at] + change(found) + text[at + len(found[0]) :]
+    # a program takes the first of several copies of a part: this kernel's own one must be compiled
+    return _PART.sub(r"\g<0>_planted", made)
 
 
 @contextmanager
