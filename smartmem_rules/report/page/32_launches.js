@@ -26,6 +26,7 @@ function showLaunches(main) {
     sortable({
       caption: "Kernels in the order of execution",
       rows: plan.data.launches,
+      sortedBy: 0,
       words: (launch) => `${launch.name} ${launch.form} ${launch.kernels.join(" ")} ${launch.origin.join(" ")} ${plan.operators(launch)}`,
       rowLook: (launch) => (launch.form === "moves only" ? "moves" : null),
       columns,
@@ -66,7 +67,7 @@ function tensorTable(plan, launch) {
     rows,
     columns: [
       { name: "Tensor", cell: (row) => h("a", { class: "name", href: address("tensor", row.name), title: row.name.slice(0, 400) }, ending(row.name, 44)), sort: (row) => row.name },
-      { name: "", cell: (row) => row.way, sort: (row) => row.way },
+      { name: "Use", cell: (row) => row.way, sort: (row) => row.way },
       { name: "Type", cell: (row) => h("span", { class: "type" }, row.stored?.type || "") },
       { name: "Layout", cell: (row) => h("code", null, row.stored?.layout || "") },
       { name: "Role", cell: (row) => row.stored?.role || "", isMinor: true },
