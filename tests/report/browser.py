@@ -1,9 +1,15 @@
-"""A Chromium without a window, and axe-core in it."""
+"""A Chromium without a window, and axe-core in it.
+
+`python -m tests.report.browser PAGE` prints the bytes of a page and the time from its navigation to the moment at which
+its first view is shown and answers.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
+import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,3 +124,23 @@ def browser() -> Iterator[Browser]:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+LOADS = 7
+
+
+def main(page: Path) -> None:
+    """Print the size of a page and the median time until it is interactive."""
+    with browser() as window:
+        window.look()
+        times = []
+        for _ in range(LOADS):
+            window.open(page)
+            times.append(int(window.script("return document.documentElement.dataset.ready")))
+    print(
+        f"{page.stat().st_size} bytes; interactive after {statistics.median(times)} ms ({min(times)} to {max(times)})"
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
