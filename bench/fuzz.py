@@ -16,8 +16,8 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import signal
 import os
+import signal
 import sys
 import time
 from pathlib import Path
