@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl lint check wheel fuzz damaged tables models certificates operators schema arm clean
+.PHONY: demo docs test test-all test-opencl lint check wheel fuzz damaged tables models certificates operators schema arm clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,16 @@ test-opencl: $(VENV)/.installed
 damaged: $(VENV)/.installed
 	$(BIN)/python bench/damaged.py 5000 --seed $(SEED)
 	$(BIN)/python -m pytest tests/runtime/c/test_sanitized.py --all
+
+# the documentation as pages that need no network: build/site/index.html; a broken link or anchor is an error
+docs: $(VENV)/.docs
+	rm -rf build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs/site -d build/doctrees . build/site
+	@echo "build/site/index.html"
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from smartmem_rules.explanation.model_nodes import file_nodes, node_of
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
-from smartmem_rules.optimized import DEFAULT_LEVEL as DEFAULT_LEVEL
 from smartmem_rules.optimized import OptimizedPlan as OptimizedPlan
-from smartmem_rules.optimized import PlanOptions as PlanOptions
-from smartmem_rules.optimized import optimize_now, planned
-from smartmem_rules.optimized import plan_only as plan_only
+from smartmem_rules.optimized import optimize_now
+from smartmem_rules.planned import DEFAULT_LEVEL as DEFAULT_LEVEL
+from smartmem_rules.planned import PlanOptions as PlanOptions
+from smartmem_rules.planned import plan_only as plan_only
+from smartmem_rules.planned import planned
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, plan_files
 from smartmem_rules.runtime.target import device_for

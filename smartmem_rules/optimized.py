@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,19 +15,15 @@ from smartmem_rules.collector import return_free_memory
 from smartmem_rules.explanation.making import Making, Watch
 from smartmem_rules.explanation.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.graph.run_number import RUN_NUMBER
-from smartmem_rules.kept_plans.key import key_of
-from smartmem_rules.kept_plans.store import LEAST_SECONDS, PlanStore
-from smartmem_rules.limits import DEFAULT_LIMITS, Deadline, Limits
-from smartmem_rules.logs import logger
 from smartmem_rules.plan.artefact import Provenance
-from smartmem_rules.runtime.devices import AUTO, Device, DeviceError, devices
+from smartmem_rules.planned import PlanOptions, kept_or_planned, nothing, planned
+from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
 from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
 from smartmem_rules.runtime.forks import refuse_in_child
 from smartmem_rules.runtime.format.provenance import package_version, provenance_of
 from smartmem_rules.runtime.plan_file import save_plan
 from smartmem_rules.runtime.reference import (
-    TOLERANCES,
     Check,
     NoReferenceError,
     worst_check,
@@ -40,35 +34,12 @@ from smartmem_rules.stages import Clock as Clock
 from smartmem_rules.stages import Progress, Show
 
 if TYPE_CHECKING:
-    from smartmem_rules.graph.loading import Dims, ModelSource
+    from smartmem_rules.graph.loading import ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.plan.artefact import Plan
-    from smartmem_rules.plan.fusion.refusals import Refusals
     from smartmem_rules.plan.kernel.launch import Launch
-    from smartmem_rules.plan.scheduling import Scheduled
+    from smartmem_rules.report.subject import Subject
     from smartmem_rules.runtime.feeds import Array
-    from smartmem_rules.runtime.target import Target
-
-DEFAULT_LEVEL = "smartmem"
-DTYPES = tuple(TOLERANCES)
-MEMORIES = ("auto", "image", "buffer")
-LAYOUTS = ("exact", "local")
-_LOG = logger(__name__)
-
-
-class PlanOptions(TypedDict, total=False):
-    """What `optimize` takes beside the model; its documentation says what each is."""
-
-    rules: Sequence[str | Path]
-    device: str
-    level: str
-    dtype: str
-    memory: str
-    disable: Collection[str]
-    dims: Dims | None
-    layout: str
-    limits: Limits
-    probes: bool
 
 
 class OptimizedPlan:
@@ -253,6 +224,43 @@ class OptimizedPlan:
 
         return report_data(self.plan, self.device, self.last_check)
 
+    def report(self, path: str | Path, measures: bool = True) -> None:
+        """Write a page that explains the plan and needs no server (docs/report.md).
+
+        `smartmem report` compares levels and another plan besides.
+
+        Args:
+            measures: times are taken, where the plan's device is here.
+
+        Raises:
+            ReportFileError: the file cannot be written.
+            BuildError, RunError: with `measures`, as `run` does.
+        """
+        from smartmem_rules.report.data import report  # start-up time
+        from smartmem_rules.report.writing import write_report  # start-up time
+
+        write_report(report(self.subject(measures)), path)
+
+    def subject(self, measures: bool, stages: Mapping[str, str] | None = None) -> Subject:
+        """The plan with what reports show of it.
+
+        Args:
+            stages: the texts of the stages that led to it, as far as they were kept.
+        """
+        from smartmem_rules.pipeline import rules_of  # start-up time
+        from smartmem_rules.report.subject import Subject, measure, verdicts_on  # start-up time
+
+        return Subject(
+            plan=self.plan,
+            device=self.device,
+            check=self.last_check,
+            making=self.making,
+            file=file_nodes(self.model),
+            stages=stages or {},
+            verdicts=verdicts_on(rules_of(self.rules, ())),
+            measured=measure(self.prepare(), self.random_feeds()) if measures and self.device is not None else None,
+        )
+
     def save(self, path: str | Path, binaries: bool = False) -> None:
         """Write the plan to a file, from which `load` takes it without optimizing again.
 
@@ -284,7 +292,7 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
-    keep: Callable[[], None] = _nothing
+    keep: Callable[[], None] = nothing
     watch = Watch()
     if anew or debug or show is not None or certificate is not None:  # they need each stage's results
         plan, target = planned(graph, clock, certificate=certificate, watch=watch, **options)
@@ -312,109 +320,5 @@ def optimize_now(
     if not plan.statistics.from_cache:
         return_free_memory()
     optimized._plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
-    optimized.making = Making(stages=tuple(clock.spans), modelled=watch.modelled)
+    optimized.making = watch.making(clock.spans)
     return optimized
-
-
-def _nothing() -> None:
-    """The plan is not to be kept."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """A plan with its device, and what keeps a new one in the store."""
-
-    plan: Plan
-    device: Device | None
-    keep: Callable[[], None] = _nothing
-
-
-def kept_or_planned(
-    graph: ModelSource | Graph,
-    clock: Clock,
-    rules: Sequence[str | Path] = (),
-    disable: Collection[str] = (),
-    watch: Callable[[Scheduled], None] | None = None,
-    **options: Any,
-) -> _Found:
-    """The plan of a model from the user's store of plans, else a new one, to be kept there.
-
-    The arguments are those of `api.optimize`.
-    """
-    with clock.stage("import"):
-        store = PlanStore.of_user()
-        key = None
-        if store.folder is not None:
-            asked = {**options, "disable": sorted(disable), "dims": sorted((options.get("dims") or {}).items())}
-            key = key_of(graph, rules, asked)
-        found = None if key is None else store.read(key, partial(_devices_with, rules, disable))
-    if found is not None:
-        _LOG.info("the plan of %s is one that was kept in %s", found.plan.model, store.folder)
-        return _Found(plan=found.plan, device=found.device)
-    before = time.perf_counter()
-    plan, target = planned(graph, clock, rules=rules, disable=disable, watch=watch, **options)
-    seconds = time.perf_counter() - before
-    _LOG.info("the plan of %s for %s has %d kernels (%.1f s)", plan.model, target.name, len(plan.launches), seconds)
-    if key is not None and seconds >= LEAST_SECONDS:
-        return _Found(plan=plan, device=target.device, keep=partial(store.write, key, plan, target.device))
-    return _Found(plan=plan, device=target.device)
-
-
-def _devices_with(rules: Sequence[str | Path], disable: Collection[str]) -> Sequence[Device]:
-    """The devices of this computer with what the user's rules say of them."""
-    if not rules:
-        return devices()
-    from smartmem_rules.pipeline import rules_of  # start-up time
-
-    return devices(rules_of(rules, disable).devices)
-
-
-def plan_only(
-    graph: ModelSource | Graph,
-    progress: Progress | None = None,
-    show: Show | None = None,
-    certificate: str | Path | None = None,
-    **options: Unpack[PlanOptions],
-) -> Plan:
-    """The plan of a model without building its kernels; the options are arguments of `optimize`."""
-    plan, _ = planned(graph, Clock(progress, show), certificate=certificate, **options)
-    return plan
-
-
-def planned(
-    graph: ModelSource | Graph,
-    clock: Clock,
-    rules: Sequence[str | Path] = (),
-    device: str = AUTO,
-    level: str = DEFAULT_LEVEL,
-    dtype: str = "float32",
-    memory: str = "auto",
-    disable: Collection[str] = (),
-    dims: Dims | None = None,
-    layout: str = "exact",
-    limits: Limits = DEFAULT_LIMITS,
-    probes: bool = False,
-    refusals: Refusals | None = None,
-    certificate: str | Path | None = None,
-    watch: Callable[[Scheduled], None] | None = None,
-) -> tuple[Plan, Target]:
-    """The plan of a model and what it is for; the arguments are those of `api.optimize`.
-
-    Raises:
-        ValueError: an argument is none of its choices, in addition to what `optimize` raises.
-    """
-    clock.deadline = Deadline(limits)
-    checked = (("dtype", dtype, DTYPES), ("memory", memory, MEMORIES), ("layout", layout, LAYOUTS))
-    for name, value, choices in checked:
-        if value not in choices:
-            raise ValueError(f"{name} {value!r} is none of {', '.join(choices)}")
-    with clock.stage("import"):  # the engine's libraries are part of what a user waits for
-        from smartmem_rules.pipeline import Request, make_plan  # start-up time
-
-    request = Request(graph, rules, device, level, dtype, memory, disable, dims or {}, layout, limits, probes)
-    certify: Callable[[str], None] | None = None
-    if certificate is not None:
-        from smartmem_rules.exchange.certificates import write_certificate  # start-up time
-
-        certify = partial(write_certificate, path=certificate)
-    return make_plan(request, clock, refusals, certify, watch)

@@ -24,7 +24,7 @@ from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
 from smartmem_rules.runtime.target import Target, target_of
-from smartmem_rules.stages import Stages, Unmeasured
+from smartmem_rules.stages import Stages, Unmeasured, Watcher
 from smartmem_rules.statistics import (
     ModelStatistics,
     NearMiss,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from smartmem_rules.egraph.model import PhaseRun, Saturation
     from smartmem_rules.plan.build import Planning
     from smartmem_rules.plan.means import PlanOptions
-    from smartmem_rules.plan.scheduling import Scheduled
 
 
 Certify = Callable[[str], None]
@@ -82,19 +81,21 @@ def make_plan(
     clock: Stages,
     refusals: Refusals | None = None,
     certify: Certify | None = None,
-    watch: Callable[[Scheduled], None] | None = None,
+    watch: Watcher | None = None,
 ) -> tuple[Plan, Target]:
     """The plan of a model and what it is for; the exceptions are those of `api.optimize`.
 
     Args:
         refusals: takes in why kernels stay apart.
         certify: takes in the text of a certificate of the plan.
-        watch: takes in the scheduled launches.
+        watch: looks at what the stages give.
     """
     from smartmem_rules.emit.plan import finish  # start-up time
     from smartmem_rules.plan.build import prepare  # start-up time
 
     extracted = _extracted(request, clock, record=certify is not None)
+    if watch is not None:
+        watch.imported(extracted.imported)
     graph, base, target = extracted.graph, extracted.base, extracted.target
     options = request.options
     with _of_ranges():
@@ -105,7 +106,8 @@ def make_plan(
         planning = prepare(graph, base, target.profile, options, clock, refusals)
         if certify is not None:
             certify(_certificate(request, extracted, planning))
-        plan = finish(planning, _tuned(target), clock=clock, probes=request.probes, watch=watch)
+        seen = None if watch is None else watch.scheduled
+        plan = finish(planning, _tuned(target), clock=clock, probes=request.probes, watch=seen)
     statistics = replace(
         plan.statistics,
         model=extracted.model,

@@ -16,7 +16,7 @@ import pytest
 
 EXTRAS = ("test", "verify")
 """The extras that CI installs."""
-MODULES = {"z3-solver": "z3"}
+MODULES = {"markdown-it-py": "markdown_it", "z3-solver": "z3"}
 """The modules of packages that are named otherwise."""
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 

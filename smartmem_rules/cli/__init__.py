@@ -22,6 +22,7 @@ _COMMANDS = {
     "show": ("models.show", "List the launches of a plan, or print one kernel with its schedule and OpenCL C."),
     "diff": ("models.diff", "Show what differs between two plans, stage by stage."),
     "explain": ("models.explain", "Say which kernel an ONNX node ended in, and through which rules."),
+    "report": ("models.report", "Write one HTML page that explains a plan, and compares it with others."),
     "certify": ("models.certify", "Replay the certificate of a plan, without the optimizer."),
     "check": ("rules.check", "Check rule files."),
     "verify": ("rules.verify", "Test and prove rules, or show where they are wrong."),

@@ -9,10 +9,12 @@ from typing import Any, Unpack
 from smartmem_rules.doctor.reproduction import ReproductionError, write_reproduction
 from smartmem_rules.doctor.walk import Walk, walked
 from smartmem_rules.graph.loading import ModelSource
-from smartmem_rules.optimized import OptimizedPlan, PlanOptions, planned
+from smartmem_rules.graph.model import Graph
+from smartmem_rules.optimized import OptimizedPlan
 from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.probe import Probe
 from smartmem_rules.plan.scheduling import Scheduled
+from smartmem_rules.planned import PlanOptions, planned
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.runtime.feeds import check_feeds
@@ -93,9 +95,9 @@ def examine(
         What `optimize` raises, but for `WrongKernelError`.
     """
     clock = Clock(progress)
-    scheduled: list[Scheduled] = []
+    watch = _Watch()
     options["probes"] = True
-    plan, target = planned(model, clock, watch=scheduled.append, **options)
+    plan, target = planned(model, clock, watch=watch, **options)
     if target.device is None:
         raise DeviceError(f"there is no OpenCL device here to examine this plan for {plan.device}")
     device = target.device
@@ -105,7 +107,7 @@ def examine(
     walk = None
     if runs is not None and (every_launch or (checked is not None and checked.passed is False)):
         feeds = OptimizedPlan(runs.plan, device, model).random_feeds(seed)
-        last = scheduled[-1]
+        last = watch.seen[-1]
         walk = walked(runs, last.tensors, last.planning.graph.constants, check_feeds(runs.input_types, feeds))
     writer = _Writer(plan, device, folder)
     writer.findings(executor, report)
@@ -120,6 +122,20 @@ def examine(
         files=tuple(writer.files),
         unwritten=tuple(writer.unwritten),
     )
+
+
+class _Watch:
+    """Keeps the scheduled launches of a plan, whose expressions say what kernels must compute."""
+
+    def __init__(self) -> None:
+        self.seen: list[Scheduled] = []
+
+    def imported(self, graph: Graph) -> None:
+        """The graph is kept with the launches."""
+
+    def scheduled(self, scheduled: Scheduled) -> None:
+        """Look at scheduled launches."""
+        self.seen.append(scheduled)
 
 
 def _checked(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from smartmem_rules.explanation.fates import Fates, FileNode
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.plan.artefact import Plan
@@ -14,16 +15,6 @@ from smartmem_rules.plan.kernel.launch import Launch
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.reference import Check
 from smartmem_rules.statistics import SKIPPED
-
-_UNNEEDED = "no output of the model depends on it: it was left out when the model was imported"
-
-
-@dataclass(frozen=True, slots=True)
-class FileNode:
-    """A node of an ONNX file: its operator, and whether outputs of the model depend on it."""
-
-    operator: str
-    is_needed: bool
 
 
 def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[str, Any]:
@@ -72,26 +63,23 @@ def explain(plan: Plan, node: str, folded: Callable[[], Mapping[str, FileNode]] 
     Raises:
         GraphError: the model has no node of this name.
     """
-    nodes = plan.statistics.model.nodes
-    is_needed = True
-    launches = [launch for launch in plan.launches if node in launch.origin]
-    if node not in nodes and not launches:
-        in_file = folded()
+    fates = Fates(plan, {})
+    known = plan.statistics.model.nodes
+    if node not in known and node not in fates.computed:
+        fates = Fates(plan, in_file := folded())
         if node not in in_file:
-            known = [*nodes, *in_file, *(origin for launch in plan.launches for origin in launch.origin)]
-            hint = did_you_mean(node, known) or "its nodes are named as in the file"
+            hint = did_you_mean(node, [*known, *in_file, *fates.computed]) or "its nodes are named as in the file"
             raise GraphError(f"the model {plan.model} has no node {node!r}; {hint}")
-        nodes = {node: in_file[node].operator}
-        is_needed = in_file[node].is_needed
+    fate = fates.of(node)
     rewriting = plan.statistics.rewriting
     rules = rewriting.rules_of_node.get(node, ())
     places = {rule: place.data() for rule, place in rewriting.rule_places.items()}
     misses = rewriting.near_misses.get(node, ())
     return {
         "node": node,
-        "operator": nodes.get(node, ""),
-        "outcome": _outcome(launches, node, plan.statistics.model.nodes) if is_needed else _UNNEEDED,
-        "kernels": [_launch_data(launch, node, plan) for launch in launches],
+        "operator": fate.operator,
+        "outcome": fate.outcome,
+        "kernels": [_launch_data(plan.launches[number], node, plan) for number in fate.launches],
         "rules": list(rules),
         "rule_places": {rule: places[rule] for rule in rules if rule in places},
         "near_misses": [{**miss.data(), **places.get(miss.rule, {})} for miss in misses],
@@ -106,21 +94,17 @@ def left(plan: Plan) -> list[dict[str, Any]]:
     """
     rewriting, operators = plan.statistics.rewriting, plan.statistics.model.nodes
     places = {rule: place.data() for rule, place in rewriting.rule_places.items()}
-    kernels: dict[str, list[Launch]] = {}
-    for launch in plan.launches:
-        for node in launch.origin:
-            kernels.setdefault(node, []).append(launch)
     found = [
         {
             "node": node,
             "operator": operators.get(node, ""),
-            "kernels": [launch.name for launch in launches],
-            "moves_only": any(launch.moves_only for launch in launches),
+            "kernels": [plan.launches[number].name for number in numbers],
+            "moves_only": any(plan.launches[number].moves_only for number in numbers),
             "near_misses": [
                 {**miss.data(), **places.get(miss.rule, {})} for miss in rewriting.near_misses.get(node, ())
             ],
         }
-        for node, launches in kernels.items()
+        for node, numbers in Fates(plan, {}).computed.items()
     ]
     return sorted(
         (one for one in found if one["moves_only"] or one["near_misses"]), key=lambda one: not one["moves_only"]
@@ -155,22 +139,6 @@ def explain_rule(plan: Plan, rule: str) -> dict[str, Any]:
         "nodes": [{"node": node, "operator": nodes.get(node, "")} for node in rewriting.rule_sites.get(rule, ())],
         "near_misses": misses,
     }
-
-
-def _outcome(launches: list[Launch], node: str, known: Mapping[str, str]) -> str:
-    if not launches and node not in known:
-        return "its value depends on no element of an input: it was computed when the model was imported"
-    if not launches:
-        return "no kernel computes it: its elements are read in place through index arithmetic"
-    if len(launches) == 1:
-        (launch,) = launches
-        others = len(set(launch.origin) - {node})
-        return f"the kernel {launch.name} computes it {f'with {_others(others)}' if others else 'alone'}"
-    return f"{len(launches)} kernels compute parts of it"
-
-
-def _others(count: int) -> str:
-    return f"{count} other{'' if count == 1 else 's'}"
 
 
 def _launch_data(launch: Launch, node: str, plan: Plan) -> dict[str, Any]:

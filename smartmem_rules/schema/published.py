@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.fixes import did_you_mean
-from smartmem_rules.schema import plans, runs, verified
+from smartmem_rules.schema import plans, reported, runs, verified
 from smartmem_rules.schema.derive import Deriver, Schema
 from smartmem_rules.simplification.report import Report as SimplifyReport
 
@@ -25,6 +25,7 @@ OUTPUTS: Mapping[str, tuple[type, ...]] = {
     "show": (plans.LaunchList, plans.KernelShown),
     "diff": (plans.DiffReport,),
     "explain": (plans.NodeExplanation, plans.RuleExplanation, plans.PairExplanation),
+    "report": (reported.ModelReport,),
     "certify": (runs.CertifiedPlan, runs.RefusedCertificate),
     "check": (runs.Sarif,),
     "verify": (verified.VerifyReport, verified.MinimalBase),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from smartmem_rules.benchmarking.roof import Roof
 from smartmem_rules.bundle import Bundle
 from smartmem_rules.runtime.calibration.record import Calibration
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.roof import Roof
 from smartmem_rules.runtime.selftest.report import Report
 from smartmem_rules.schema.derive import with_fields_of
 from smartmem_rules.schema.plans import ComparedOutputs

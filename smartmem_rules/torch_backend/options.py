@@ -9,7 +9,7 @@ from typing import Any
 
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.limits import DEFAULT_LIMITS, Limits
-from smartmem_rules.optimized import DEFAULT_LEVEL
+from smartmem_rules.planned import DEFAULT_LEVEL
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.torch_backend.errors import TorchError
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from smartmem_rules.benchmarking.peers import Peer, PeerError, missing
 from smartmem_rules.benchmarking.plots import PlotError, plot
-from smartmem_rules.benchmarking.roof import Roof, measure_roof
 from smartmem_rules.cli import main
 from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.roof import Roof, measure_roof
 from tests.cli import onnx_files
 
 ROWS: list[dict[str, Any]] = [

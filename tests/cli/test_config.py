@@ -62,7 +62,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_messages_go_to_stderr_as_often_as_v_is_given(model: Path) -> None:
     few, more = (smartmem("optimize", model, "--no-check", "--json", flag) for flag in ("-v", "-vv"))
-    assert "INFO smartmem_rules.optimized: the plan of chain" in few.stderr
+    assert "INFO smartmem_rules.planned: the plan of chain" in few.stderr
     assert "DEBUG" not in few.stderr
     assert "DEBUG smartmem_rules.stages: import took" in more.stderr
     json.loads(few.stdout)

@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of its own, which keeps plans of any size."""
     monkeypatch.setenv("SMARTMEM_PLANS", str(tmp_path / "plans"))
     monkeypatch.setenv("SMARTMEM_TUNINGS", str(tmp_path / "tunings.sqlite"))
-    monkeypatch.setattr("smartmem_rules.optimized.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("smartmem_rules.planned.LEAST_SECONDS", 0.0)
     return tmp_path / "plans"
 
 
@@ -326,9 +326,9 @@ def test_what_needs_the_stages_makes_a_new_plan(path: Path, tmp_path: Path) -> N
 
 KILLED = """
 import os, signal, sys
-import smartmem_rules.optimized
+import smartmem_rules.planned
 from smartmem_rules.runtime.format import writing
-smartmem_rules.optimized.LEAST_SECONDS = 0.0
+smartmem_rules.planned.LEAST_SECONDS = 0.0
 def dying(plan, workarounds, stream, own=writing.write_plan):
     own(plan, workarounds, stream)
     stream.flush()

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from smartmem_rules.optimized import plan_only
+from smartmem_rules.planned import plan_only
 from tests.plan.models import model, normal
 
 STEPS, NEAR = 24, 9

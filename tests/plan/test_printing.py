@@ -9,7 +9,7 @@ import pytest
 
 from smartmem_rules import pipeline
 from smartmem_rules.api import plan_only
-from smartmem_rules.inspection import Inspected, stage_differences
+from smartmem_rules.explanation.inspected import Inspected, stage_differences
 from smartmem_rules.runtime.target import Target
 from smartmem_rules.tensor import expr as e
 from smartmem_rules.tensor.atoms import Div, Mod, Var

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "run": "cli/test_commands.py",
     "show": "cli/models/test_show.py",
     "diff": "cli/models/test_show.py",
+    "report": "cli/models/test_report.py",
     "simulate": "cli/models/test_simulate.py",
     "certify": "cli/models/test_certify_command.py",
     "zoo": "cli/models/test_zoo_command.py",

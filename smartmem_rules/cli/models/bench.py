@@ -192,14 +192,14 @@ def _check(plan: OptimizedPlan, reference: Any, wanted: Any, feeds: Any) -> dict
 def _add_profiles(rows: list[dict[str, Any]], plans: Sequence[OptimizedPlan], data: dict[str, Any]) -> None:
     from dataclasses import asdict
 
-    from smartmem_rules.benchmarking.kernels import kernel_profile  # start-up time
-    from smartmem_rules.benchmarking.roof import roof_of  # start-up time
+    from smartmem_rules.explanation.profile import kernel_profile  # start-up time
+    from smartmem_rules.runtime.roof import roof_of  # start-up time
 
     for row, plan in zip(rows, plans, strict=False):
-        device = plan.prepare().device
-        roof = roof_of(device)
-        data["roof"] = {"device": device.name, **asdict(roof)}
-        row["profile"] = kernel_profile(plan, roof, plan.random_feeds())
+        executor = plan.prepare()
+        roof = roof_of(executor.device)
+        data["roof"] = {"device": executor.device.name, **asdict(roof)}
+        row["profile"] = kernel_profile(executor, roof, plan.random_feeds())
 
 
 def _give(data: dict[str, Any], as_json: bool, as_csv: bool, plot: Path | None) -> None:

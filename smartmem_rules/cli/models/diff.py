@@ -15,6 +15,7 @@ from smartmem_rules.cli.common import (
     progress_display,
     reports_errors,
 )
+from smartmem_rules.cli.second_plan import asked_of_second, second_plan_options
 from smartmem_rules.stages import STAGES
 
 _SHOWN = 60
@@ -26,12 +27,7 @@ _SHOWN = 60
 @click.argument("second", metavar="[MODEL|PLAN]", required=False, type=click.Path(path_type=Path))
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken; of a model, not a plan.")
 @optimize_options
-@click.option("--to-level", help="The level of the second one.")
-@click.option("--to-dtype", type=click.Choice(["float32", "float16"]), help="The element type of the second one.")
-@click.option("--to-device", help="The device of the second one.")
-@click.option("--to-memory", type=click.Choice(["auto", "image", "buffer"]), help="The memory of the second one.")
-@click.option("--to-rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file of the second.")
-@click.option("--to-disable", multiple=True, metavar="RULE", help="One more rule that the second one leaves out.")
+@second_plan_options
 @click.option("--stage", multiple=True, type=click.Choice(STAGES), help="Only this stage; repeatable.")
 @click.option("--full", is_flag=True, help="Show all lines that differ.")
 @json_option
@@ -43,15 +39,13 @@ def command(
 
     Of two models or saved plans, or of one model at two levels, with two sets of rules, for two devices.
     """
-    from smartmem_rules.inspection import inspect_model, stage_differences  # start-up time
+    from smartmem_rules.explanation.inspected import stage_differences  # start-up time
+    from smartmem_rules.inspection import inspect_model  # start-up time
 
-    to = {key.removeprefix("to_"): how.pop(key) for key in [key for key in how if key.startswith("to_")]}
-    if second is None and not any(to.values()):
+    how["disable"] = names(how["disable"])
+    how, other = asked_of_second(how | {"level": level})
+    if second is None and other == how:
         raise click.UsageError("give a second MODEL|PLAN, or what is different the second time: --to-level, ...")
-    how = {**how, "level": level, "disable": names(how["disable"])}
-    other = {**how, **{key: value for key, value in to.items() if value and key not in ("rules", "disable")}}
-    other["rules"] = (*how["rules"], *to["rules"])
-    other["disable"] = [*how["disable"], *names(to["disable"])]
     with progress_display() as progress:
         sides = [inspect_model(first, progress, **how), inspect_model(second or first, progress, **other)]
     found = [one for one in stage_differences(*sides) if not stage or one["stage"] in stage]

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from smartmem_rules.language.blocks.device import Allocator
 from smartmem_rules.plan.artefact import Place, Slot
 from smartmem_rules.plan.kernel.launch import Launch
-from smartmem_rules.plan.kernel.model import PlanError, Stored
+from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, stored_bytes
 from smartmem_rules.plan.memory.arena import Block, height, peak, place
 from smartmem_rules.plan.memory.launch_order import Pairs, least_memory_order
+from smartmem_rules.plan.memory.lives import lives
 from smartmem_rules.statistics import MemoryStatistics
 from smartmem_rules.tensor.ranges import largest
 
@@ -201,22 +202,8 @@ def _fits(need: _Need, image: _ImageSlot) -> bool:
 
 
 def _needs(tensors: Mapping[str, Stored], launches: Sequence[Launch], allocator: Allocator) -> list[_Need]:
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for number, launch in enumerate(launches):
-        for name in launch.reads:
-            if tensors[name].role != "intermediate":
-                continue
-            if name in launch.writes:  # a scan reads its own earlier steps
-                continue
-            if name not in first:
-                raise PlanError(f"the kernel {launch.name} reads {name!r}, which no kernel before it writes")
-            last[name] = number
-        for name in launch.writes:
-            if tensors[name].role == "intermediate":
-                first.setdefault(name, number)
-                last[name] = number
-    return [_need(tensors[name], first[name], last[name], allocator) for name in first]
+    found = lives(tensors, launches)
+    return [_need(tensors[name], life.first, life.last, allocator) for name, life in found.items()]
 
 
 def _need(tensor: Stored, first: int, last: int, allocator: Allocator) -> _Need:

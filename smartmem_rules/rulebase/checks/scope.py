@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from smartmem_rules.language import syntax as s
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
-from smartmem_rules.language.fixes import Fix, advice, spelling
+from smartmem_rules.language.fixes import Fix, advice, replacement, spelling
 from smartmem_rules.language.vocabulary import DTYPE_WORDS, VALUE_WORDS, Arity
 
 REDUCTIONS = frozenset({"sum", "prod", "mean", "any", "all"})
@@ -58,12 +58,14 @@ class Scope:
     place: str = "defined here"
     has_terms: bool = False
     """Whether it may speak of operators applied to tensors, as guards do."""
+    lists: frozenset[str] = frozenset()
+    """The names that stand for several indices each, as `i` of `*i` does."""
 
     def with_names(self, names: Iterable[str]) -> Scope:
         """The scope with more names; they hide tensors of the same name."""
         added = frozenset(names)
         ranks = {name: rank for name, rank in self.ranks.items() if name not in added}
-        return replace(self, names=self.names | added, ranks=ranks)
+        return replace(self, names=self.names | added, ranks=ranks, lists=self.lists - added)
 
     def with_tensor(self, name: str, rank: IndexCount, span: s.Span) -> Scope:
         """The scope with one more tensor."""
@@ -94,6 +96,8 @@ class Scope:
             if binder.bound != s.Name(binder.span, "_"):
                 found += scope.problems(binder.bound)
             scope = scope.with_names([binder.name])
+            if binder.kind == "loops":
+                scope = replace(scope, lists=scope.lists | {binder.name})
         return scope, found
 
     def _bound(self, binders: Iterable[s.Binder], inner: Iterable[s.Expression | None]) -> Iterator[Diagnostic]:
@@ -137,6 +141,16 @@ class Scope:
             yield from self.problems(child)
         if not isinstance(read.base, s.Name) or read.base.id not in self.ranks:
             return
+        for item in read.items:
+            if isinstance(item, s.Name) and item.id in self.lists:
+                message = f"`{item.id}` stands for several indices, one for each axis"
+                yield Diagnostic(
+                    Code.INDEX_COUNT,
+                    "error",
+                    message,
+                    item.span,
+                    fix=replacement(f"write `*{item.id}`", item.span, f"*{item.id}"),
+                )
         rank, declared = self.ranks[read.base.id]
         given = index_count(read.items)
         if given.contradicts(rank):

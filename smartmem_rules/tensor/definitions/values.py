@@ -265,10 +265,16 @@ def read_indices(expr: ast.Subscript, tensor: TensorName, scope: Scope) -> tuple
                 i if _runs_over(i, n) or not agree(n, 1) else 0 for i, n in zip(aligned, extents, strict=True)
             )
         else:
-            result.append(_evaluate(item, scope))
+            result.append(_one_index(_evaluate(item, scope), item))
     if len(result) != rank:
         raise DefinitionError(f"{expr.span}: {len(result)} indices for a tensor of rank {rank}")
     return tuple(result)
+
+
+def _one_index(index: Value, item: ast.Expression) -> Value:
+    if isinstance(index, tuple):
+        raise DefinitionError(f"{item.span}: this index is a list; `*` before it gives one index for each axis")
+    return index
 
 
 def _runs_over(index: Value, extent: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,49 @@ def explained(folder: Path, asked: str) -> str:
 )
 def test_what_no_kernel_computes_is_told_apart(tmp_path: Path, asked: str, said: str) -> None:
     assert explained(tmp_path, asked).startswith(said)
+
+
+def branch(folder: Path) -> Path:
+    """y = relu(x) if a condition that is known else tanh(x)."""
+    parts = []
+    for operator, name in (("Relu", "then"), ("Tanh", "otherwise")):
+        node = helper.make_node(operator, ["x"], [name], name=f"/{name}")
+        parts.append(
+            helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8))])
+        )
+    chosen = helper.make_tensor("condition", TensorProto.BOOL, [], [True])
+    nodes = [helper.make_node("If", ["condition"], ["y"], name="/choice", then_branch=parts[0], else_branch=parts[1])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "branch", ends[:1], ends[1:], [chosen])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), folder / "branch.onnx")
+    return folder / "branch.onnx"
+
+
+def function_call(folder: Path) -> Path:
+    """y = twice(x), with a function of the model."""
+    opset = helper.make_opsetid("", 17)
+    body = [helper.make_node("Add", ["a", "a"], ["b"], name="/sum")]
+    function = helper.make_function("example", "twice", ["a"], ["b"], body, [opset])
+    nodes = [helper.make_node("twice", ["x"], ["y"], name="/call", domain="example")]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in ("x", "y")]
+    model = helper.make_model(
+        helper.make_graph(nodes, "function", ends[:1], ends[1:]),
+        opset_imports=[opset, helper.make_opsetid("example", 1)],
+        functions=[function],
+        ir_version=9,
+    )
+    save(model, folder / "function.onnx")
+    return folder / "function.onnx"
+
+
+@pytest.mark.parametrize(
+    ("make", "asked", "said"),
+    [(branch, "/choice", "If /choice: it was unfolded"), (function_call, "/call", "twice /call: it was unfolded")],
+)
+def test_a_node_that_its_body_stands_for_is_no_constant(
+    tmp_path: Path, make: Callable[[Path], Path], asked: str, said: str
+) -> None:
+    shown = CliRunner().invoke(main, ["explain", str(make(tmp_path)), asked])
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith(said), shown.stdout
+    assert "computed when the model was imported" not in shown.stdout

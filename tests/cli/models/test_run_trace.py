@@ -27,7 +27,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_a_plan_that_was_kept_is_made_anew(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SMARTMEM_PLANS", str(tmp_path / "plans"))
-    monkeypatch.setattr("smartmem_rules.optimized.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("smartmem_rules.planned.LEAST_SECONDS", 0.0)
     time.sleep(SETTLED)
     assert call("run", model).exit_code == 0
     assert list((tmp_path / "plans").iterdir())

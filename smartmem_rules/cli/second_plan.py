@@ -1,0 +1,46 @@
+"""The options of commands that compare a plan with a second one: what is different the second time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from smartmem_rules.cli.common import names
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def second_plan_options(function: F) -> F:
+    """`--to-level` and the others."""
+    options = [
+        click.option("--to-level", help="The level of the second one."),
+        click.option(
+            "--to-dtype", type=click.Choice(["float32", "float16"]), help="The element type of the second one."
+        ),
+        click.option("--to-device", help="The device of the second one."),
+        click.option(
+            "--to-memory", type=click.Choice(["auto", "image", "buffer"]), help="The memory of the second one."
+        ),
+        click.option(
+            "--to-rules", multiple=True, type=click.Path(path_type=Path), help="One more rule file of the second."
+        ),
+        click.option(
+            "--to-disable", multiple=True, metavar="RULE", help="One more rule that the second one leaves out."
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def asked_of_second(how: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of the first plan and those of the second; they are equal where nothing is different."""
+    to = {key.removeprefix("to_"): value for key, value in how.items() if key.startswith("to_")}
+    first = {key: value for key, value in how.items() if not key.startswith("to_")}
+    second = {**first, **{key: value for key, value in to.items() if value and key not in ("rules", "disable")}}
+    second["rules"] = (*first["rules"], *to["rules"])
+    second["disable"] = [*first["disable"], *names(to["disable"])]
+    return first, second

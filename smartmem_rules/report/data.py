@@ -1,0 +1,223 @@
+"""The data of a report: plain values for JSON, as `smartmem schema report` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from smartmem_rules.explanation.fates import Fates
+from smartmem_rules.explanation.inspected import Inspected, kernel_data, launches_data, stage_differences
+from smartmem_rules.explanation.report import left, report_data
+from smartmem_rules.plan.artefact import Plan
+from smartmem_rules.plan.kernel.storage import stored_bytes
+from smartmem_rules.plan.memory.lives import lives
+from smartmem_rules.report.subject import Measured, Subject
+from smartmem_rules.runtime.format.provenance import package_version
+
+FORMAT = 1
+"""Of the data; a greater number means that a key has changed its meaning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelFigures:
+    """What the plan of a level comes to.
+
+    Attributes:
+        after: launches that only move data.
+        memory: bytes of device memory for intermediates; None where nothing was planned.
+        modelled: microseconds of all launches; None where one has no modelled time.
+        measured: milliseconds of an inference; None where nobody measured.
+        seconds: that planning took.
+    """
+
+    level: str
+    kernels: int
+    after: int
+    bytes_moved: int
+    memory: int | None
+    modelled: float | None
+    measured: float | None
+    seconds: float
+
+    @staticmethod
+    def of(subject: Subject) -> LevelFigures:
+        """The figures of a plan."""
+        plan, memory = subject.plan, subject.plan.statistics.planning.memory
+        return LevelFigures(
+            level=plan.level,
+            kernels=len(plan.launches),
+            after=sum(launch.moves_only for launch in plan.launches),
+            bytes_moved=sum(launch.bytes_moved for launch in plan.launches),
+            memory=None if memory is None else memory.reused,
+            modelled=_all_modelled(subject),
+            measured=None if subject.measured is None else subject.measured.whole["median_ms"],
+            seconds=plan.statistics.seconds.get("total", 0.0) - plan.statistics.seconds.get("build", 0.0),
+        )
+
+    def data(self) -> dict[str, Any]:
+        """The content for JSON."""
+        return {
+            "level": self.level,
+            "kernels": self.kernels,
+            "layout_operators_after": self.after,
+            "bytes_moved": self.bytes_moved,
+            "intermediate_bytes": self.memory,
+            "modelled_us": self.modelled,
+            "measured_ms": self.measured,
+            "seconds": self.seconds,
+        }
+
+
+def report(subject: Subject, levels: Sequence[LevelFigures] = (), other: Subject | None = None) -> dict[str, Any]:
+    """All that a report shows.
+
+    Args:
+        levels: of the same model, to be compared.
+        other: a plan that the first one is compared with.
+    """
+    return {
+        "format": FORMAT,
+        "program": f"smartmem_rules {package_version()}",
+        "plan": plan_data(subject),
+        "levels": [level.data() for level in levels],
+        "against": None if other is None else _against(subject, other),
+    }
+
+
+def _against(subject: Subject, other: Subject) -> dict[str, Any]:
+    sides = (Inspected(one.plan, one.stages) for one in (subject, other))
+    return {"plan": plan_data(other), "stages": stage_differences(*sides)}
+
+
+def plan_data(subject: Subject) -> dict[str, Any]:
+    """One plan: its figures, and its nodes, launches, tensors and rules."""
+    plan = subject.plan
+    programs = list(dict.fromkeys(source.text for source in plan.sources))
+    return {
+        "figures": report_data(plan, subject.device, subject.check),
+        "inputs": list(plan.inputs),
+        "outputs": list(plan.outputs),
+        "nodes": list(_nodes(subject)),
+        "types": _types(subject),
+        "launches": _launches(subject, {text: number for number, text in enumerate(programs)}),
+        "programs": programs,
+        "tensors": _tensors(plan),
+        "slots": [{"memory": slot.memory, "bytes": slot.bytes} for slot in plan.slots],
+        "rules": _rules(subject),
+        "left": left(plan),
+        "measured": None if subject.measured is None else _measured(subject.measured),
+    }
+
+
+def _nodes(subject: Subject) -> Iterator[dict[str, Any]]:
+    """The nodes of the model, in the order of the file."""
+    rewriting = subject.plan.statistics.rewriting
+    fates = Fates(subject.plan, subject.file)
+    for name in fates.names():
+        fate, in_file = fates.of(name), subject.file.get(name)
+        yield {
+            "node": name,
+            "operator": fate.operator,
+            "domain": "" if in_file is None else in_file.domain,
+            "inputs": [] if in_file is None else list(in_file.inputs),
+            "outputs": [] if in_file is None else list(in_file.outputs),
+            "kind": fate.kind,
+            "outcome": fate.outcome,
+            "launches": list(fate.launches),
+            "rules": list(rewriting.rules_of_node.get(name, ())),
+            "near_misses": [miss.data() for miss in rewriting.near_misses.get(name, ())],
+        }
+
+
+def _types(subject: Subject) -> dict[str, str]:
+    """The types of the model's tensors, as far as import kept them."""
+    named = {tensor for node in subject.file.values() for tensor in (*node.inputs, *node.outputs)}
+    return {name: str(kind) for name, kind in subject.making.types.items() if name in named}
+
+
+def _launches(subject: Subject, programs: Mapping[str, int]) -> list[dict[str, Any]]:
+    plan = subject.plan
+    inspected = Inspected(plan, subject.stages)
+    modelled = _modelled(subject)
+    measured = {} if subject.measured is None else {one["kernel"]: one for one in subject.measured.kernels}
+    found = []
+    for shown, source in zip(launches_data(plan), plan.sources, strict=True):
+        kernel = kernel_data(inspected, str(shown["number"]))
+        took = measured.get(shown["name"])
+        found.append(
+            {
+                **shown,
+                **{key: kernel[key] for key in ("text", "schedule", "layouts", "launched_as")},
+                "program": programs[source.text],
+                "local_bytes": source.local_bytes,
+                "modelled_us": modelled.get(shown["name"]),
+                "measured": None if took is None else {key: took[key] for key in _OF_LAUNCH},
+            }
+        )
+    return found
+
+
+_OF_LAUNCH = ("ms", "share", "gflops", "gbytes_per_s", "roof_share")
+
+
+def _tensors(plan: Plan) -> dict[str, dict[str, Any]]:
+    """What lies in device memory."""
+    life = lives(plan.tensors, plan.launches)
+    found = {}
+    for name, stored in plan.tensors.items():
+        place, own = plan.placement.get(name), life.get(name)
+        found[name] = {
+            "type": str(stored.type),
+            "role": stored.role,
+            "layout": stored.layout.places,
+            "storage": stored.storage,
+            "bytes": stored_bytes(stored),
+            "slot": None if place is None else place.slot,
+            "offset": None if place is None else place.offset,
+            "first": None if own is None else own.first,
+            "last": None if own is None else own.last,
+        }
+    return found
+
+
+def _rules(subject: Subject) -> dict[str, dict[str, Any]]:
+    """The rules that took part, with what they did and what is known of their truth."""
+    rewriting = subject.plan.statistics.rewriting
+    counts = {one.rule: one for one in rewriting.rules}
+    named = [rule for rules in rewriting.rules_of_node.values() for rule in rules]
+    named += [miss.rule for misses in rewriting.near_misses.values() for miss in misses]
+    sites: dict[str, list[str]] = {}
+    for node, rules in rewriting.rules_of_node.items():
+        for rule in rules:
+            sites.setdefault(rule, []).append(node)
+    return {
+        rule: {
+            **(rewriting.rule_places[rule].data() if rule in rewriting.rule_places else {}),
+            **({k: v for k, v in asdict(counts[rule]).items() if k != "rule"} if rule in counts else {}),
+            "verdict": subject.verdicts.get(rule),
+            "nodes": sites.get(rule, []),
+        }
+        for rule in dict.fromkeys([*counts, *rewriting.rule_places, *named])
+    }
+
+
+def _measured(measured: Measured) -> dict[str, Any]:
+    return {
+        "device": measured.device,
+        "runs": measured.runs,
+        "gflops": measured.roof.gflops,
+        "gbytes_per_s": measured.roof.gbytes,
+        **{key: measured.whole[key] for key in ("median_ms", "min_ms", "max_ms")},
+    }
+
+
+def _modelled(subject: Subject) -> dict[str, float]:
+    modelled = subject.making.modelled
+    return {} if modelled is None else modelled.microseconds()
+
+
+def _all_modelled(subject: Subject) -> float | None:
+    found = _modelled(subject)
+    times = [found.get(launch.name) for launch in subject.plan.launches]
+    return None if None in times else sum(time for time in times if time is not None)

@@ -1,0 +1,1 @@
+"""Layered drawings of graphs: what depends on something stands below it, with few crossings and straight lines."""
