@@ -27,12 +27,12 @@ Counts = dict[str, dict[str, int]]
 def counts_of(models: Sequence[Path], base: RuleBase, level: str = "smartmem") -> Counts:
     """Saturate each model by all rule sets of a level."""
     rulesets = level_of(level, base).rulesets
-    names = [*(rule.name for rule in base.rewrites), *(rule.name for rule in base.eliminates)]
+    names = [*(rule.name for rule in base.rewrites if rule.derives is None), *(rule.name for rule in base.eliminates)]
     found: Counts = {name: {} for name in names}
     for model in models:
         saturation = saturate(import_model(model, base, {}), base, rulesets)
         for name, one in saturation.statistics.items():
-            if one.fired:
+            if one.fired and name in found:
                 found[name][model.stem] = one.fired
     return found
 

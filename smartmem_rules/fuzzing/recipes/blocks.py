@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.fuzzing.recipes.builder import FLOAT_TYPES, MICROSOFT, Builder
-from smartmem_rules.fuzzing.recipes.sums import COLUMNS, window
+from smartmem_rules.fuzzing.recipes.sums import window
 
 ANY_AXIS = ("LayerNormalization", "LpNormalization", "RMSNormalization", "written")
 NORMALIZATIONS = (
@@ -77,7 +77,7 @@ def attention(b: Builder) -> None:
     dtype = b.pick(("float32", "float32", "float16"))
     x = b.tensor((dtype,), 2, 3, lambda a: a.size > 0)
     shape = b.shape(x)
-    heads, deep = b.integer(1, 3), int(b.pick((1, 2, 4, 5, 8)))
+    heads, deep = int(b.pick(b.sizes.heads)), int(b.pick(b.sizes.head_width))
     rows = shape[-2]
     parts: list[str | None] = []
     lead = [1] if len(shape) == 2 else [shape[0]]
@@ -147,7 +147,7 @@ def fused(b: Builder) -> None:
         x = b.tensor(("float32",), 2, 4)
         first, second = b.integer(0, 1), b.integer(0, 1)
         inner = b.shape(x)[-2] if first else b.shape(x)[-1]
-        columns = int(b.pick(COLUMNS))
+        columns = int(b.pick(b.sizes.columns))
         w = b.operand((columns, inner) if second else (inner, columns), "float32")
         b.one(operator, [x, w], MICROSOFT, transA=first, transB=second, alpha=float(b.pick((1.0, 0.5))))
     elif operator.startswith("Skip"):

@@ -17,9 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_rules.fuzzing.case import Array, value_info
 from smartmem_rules.fuzzing.expected.courses import Course, bodies_of, captured
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference
-from smartmem_rules.fuzzing.recipes.values import draw_shape, draw_values
+from smartmem_rules.fuzzing.recipes.values import SMALL, Sizes, draw_shape, draw_values
 
-MOST_ELEMENTS = 4096
 MOST_RANK = 8
 OPSETS = (13, 14, 16, 17, 18, 19, 20, 21, 22, 23)
 MICROSOFT = "com.microsoft"
@@ -38,10 +37,11 @@ class Builder:
         special: whether inputs hold NaN, infinities, denormals and large numbers beside ordinary ones.
     """
 
-    def __init__(self, random: np.random.Generator, special: bool, dtypes: Sequence[str]) -> None:
+    def __init__(self, random: np.random.Generator, special: bool, dtypes: Sequence[str], sizes: Sizes = SMALL) -> None:
         self.random = random
         self.special = special
         self.dtypes = dtypes
+        self.sizes = sizes
         self.opset = int(random.choice(OPSETS))
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: dict[str, Array] = {}
@@ -120,7 +120,7 @@ class Builder:
         if fitting and not self.chance(0.12):
             return str(fitting[-1] if self.chance(0.4) else self.pick(fitting))
         dtype = self.pick([d for d in self.dtypes if dtypes is None or d in dtypes] or list(dtypes or ()))
-        return self.input(self.fresh(draw_shape(self.random, low, high), dtype))
+        return self.input(self.fresh(draw_shape(self.random, low, high, self.sizes), dtype))
 
     def operand(self, shape: tuple[int, ...], dtype: str) -> str:
         """A tensor of a given shape: one of the graph, a view of one, a constant or an input."""
@@ -242,14 +242,16 @@ class Builder:
             return self._appended(node, {})
         lists = {n: course.lists.members[names[n]] for n in node.output if names.get(n) in course.lists.members}
         tensors = {n: course.array(names.get(n, n)) for n in node.output if n not in lists}
-        if lists and any(sum(course.array(m).size for m in members) > MOST_ELEMENTS for members in lists.values()):
+        if lists and any(
+            sum(course.array(m).size for m in members) > self.sizes.elements for members in lists.values()
+        ):
             self.refused += 1
             return []
         self.lists.update({n: [course.array(m) for m in members] for n, members in lists.items()})
         return self._appended(node, tensors)
 
     def _appended(self, node: onnx.NodeProto, results: Mapping[str, Array]) -> list[str]:
-        if any(r.size > MOST_ELEMENTS or r.ndim > MOST_RANK or r.dtype.kind in "OSU" for r in results.values()):
+        if any(r.size > self.sizes.elements or r.ndim > MOST_RANK or r.dtype.kind in "OSU" for r in results.values()):
             self.refused += 1
             return []
         self.nodes.append(node)

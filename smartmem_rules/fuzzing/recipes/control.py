@@ -29,7 +29,7 @@ class Body(Builder):
     """
 
     def __init__(self, around: Builder, given: Mapping[str, Array], takes: bool = True) -> None:
-        super().__init__(around.random, around.special, around.dtypes)
+        super().__init__(around.random, around.special, around.dtypes, around.sizes)
         self.around = around
         self.opset = around.opset
         self.functions = around.functions

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Array
 
-EXTENTS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 64)
 RANKS = (0.06, 0.12, 0.2, 0.24, 0.22, 0.08, 0.04, 0.02, 0.02)
-MOST_DRAWN = 1200
 DTYPES = (
     "float32",
     "float16",
@@ -33,14 +32,70 @@ _SPECIAL = (
 )  # fmt: skip
 
 
-def draw_shape(random: np.random.Generator, low: int = 0, high: int = 8) -> tuple[int, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How large what is drawn becomes.
+
+    Attributes:
+        extents: of inputs.
+        drawn: elements of an input at most.
+        elements: elements of a result at most.
+        columns: of the second factor of a product.
+        channels: results of a convolution, in each of its groups.
+        window: extent of a window at most.
+        terms: extents of the axes of an `Einsum`.
+        heads: of an attention.
+        head_width: elements of a head.
+    """
+
+    extents: Sequence[int]
+    drawn: int
+    elements: int
+    columns: Sequence[int]
+    channels: Sequence[int]
+    window: int
+    terms: Sequence[int]
+    heads: Sequence[int]
+    head_width: Sequence[int]
+
+
+SMALL = Sizes(
+    extents=(1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 64),
+    drawn=1200,
+    elements=4096,
+    columns=(1, 2, 3, 4, 5, 7, 8, 9, 16, 17),
+    channels=(1, 2, 3, 4, 5),
+    window=4,
+    terms=(1, 2, 3, 5, 8),
+    heads=(1, 2, 3),
+    head_width=(1, 2, 4, 5, 8),
+)
+LARGE = Sizes(
+    extents=(
+        1, 1, 2, 3, 4, 7, 8, 14, 16, 17, 28, 31, 32, 33, 47, 48, 49, 56, 63, 64, 65, 96, 112, 127, 128, 129, 191, 192,
+        193, 196, 197, 224, 255, 256, 257, 384, 511, 512, 513, 577, 768, 1000, 1023, 1024, 1025,
+        2047, 4097, 16384, 16385, 40_000, 65_537,
+    ),
+    drawn=80_000,
+    elements=300_000,
+    columns=(1, 3, 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 96, 100, 127, 128, 129, 191, 192, 256, 257, 384),
+    channels=(1, 3, 8, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 128),
+    window=7,
+    terms=(1, 3, 8, 16, 17, 33, 64),
+    heads=(1, 2, 3, 4, 8, 12),
+    head_width=(8, 16, 31, 32, 33, 40, 64, 80, 128),
+)  # fmt: skip
+"""Sizes at which kernels have blocks, tiles, split reductions and rests of them."""
+
+
+def draw_shape(random: np.random.Generator, low: int = 0, high: int = 8, sizes: Sizes = SMALL) -> tuple[int, ...]:
     """Extents 0 (seldom) and 1, primes, powers of two and their neighbours; few elements."""
     weights = np.array(RANKS[low : high + 1])
     rank = low + int(random.choice(len(weights), p=weights / weights.sum()))
     shape: list[int] = []
     for _ in range(rank):
-        room = MOST_DRAWN // max(1, math.prod(shape))
-        fitting = [e for e in EXTENTS if e <= room]
+        room = sizes.drawn // max(1, math.prod(shape))
+        fitting = [e for e in sizes.extents if e <= room]
         shape.append(int(fitting[int(random.integers(len(fitting)))]))
     random.shuffle(shape)
     if shape and random.random() < 0.015:

@@ -9,7 +9,7 @@ import numpy as np
 from smartmem_rules.fuzzing.case import Case
 from smartmem_rules.fuzzing.recipes import blocks, control, extents, math, rules, sequences, sums, views
 from smartmem_rules.fuzzing.recipes.builder import Builder
-from smartmem_rules.fuzzing.recipes.values import draw_dtypes, draw_shape
+from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
 from smartmem_rules.fuzzing.sources.modes import draw_mode
 from smartmem_rules.fuzzing.sources.sides import side
@@ -36,6 +36,11 @@ EXTENTS: Mapping[Recipe, int] = {
     extents.positions: 5, extents.slices: 5, extents.padded: 3, extents.counted: 6, extents.resized: 1,
 }  # fmt: skip
 """What a model of computed shapes grows by besides."""
+HEAVY = frozenset({
+    sums.matmul, sums.gemm, sums.einsum, sums.conv, sums.pool, math.reduction, math.softmax, math.rows_and_columns,
+    blocks.normalization, blocks.attention, blocks.fused,
+})  # fmt: skip
+"""What most of the kernels of large models compute."""
 FLOWS = (control.choice, control.choice, control.loop, control.loop, control.scan, control.function)
 """Control flow, of which a model has some where it has any."""
 FLOW_SHARE = 0.35
@@ -43,6 +48,7 @@ INNER_FLOW_SHARE = 0.1
 MOST_STEPS = 14
 FLOW_STEPS = 8
 SMALL_STEPS = 3
+LARGE_STEPS = 5
 SPECIAL_SHARE = 0.15
 OPEN_SHARE = 0.12
 COMPUTED_OPEN_SHARE = 0.75
@@ -57,6 +63,13 @@ def drawn(seed: int) -> Case:
 def small(seed: int) -> Case:
     """A model of up to three steps."""
     return _drawn(f"small-{seed}", np.random.default_rng((seed, 1)), SMALL_STEPS)
+
+
+def large(seed: int) -> Case:
+    """A model of up to five steps, mostly products, windows and rows, as large as those of real models."""
+    random = np.random.default_rng((seed, 7))
+    recipes = {recipe: share * (4 if recipe in HEAVY else 1) for recipe, share in RECIPES.items()}
+    return _grown(f"large-{seed}", random, LARGE_STEPS, recipes, LARGE)
 
 
 def computed(seed: int) -> Case:
@@ -110,9 +123,11 @@ def _drawn(name: str, random: np.random.Generator, most_steps: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
-def _grown(name: str, random: np.random.Generator, most_steps: int, weighted: Mapping[Recipe, int]) -> Case:
-    builder = Builder(random, bool(random.random() < SPECIAL_SHARE), draw_dtypes(random))
-    builder.input(builder.fresh(draw_shape(random, 1, 5), builder.dtype()))
+def _grown(
+    name: str, random: np.random.Generator, most_steps: int, weighted: Mapping[Recipe, int], sizes: Sizes = SMALL
+) -> Case:
+    builder = Builder(random, bool(random.random() < SPECIAL_SHARE), draw_dtypes(random), sizes)
+    builder.input(builder.fresh(draw_shape(random, 1, 5, sizes), builder.dtype()))
     recipes, weights = list(weighted), np.array(list(weighted.values()), float)
     steps = int(random.integers(1, most_steps + 1))
     tries = 0
@@ -126,6 +141,7 @@ def _grown(name: str, random: np.random.Generator, most_steps: int, weighted: Ma
 SOURCES: Mapping[str, Callable[[int], Case]] = {
     "drawn": drawn,
     "small": small,
+    "large": large,
     "computed": computed,
     "controlled": controlled,
     "listed": listed,

@@ -163,7 +163,7 @@ def underivable(pairs: Sequence[tuple[Term, Term]], base: RuleBase) -> list[tupl
     writer.graph.outputs.extend(dict.fromkeys(n for pair in names for n in pair))
     used = {t.operator for pair in pairs for side in pair for t in subterms(side) if isinstance(t, Application)}
     either = replace(base, rewrites=[*base.rewrites, *_either_order(base, sorted(used))])
-    rulesets = list(dict.fromkeys(rule.ruleset for rule in either.rewrites))
+    rulesets = list(dict.fromkeys(rule.ruleset for rule in either.rewrites if rule.derives is None))
     saturation = saturate(
         writer.graph, either, rulesets * 2, bounds=replace(_BOUNDS, enodes=_BOUNDS.enodes + 40 * len(pairs))
     )

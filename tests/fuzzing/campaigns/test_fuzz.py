@@ -14,7 +14,9 @@ from smartmem_rules.fuzzing.judge import judge
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.onnx"))
 FIRST_SEED = 1
 MODELS = 210
-PARTS = (("small", 0), ("small", 1), ("computed", 0), ("computed", 1), ("controlled", 0), ("listed", 0))
+PARTS = (
+    ("small", 0), ("small", 1), ("computed", 0), ("computed", 1), ("controlled", 0), ("listed", 0), ("large", 0)
+)  # fmt: skip
 """Sources of equally many models, each a test of its own, so that several processes share them."""
 
 

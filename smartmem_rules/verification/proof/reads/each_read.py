@@ -21,6 +21,7 @@ from smartmem_rules.verification.proof.open_cases import NoInstance
 from smartmem_rules.verification.proof.open_instances import OpenInstances
 from smartmem_rules.verification.proof.open_views import BOUND
 from smartmem_rules.verification.proof.paths import Path, TooManyWays, ways
+from smartmem_rules.verification.proof.reads.entries import acts_by_entry
 from smartmem_rules.verification.proof.reads.late_scope import Undecided
 from smartmem_rules.verification.proof.reads.open_elements import needs_number
 from smartmem_rules.verification.proof.reads.open_reads import (
@@ -78,7 +79,10 @@ def prove_read(base: Definitions, operator: ast.Operator, target: ast.Subscript,
     equation = next(e for e in operator.equations if any(node is target for node in nodes(e.body)))
     waiting = list(slices_of(operator, equation, target, tensor_names(operator)))
     reasons: list[str] = []
-    for ways_of_each, named in ((most // FIRST, BOUND), (most, BOUND), (most, FEWEST_NAMED)):
+    tries = [(most // FIRST, BOUND), (most, BOUND), (most, FEWEST_NAMED)]
+    if acts_by_entry(operator, base.functions):
+        tries.insert(0, (most, 1))  # what is shown of one entry is shown of any number of them
+    for ways_of_each, named in tries:
         for part in list(waiting):
             try:
                 reason = _reason_left(base, operator, part, z3, ways_of_each, named)

@@ -277,7 +277,10 @@ class ReadOperands(OpenOperator):
         known: list[Leaf] = []
         self.lengths_now = {len(default) + n for n in (-1, 0, 1)} - {-1} if isinstance(default, tuple) else None
         is_of_axes = self.roles[formal.name].use in (AXES, PERMUTATION)
-        if is_of_axes or (self.lengths_now is None and kind_of(formal) in ("int", "ints", "floats")):
+        if kind_of(formal) == "int":
+            # an axis is one of an operand of the highest rank, whatever the ranks of operands are
+            known = [Leaf("", TensorType(_PREFERRED[0], (1,) * max(LEAST_RANK, self.bound)))]
+        elif is_of_axes or (self.lengths_now is None and kind_of(formal) in ("ints", "floats")):
             needed = [i for i in self.operator.inputs if i.constant is None and not i.optional]
             known = [Leaf("", TensorType(_PREFERRED[0], self.shape_of(one, 0))) for one in needed]
         lengths = {len(v) for v in self.shapes.values() if isinstance(v, tuple)}
@@ -302,7 +305,9 @@ class ReadOperands(OpenOperator):
         if kind_of(formal) == "strings":
             raise Unprovable(f"the words {formal.name} decide extents or indices")
         made = self.path.real if kind_of(formal) == "floats" else self.path.integer
-        free = {*range(self.most_named + 1), *lengths, *(2 * n for n in lengths)}
+        free = set(range(self.most_named + 1))
+        if self.most_named > 1:
+            free |= {*lengths, *(2 * n for n in lengths)}
         for length in sorted(free if self.lengths_now is None else self.lengths_now):
             yield tuple(made(f"{name}.{place}") for place in range(length))
 
