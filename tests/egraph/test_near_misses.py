@@ -35,6 +35,7 @@ UNREACHABLE: dict[tuple[str, str], str] = {
 }
 """Guards that cannot fail alone, each by its rule and text, and why."""
 HALVES = np.float16
+REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
 LAST: Spec = {"x": (2, 6, 4, 6), "Reshape": {"shape": (2, 6, 4, 6)}}
 """As many places along the last axis as channels."""
 CRAFTED: dict[tuple[str, str], Spec] = {
@@ -52,6 +53,7 @@ CRAFTED: dict[tuple[str, str], Spec] = {
     ("group_normalization", "per_channel(shape(b), extent(x, 1), rank(x))"): {**LAST, "b": random(6)},
     ("factor_common_multiplicand", "uses(a) > 1"): {"c": "b"},
     ("factor_common_multiplicand_of_difference", "uses(a) > 1"): {"c": "b"},
+    **{(f"of_one_element.{name}", "prod(shape(x)) > 0"): {"x": (0, 1, 4)} for name in REDUCTIONS},
 }  # fmt: skip
 """What makes a guard fail alone where a search of seconds finds no instance: changes of the rule's own instance."""
 

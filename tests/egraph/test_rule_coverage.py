@@ -84,7 +84,7 @@ def test_every_index_rule_holds_where_its_guards_do(rule: ast.IndexRule) -> None
 def listed(text: str) -> tuple[set[str], set[str]]:
     """The rules that fire on some model and those that fire on none, as the list has them."""
     fired, never = text.split(NEVER)
-    return set(re.findall(r"^- `(\w+)` \d+:", fired, re.M)), set(re.findall(r"^- `(\w+)`:", never, re.M))
+    return set(re.findall(r"^- `([\w.]+)` \d+:", fired, re.M)), set(re.findall(r"^- `([\w.]+)`:", never, re.M))
 
 
 def test_the_list_of_rules_by_model_names_the_shipped_rules() -> None:

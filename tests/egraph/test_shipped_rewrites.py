@@ -36,6 +36,7 @@ TANH = {"c": number(0.044715), "k": number(0.79788456)}
 LAYER = {"a": (-1,), "b": (-1,), "e": number(1e-3), "s": random(4)}
 ATTENTION = {"q": X, "k": (2, 3, 4, 5), "c": number(0.25)}
 SLICES = {"a": 2, "p": (2,), "u": (2,), "q": (1,), "v": None}
+ONE = {"x": (2, 1, 4), "a": (1,), "k": 0, "n": 0}
 
 SPECS: dict[str, dict[str, Any]] = {
     "concat_of_one": {"Concat": {"axis": 1}},
@@ -85,6 +86,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "scale_after_gemm": GEMM,
     "product_of_constant_products": {"v": random(4, 6), "w": random(6, 5)},
     "sum_of_products": {"v": random(4, 6), "w": random(4, 6) * 2},
+    "of_one_element.ReduceSum": ONE, "of_one_element.ReduceMean": ONE, "of_one_element.ReduceMax": ONE,
+    "of_one_element.ReduceMin": ONE, "of_one_element.ReduceProd": ONE,
     "squared_sum": {"a": X, "b": X, "c": X, "t": (1,), "k": 1},
     "product_of_exponentials": {"a": (1,), "k": 1},
     "clip_as_relu": {"a": 0.0},
