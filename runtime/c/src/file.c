@@ -124,6 +124,16 @@ void plan_file_rest(const plan_file *file) {
         madvise(file->mapping, file->mapping_bytes, MADV_DONTNEED);
 }
 
+void plan_file_rest_part(const plan_file *file, uint64_t offset, uint64_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (file->mapping == NULL)
+        return;
+    size_t first = (size_t)(file->data - (const uint8_t *)file->mapping) + (size_t)offset;
+    size_t begin = (first + page - 1) / page * page, end = (first + (size_t)bytes) / page * page;
+    if (begin < end)
+        madvise((uint8_t *)file->mapping + begin, end - begin, MADV_DONTNEED);
+}
+
 bool plan_file_holds(const plan_file *file, uint64_t offset, uint64_t bytes) {
     return offset <= file->bytes && bytes <= file->bytes - offset && file->bytes - offset - bytes >= PLAN_SLACK;
 }

@@ -29,6 +29,8 @@ smartmem_status plan_file_open_memory(plan_file *file, const void *data, size_t 
 void plan_file_close(plan_file *file);
 /* Lets the system take back the memory of a mapped file, which is read again where it is needed. */
 void plan_file_rest(const plan_file *file);
+/* The same for the whole pages of a part, which lies in the file. */
+void plan_file_rest_part(const plan_file *file, uint64_t offset, uint64_t bytes);
 
 /* Whether bytes, and `PLAN_SLACK` more, lie in the file. */
 bool plan_file_holds(const plan_file *file, uint64_t offset, uint64_t bytes);

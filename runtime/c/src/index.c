@@ -1,5 +1,6 @@
 #include "index.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "elements.h"
@@ -217,6 +218,24 @@ smartmem_status index_open(plan_index *index, const plan_file *file) {
 
 void index_close(plan_index *index) {
     pb_release(smartmem_format_Plan_fields, index);
+}
+
+void index_let_go(plan_index *index, const plan_file *file) {
+    for (size_t i = 0; i < index->texts_count; ++i) {
+        free(index->texts[i]);
+        index->texts[i] = NULL;
+    }
+    plan_file_rest_part(file, file->index_offset, file->index_bytes);
+    for (size_t i = 0; i < index->binaries_count; ++i)
+        plan_file_rest_part(file, index->binaries[i].section.offset, index->binaries[i].section.size);
+    for (size_t i = 0; i < index->probes_count; ++i) {
+        const smartmem_format_Probe *probe = index->probes + i;
+        for (size_t k = 0; k < probe->fillings_count; ++k)
+            if (probe->fillings[k].has_rows)
+                plan_file_rest_part(file, probe->fillings[k].rows.different.offset, probe->fillings[k].rows.different.size);
+        for (size_t k = 0; k < probe->answers_count; ++k)
+            plan_file_rest_part(file, probe->answers[k].rows.different.offset, probe->answers[k].rows.different.size);
+    }
 }
 
 smartmem_status index_check_constants(const plan_index *index, const plan_file *file) {

@@ -14,6 +14,8 @@ typedef smartmem_format_Slot plan_slot;
 /* Decodes and checks the index of a file that is whole; after an error there is nothing to close. */
 smartmem_status index_open(plan_index *index, const plan_file *file);
 void index_close(plan_index *index);
+/* Frees the kernels' texts, and the memory of the file but for constants: nothing is built any more. */
+void index_let_go(plan_index *index, const plan_file *file);
 
 /* Compares the checksums of the constants. */
 smartmem_status index_check_constants(const plan_index *index, const plan_file *file);

@@ -156,13 +156,19 @@ typedef smartmem_status (*opening)(Plan *plan, const smartmem_plan_options *opti
 /* Opens a plan on its device, with the check of its constants beside. */
 static smartmem_status open_checked(Plan *plan, const smartmem_plan_options *options, opening open) {
     ConstantsCheck check;
-    if (options->trust_constants)
-        return open(plan, options);
-    begin_check(&check, plan);
-    smartmem_status status = end_check(&check, open(plan, options));
-    if (status == SMARTMEM_OK && !plan->device.host_memory)
+    smartmem_status status;
+    if (options->trust_constants) {
+        status = open(plan, options);
+    } else {
+        begin_check(&check, plan);
+        status = end_check(&check, open(plan, options));
+    }
+    if (status != SMARTMEM_OK)
+        return status;
+    index_let_go(&plan->index, &plan->file);
+    if (!plan->device.host_memory)
         plan_file_rest(&plan->file); /* the constants are in the device's memory now */
-    return status;
+    return SMARTMEM_OK;
 }
 
 static smartmem_status read_parts(Plan *plan) {

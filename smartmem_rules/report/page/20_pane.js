@@ -88,20 +88,25 @@ class Pane {
     event.preventDefault();
   }
 
-  // The box above or below along a wire, or the next one on the same layer.
+  // The box above or below along a wire, rather the one that this one was reached from; or the next on the same layer.
   walk(way) {
     if (this.focus < 0) { this.choose(0); return; }
     const { middles, layers } = this.drawing;
     const near = (all) => [...all].sort((a, b) => Math.abs(middles[a] - middles[this.focus]) - Math.abs(middles[b] - middles[this.focus]))[0];
     let next;
-    if (way === "Up") next = near(this.above[this.focus]);
-    else if (way === "Down") next = near(this.below[this.focus]);
+    const back = (all) => (all.includes(this.came) ? this.came : near(all));
+    if (way === "Up") next = back(this.above[this.focus]);
+    else if (way === "Down") next = back(this.below[this.focus]);
     else {
       const side = way === "Left" ? -1 : 1;
       next = near(layers.flatMap((layer, vertex) => (layer === layers[this.focus] && side * (middles[vertex] - middles[this.focus]) > 0 ? [vertex] : [])));
     }
     if (next === undefined) say("nothing further on this way");
-    else this.choose(next);
+    else {
+      const from = this.focus;
+      this.choose(next);
+      this.came = from;
+    }
   }
 
   choose(vertex) {
