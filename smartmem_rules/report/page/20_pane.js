@@ -127,7 +127,8 @@ class Pane {
   start() {
     const fitting = this.area.width / this.width;
     this.setScale(Math.min(1, Math.max(0.72, fitting)));
-    this.element.scrollTo((this.picture.clientWidth - this.area.width) / 2, 0);
+    const left = this.drawing.vertices.length ? this.x(0) * this.scale + this.left - this.area.width / 2 : 0;
+    this.element.scrollTo(left, 0);
     if (this.wanted !== undefined) this.show(this.wanted);
   }
 
@@ -149,6 +150,7 @@ class Pane {
     this.later();
   }
 
+  // All of it; of a long graph the first part, where boxes can still be told apart.
   fit() {
     this.setScale(Math.min(1, this.area.width / this.width, this.area.height / this.height));
     this.element.scrollTo(0, 0);
