@@ -123,12 +123,11 @@ class Pane {
     this.draw();
   }
 
-  // At first boxes can be read: all of the width is shown only where that leaves their names large enough.
+  // At first the first box is in view, and can be read: all of the width is shown only where names stay large enough.
   start() {
     const fitting = this.area.width / this.width;
     this.setScale(Math.min(1, Math.max(0.72, fitting)));
-    const left = this.drawing.vertices.length ? this.x(0) * this.scale + this.left - this.area.width / 2 : 0;
-    this.element.scrollTo(left, 0);
+    if (this.drawing.vertices.length) this.element.scrollTo(this.x(0) * this.scale + this.left - this.area.width / 2, (this.top(this.drawing.layers[0]) - BOX.margin) * this.scale);
     if (this.wanted !== undefined) this.show(this.wanted);
   }
 
