@@ -17,6 +17,7 @@ import argparse
 import datetime
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -103,6 +104,7 @@ def write(path: Path, name: str, text: str) -> None:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = parsed()
     if arguments.replay:
         return replay(arguments.replay)
@@ -118,7 +120,8 @@ def main() -> int:
     summary = run(answers, None if arguments.no_reduce else arguments.keep, told, until)
     for failure in summary.failures:
         print(f"{failure.verdict.kind} {failure.request} {failure.mode} {failure.kept}\n  {failure.verdict.detail}")
-    print(f"{summary.total} models in {summary.wall_seconds:.0f} s: {dict(summary.verdicts)}")
+    ended = ", interrupted" if summary.interrupted else ""
+    print(f"{summary.total} models in {summary.wall_seconds:.0f} s{ended}: {dict(summary.verdicts)}")
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(summary.data(), indent=1) + "\n")
@@ -129,7 +132,7 @@ def main() -> int:
             "NNSmith's models" if arguments.models else f"Drawn models, seeds {first} to {first + len(requests) - 1}"
         )
         write(arguments.write, name, table(summary, title, " ".join(["python", *sys.argv])))
-    return int(bool(summary.failures))
+    return 130 if summary.interrupted else int(bool(summary.failures))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ SPEAKERS = {
     "checking/walk.py": "reads ONNX models",
     "fuzzing/recipes": "draws ONNX models",
     "writing": "writes ONNX models",
+    "report/drawings.py": "draws the graphs of ONNX models",
     "simplification": "reads and writes ONNX models",
     "fuzzing/expected": "lists what other implementations of ONNX do wrongly, and where they round",
 }

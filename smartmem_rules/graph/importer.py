@@ -13,7 +13,7 @@ import onnx
 from smartmem_rules.graph.constants import constant_node_value, dense
 from smartmem_rules.graph.expansion.control import ControlFlow, has_body
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
-from smartmem_rules.graph.expansion.functions import body_of
+from smartmem_rules.graph.expansion.functions import body_of, is_function
 from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_OLD_OPSET, Known, current_form
 from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
@@ -228,7 +228,7 @@ class _Import:
             outputs = list(node.output)
             if any(operand in self.missing for operand in operands):
                 self.missing.update(outputs)
-                undefined = None if knows_lists(node) else self.matcher.undefined(node)
+                undefined = None if self._is_taken_apart(node) else self.matcher.undefined(node)
                 if undefined is not None:
                     self.failures.add(node, name, Unsupported(undefined))
                 continue
@@ -237,6 +237,10 @@ class _Import:
             except (Unsupported, InterpretError, SymbolicExtentError) as reason:
                 self.failures.add(node, name, self._explained(reason))
                 self.missing.update(outputs)
+
+    def _is_taken_apart(self, node: onnx.NodeProto) -> bool:
+        """Whether the importer, and not a definition of the rule base, may say what the node computes."""
+        return knows_lists(node) or has_body(node) or is_ensemble(node) or is_function(node, self.matcher.opsets)
 
     def _explained(self, reason: Exception) -> Exception:
         """A value that is missing because a rule leaves it to the run: no value of an input would help."""

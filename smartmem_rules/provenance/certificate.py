@@ -211,7 +211,7 @@ def _term_of(name: str, array: np.ndarray, type_: TensorType, derivation: Deriva
     numbers = [n for n, c in saturation.classes.items() if c.meta is not None and c.meta.constant is not None
                and saturation.constants.array(c.meta.constant) is array]  # fmt: skip
     for number in numbers:
-        for term in derivation.of_class[number]:
+        for term in derivation.of_class(number):
             known = term in terms.arrays or terms.terms[term].folded is not None
             if known and digest(terms.value(term)) == wanted:
                 return term

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from smartmem_rules.certificate.replay import Replay
 from smartmem_rules.certificate.rules import Applied, application_of
-from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OPAQUE, OUT, VIEW, Digests, Refused, Term
+from smartmem_rules.certificate.terms import ABSENT, CONSTANT, INPUT, OUT, VIEW, Digests, Refused, Term
 from smartmem_rules.egraph.constants import SMALL
 from smartmem_rules.egraph.firings import Composed, Firing, Rewritten, Viewed
-from smartmem_rules.egraph.model import ENode, Saturation
+from smartmem_rules.egraph.model import Saturation
 from smartmem_rules.exchange.expressions import map_json
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.roots import roots_of
+from smartmem_rules.provenance.classes import classes_of
 from smartmem_rules.provenance.explained import ExplainedTerms
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import attribute_key
@@ -44,10 +45,10 @@ class Derivation:
         self.terms = ExplainedTerms(base, digests)
         self.replay = Replay(graph, base, self.terms)
         self.taken: list[Taken] = []
-        self.of_class: dict[int, list[int]] = defaultdict(list)
+        self._of_class: dict[int, list[int]] = defaultdict(list)
         self._class_of: dict[int, int] = {}
         self._forms: dict[tuple[object, ...], list[int]] = defaultdict(list)
-        self._classes = {_form(n, n.children): number for number, c in saturation.classes.items() for n in c.nodes}
+        self._classes = classes_of(saturation, self.replay.model.numbers)
         for name, number in self.replay.model.numbers.items():
             found = saturation.tensor_class.get(name)
             if found is not None:
@@ -55,6 +56,10 @@ class Derivation:
         self._take_all(list(saturation.firings))
 
     # --- terms and classes ---
+
+    def of_class(self, class_: int) -> Sequence[int]:
+        """The terms that are known of a class."""
+        return self._of_class[self._classes.one(class_)]
 
     def _register(self, number: int, class_: int) -> None:
         term = self.terms.terms[number]
@@ -64,8 +69,9 @@ class Derivation:
             joints = self.saturation.classes[class_].nodes
             joint = next((n.children[0] for n in joints if n.operator == OUT and n.attributes["index"] == term.key), -1)
             self._register(term.children[0], joint)
+        class_ = self._classes.one(class_)
         self._class_of[number] = class_
-        self.of_class[class_].append(number)
+        self._of_class[class_].append(number)
         if term.operator not in (INPUT, CONSTANT):
             self._forms[self._form_of(term)].append(number)
         if term.folded is not None and term.operator != OUT and len(term.types) == 1 and term.type.elements <= SMALL:
@@ -88,13 +94,13 @@ class Derivation:
             array = self.terms.arrays[number]
             if array.ndim == 0:
                 wanted = f"k{self.saturation.constants.scalar(array.item(), term.type.dtype)}"
-                class_ = self._classes.get((CONSTANT, (), wanted))
+                class_ = self._classes.of_form.get((CONSTANT, (), wanted))
                 if class_ is not None:
                     self._register(number, class_)
             return
         if any(child != ABSENT and child not in self._class_of for child in term.children):
             return
-        class_ = self._classes.get(self._form_of(term))
+        class_ = self._classes.of_form.get(self._form_of(term))
         if class_ is not None:
             self._register(number, class_)
 
@@ -143,8 +149,8 @@ class Derivation:
                         "map": map_json(firing.map),
                     }
             case Composed():
-                for outer in self._forms.get((VIEW, (firing.between,), firing.outer), ()):
-                    for inner in self._forms.get((VIEW, (firing.source,), firing.inner), ()):
+                for outer in self._forms.get((VIEW, self._classes.all([firing.between]), firing.outer), ()):
+                    for inner in self._forms.get((VIEW, self._classes.all([firing.source]), firing.inner), ()):
                         if self.terms.equal(self.terms.terms[outer].children[0], inner):
                             names = {"compose": self._name(outer), "under": self._name(inner)}
                             yield {**names, "map": map_json(firing.map)}
@@ -153,7 +159,8 @@ class Derivation:
         self, operator: str, children: Sequence[int], attributes: Mapping[str, Any], place: int
     ) -> Iterator[int]:
         """The terms that are a result of an operator at classes."""
-        for number in self._forms.get((operator, tuple(children), attribute_key(attributes)), ())[:_TRIED]:
+        form = (operator, self._classes.all(children), attribute_key(attributes))
+        for number in self._forms.get(form, ())[:_TRIED]:
             if len(self.terms.terms[number].types) == 1:
                 yield number
             else:
@@ -291,19 +298,3 @@ def renamed(step: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 
 _NAMING = ("at", "compose", "under", "identity", "value")
-
-
-def _form(node: ENode, children: Collection[int]) -> tuple[object, ...]:
-    key: object
-    match node.operator:
-        case x if x == VIEW:
-            key = node.attributes["map"]
-        case x if x == OUT:
-            key = node.attributes["index"]
-        case x if x == OPAQUE:
-            key = node.attributes["node"]
-        case x if x in (INPUT, CONSTANT):
-            key = node.attributes["name"]
-        case _:
-            key = attribute_key(node.attributes)
-    return node.operator, tuple(children), key

@@ -70,7 +70,21 @@ def recurrence() -> onnx.ModelProto:
     return model([("GRU", "x w r b", "y h", {"hidden_size": 4})], {"x": normal(5, 2, 3)}, "y h", constants)
 
 
-MODELS = {"attention": attention, "convolutions": convolutions, "recurrence": recurrence}
+def equal_constants() -> onnx.ModelProto:
+    """Quotients by constants of the same elements, each with a name of its own."""
+    nodes = [
+        ("Div", "x one", "a"), ("Relu", "a", "b"), ("Div", "b other", "c"), ("Exp", "c", "d"), ("Div", "d third", "y"),
+    ]  # fmt: skip
+    numbers = np.linspace(0.5, 2.0, 96, dtype=np.float32)
+    return model(nodes, {"x": normal(3, 96)}, "y c", {name: numbers.copy() for name in ("one", "other", "third")})
+
+
+MODELS = {
+    "attention": attention,
+    "convolutions": convolutions,
+    "recurrence": recurrence,
+    "equal_constants": equal_constants,
+}
 
 
 @pytest.mark.parametrize("level", ["none", "smartmem"])

@@ -100,6 +100,25 @@ def test_unsupported_operators_come_together(base: RuleBase, build: Build) -> No
     assert "ai.onnx::RandomNormal (dice): the rule base defines no such operator" in text
 
 
+BEHIND_A_FAILURE = """<ir_version: 8, opset_import: ["" : 18, "my.domain" : 1]>
+f (float[1, 1, 2, 2] x, bool c) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] z, float[?, ?, ?, ?] w) {
+    a = my.domain.Nothing (x)
+    go = my.domain.Nothing (c)
+    y = If (go) < then_branch = g () => (float[?, ?, ?, ?] p) { p = Neg (x) },
+                  else_branch = h () => (float[?, ?, ?, ?] q) { q = Abs (x) } >
+    s = Constant <value_ints = [1, 2]> ()
+    z = CenterCropPad <axes = [2, 3]> (a, s)
+    l = SequenceConstruct (a)
+    w = ConcatFromSequence <axis = 0> (l)
+}"""
+
+
+def test_what_the_importer_takes_apart_is_no_unknown_operator_behind_a_failure(base: RuleBase) -> None:
+    text = message(onnx.parser.parse_model(BEHIND_A_FAILURE), base)
+    assert text.startswith("2 nodes cannot be imported:\n  my.domain::Nothing")
+    assert "ai.onnx" not in text
+
+
 def test_opsets(base: RuleBase, build: Build) -> None:
     text = message(build([NODE("Softmax", ["x"], ["y"])], {"x": [2, 2]}, ["y"], opset=11), base)
     assert "the model uses opset 11, its definitions cover 13 and later" in text

@@ -46,6 +46,7 @@ class Summary:
     failures: list[Failure] = field(default_factory=list)
     processor_seconds: float = 0.0
     wall_seconds: float = 0.0
+    interrupted: bool = False
 
     @property
     def total(self) -> int:
@@ -180,16 +181,19 @@ def run(
         until: the time (`time.monotonic`) at which to stop.
     """
     summary, begin = Summary(), time.monotonic()
-    for answer in answers:
-        summary.add(answer)
-        if answer.verdict.failed:
-            kept = "" if folder is None else str(keep(answer, folder))
-            mode = str(answer.extras.get("mode", ""))
-            summary.failures.append(Failure(answer.request, answer.verdict, mode, kept))
-        summary.wall_seconds = time.monotonic() - begin
-        told(summary)
-        if time.monotonic() > until:
-            break
+    try:
+        for answer in answers:
+            summary.add(answer)
+            if answer.verdict.failed:
+                kept = "" if folder is None else str(keep(answer, folder))
+                mode = str(answer.extras.get("mode", ""))
+                summary.failures.append(Failure(answer.request, answer.verdict, mode, kept))
+            summary.wall_seconds = time.monotonic() - begin
+            told(summary)
+            if time.monotonic() > until:
+                break
+    except KeyboardInterrupt:  # what was judged so far is a result, too
+        summary.interrupted = True
     return summary
 
 

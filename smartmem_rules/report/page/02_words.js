@@ -13,7 +13,7 @@ function figure(number) {
 function scaled(number, step, units, unit) {
   let place = 0;
   while (number >= step && place < units.length - 1) { number /= step; place += 1; }
-  return `${number >= 100 || (place === 0 && unit) ? Math.round(number) : Number(number.toPrecision(3))} ${units[place]}`;
+  return `${number >= 100 || (place === 0 && unit) ? Math.round(number) : number.toPrecision(3)} ${units[place]}`;
 }
 
 function bytes(number) {
@@ -26,8 +26,8 @@ function operations(number) {
 
 function milliseconds(ms) {
   if (ms === null || ms === undefined) return NONE;
-  if (ms < 0.0995) return `${Number((ms * 1000).toPrecision(3))} µs`;
-  return ms < 999.5 ? `${Number(ms.toPrecision(3))} ms` : `${Number((ms / 1000).toPrecision(3))} s`;
+  if (ms < 0.0995) return `${(ms * 1000).toPrecision(3)} µs`;
+  return ms < 999.5 ? `${ms.toPrecision(3)} ms` : `${(ms / 1000).toPrecision(3)} s`;
 }
 
 function percent(share) {
@@ -35,7 +35,7 @@ function percent(share) {
 }
 
 function times(ratio) {
-  return `${Number(ratio.toPrecision(3))}×`;
+  return `${ratio < 999.5 ? ratio.toPrecision(3) : Math.round(ratio)}×`;
 }
 
 // The end of a name says more than its beginning.
@@ -76,7 +76,8 @@ const KINDS = {
   unneeded: { word: "not needed by any output", short: "unneeded" },
 };
 
-function verdictWord(verdict) {
-  if (!verdict) return "not verified";
-  return verdict.split(/[ (:]/, 1)[0];
+// Rules that stand in no file are the engine's own.
+function verdictWord(rule) {
+  if (!rule?.verdict) return rule && !rule.file ? "built in" : "not verified";
+  return rule.verdict.split(/[ (:]/, 1)[0];
 }

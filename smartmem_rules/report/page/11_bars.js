@@ -4,7 +4,7 @@
 function strip(parts, words) {
   const whole = parts.reduce((sum, part) => sum + part.size, 0) || 1;
   return h("ol", { class: "strip", "aria-label": words }, parts.filter((part) => part.size > 0).map((part) => {
-    const inner = [h("span", { class: "strip-word", "aria-hidden": "true" }, part.size / whole > 0.055 ? part.label : ""), h("span", { class: "unseen" }, part.title)];
+    const inner = [part.size / whole > 0.02 ? h("span", { class: "strip-word", "aria-hidden": "true" }, part.label) : null, h("span", { class: "unseen" }, part.title)];
     const look = { "--part": part.colour };
     return h("li", { class: `strip-part ${part.look || ""}`, look: { "flex-grow": String(part.size), ...look }, title: part.title }, part.href ? h("a", { href: part.href }, inner) : h("span", null, inner));
   }));

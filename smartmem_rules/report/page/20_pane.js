@@ -88,20 +88,25 @@ class Pane {
     event.preventDefault();
   }
 
-  // The box above or below along a wire, or the next one on the same layer.
+  // The box above or below along a wire, rather the one that this one was reached from; or the next on the same layer.
   walk(way) {
     if (this.focus < 0) { this.choose(0); return; }
     const { middles, layers } = this.drawing;
     const near = (all) => [...all].sort((a, b) => Math.abs(middles[a] - middles[this.focus]) - Math.abs(middles[b] - middles[this.focus]))[0];
     let next;
-    if (way === "Up") next = near(this.above[this.focus]);
-    else if (way === "Down") next = near(this.below[this.focus]);
+    const back = (all) => (all.includes(this.came) ? this.came : near(all));
+    if (way === "Up") next = back(this.above[this.focus]);
+    else if (way === "Down") next = back(this.below[this.focus]);
     else {
       const side = way === "Left" ? -1 : 1;
       next = near(layers.flatMap((layer, vertex) => (layer === layers[this.focus] && side * (middles[vertex] - middles[this.focus]) > 0 ? [vertex] : [])));
     }
     if (next === undefined) say("nothing further on this way");
-    else this.choose(next);
+    else {
+      const from = this.focus;
+      this.choose(next);
+      this.came = from;
+    }
   }
 
   choose(vertex) {
@@ -118,11 +123,11 @@ class Pane {
     this.draw();
   }
 
-  // At first boxes can be read: all of the width is shown only where that leaves their names large enough.
+  // At first the first box is in view, and can be read: all of the width is shown only where names stay large enough.
   start() {
     const fitting = this.area.width / this.width;
     this.setScale(Math.min(1, Math.max(0.72, fitting)));
-    this.element.scrollTo((this.picture.clientWidth - this.area.width) / 2, 0);
+    if (this.drawing.vertices.length) this.element.scrollTo(this.x(0) * this.scale + this.left - this.area.width / 2, (this.top(this.drawing.layers[0]) - BOX.margin) * this.scale);
     if (this.wanted !== undefined) this.show(this.wanted);
   }
 
@@ -144,6 +149,7 @@ class Pane {
     this.later();
   }
 
+  // All of it; of a long graph the first part, where boxes can still be told apart.
   fit() {
     this.setScale(Math.min(1, this.area.width / this.width, this.area.height / this.height));
     this.element.scrollTo(0, 0);

@@ -1,8 +1,8 @@
 // What the panel beside the graphs says of a node, a kernel or a tensor.
 
-function badge(verdict) {
-  const word = verdictWord(verdict);
-  return h("span", { class: `badge ${word.replace(/ /g, "-")}`, title: verdict || "" }, word);
+function badge(rule) {
+  const word = verdictWord(rule);
+  return h("span", { class: `badge ${word.replace(/ /g, "-")}`, title: rule?.verdict || "" }, word);
 }
 
 function graphHelp(plan) {
@@ -52,14 +52,14 @@ function tensorsOf(plan, node) {
 
 function ruleCard(plan, name) {
   const rule = plan.data.rules[name];
-  return h("div", { class: "card" }, h("p", { class: "card-head" }, ruleLink(name), badge(rule?.verdict)), rule?.equation ? h("p", { class: "equation" }, rule.equation) : null, h("p", { class: "note" }, place(rule)));
+  return h("div", { class: "card" }, h("p", { class: "card-head" }, ruleLink(name), badge(rule)), rule?.equation ? h("p", { class: "equation" }, rule.equation) : null, h("p", { class: "note" }, place(rule)));
 }
 
 function missCard(plan, miss) {
   const rule = plan.data.rules[miss.rule];
   const values = Object.entries(miss.values || {});
   return h("div", { class: "card" },
-    h("p", { class: "card-head" }, ruleLink(miss.rule), badge(rule?.verdict)),
+    h("p", { class: "card-head" }, ruleLink(miss.rule), badge(rule)),
     rule?.equation ? h("p", { class: "equation" }, rule.equation) : null,
     h("p", null, "Its guard ", h("code", null, miss.reason), " does not hold", values.length ? [" for ", linked(values.map(([name, value]) => h("code", null, `${name} = ${value}`)))] : null, "."),
     h("p", { class: "note" }, miss.guard ? place(miss.guard) : place(rule)));

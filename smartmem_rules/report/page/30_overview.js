@@ -30,7 +30,7 @@ function keyFigures(plan) {
     one("Kernels", figure(figures.kernels), `from ${count(figures.operators, "operator")}`, address("launches")),
     one("Layout operators left", figure(figures.layout_operators.after), `of ${figure(figures.layout_operators.before)}`, address("left")),
     one("Bytes moved", bytes(figures.bytes_moved), figures.bytes_moved_before ? `of ${bytes(figures.bytes_moved_before)}, ${times(figures.bytes_moved_before / Math.max(1, figures.bytes_moved))} less` : "", address("launches")),
-    one("Memory of intermediates", bytes(memory.reused), memory.model ? `of ${bytes(memory.model)} in the model` : "", address("memory")),
+    one("Intermediates", bytes(memory.reused), memory.model ? `of ${bytes(memory.model)} in the model` : "", address("memory")),
     modelled === null ? null : one("Modelled", milliseconds(modelled), "all kernels, by the cost model", address("launches")),
     measured ? one("Measured", milliseconds(measured.median_ms), `${milliseconds(measured.min_ms)} to ${milliseconds(measured.max_ms)}, ${count(measured.runs, "run")}`, address("launches")) : null,
   );
@@ -60,9 +60,9 @@ function timeline(plan) {
 }
 
 function stagesStrip(figures) {
-  const stages = Object.entries(figures.seconds).filter(([stage, seconds]) => stage !== "total" && seconds > 0);
+  const stages = Object.entries(figures.seconds).filter(([stage, seconds]) => !["total", "build"].includes(stage) && seconds > 0);
   if (!stages.length) return null;
-  const total = figures.seconds.total;
+  const total = stages.reduce((sum, [, seconds]) => sum + seconds, 0);
   const colour = (number) => `var(--form-${number % 8})`;
   const parts = stages.map(([stage, seconds], number) => ({ size: seconds, colour: colour(number), label: stage, title: `${stage}: ${milliseconds(seconds * 1000)}`, word: stage, value: milliseconds(seconds * 1000) }));
   return h("section", null, h("h2", null, `Planning took ${milliseconds(total * 1000)}`), strip(parts, "Stages of planning, as wide as their times"), legend(parts));

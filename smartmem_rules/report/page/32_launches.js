@@ -2,30 +2,28 @@
 
 function showLaunches(main) {
   const plan = report.plan;
-  const times = plan.data.launches.map((launch) => plan.time(launch) || 0);
-  const most = Math.max(...times, 0);
   const columns = [
     { name: "Kernel", cell: (launch) => [h("span", { class: "number-before" }, String(launch.number)), launchLink(launch.number)], sort: (launch) => launch.number },
-    { name: "Computes", cell: (launch) => beginning(plan.operators(launch), 60), sort: (launch) => plan.operators(launch) },
+    { name: "Computes", cell: (launch) => h("span", { class: "one-line", title: plan.operators(launch) }, plan.operators(launch)), sort: (launch) => plan.operators(launch) },
     { name: "Form", cell: (launch) => [h("span", { class: "swatch", look: { "--part": plan.formColour(launch.form) } }), launch.form], sort: (launch) => launch.form, isMinor: true },
     { name: "Layout written", cell: (launch) => h("code", null, writtenLayouts(plan, launch)), sort: (launch) => plan.data.tensors[launch.writes[0]]?.layout || "", isMinor: true },
     { name: "Work-items", cell: (launch) => `${launch.global_size.join(" × ")}${launch.local_size ? ` by ${launch.local_size.join(" × ")}` : ""}`, isNumber: true, isMinor: true },
     { name: "Operations", cell: (launch) => operations(launch.operations), sort: (launch) => launch.operations, isNumber: true, isMinor: true },
-    { name: "Moves", cell: (launch) => bytes(launch.bytes_moved), sort: (launch) => launch.bytes_moved, isNumber: true },
+    { name: "Moves", cell: (launch) => bytes(launch.bytes_moved), sort: (launch) => launch.bytes_moved, isNumber: true, isMinor: true },
   ];
-  if (plan.isModelled) columns.push({ name: "Modelled", cell: (launch) => (launch.modelled_us === null ? NONE : milliseconds(launch.modelled_us / 1000)), sort: (launch) => launch.modelled_us, isNumber: true });
+  if (plan.isModelled) columns.push({ name: "Modelled", cell: (launch) => (launch.modelled_us === null ? NONE : milliseconds(launch.modelled_us / 1000)), sort: (launch) => launch.modelled_us, isNumber: true, isMinor: plan.isMeasured });
   if (plan.isMeasured) columns.push(
     { name: "Measured", cell: (launch) => milliseconds(launch.measured?.ms), sort: (launch) => launch.measured?.ms ?? null, isNumber: true },
-    { name: "Of all", cell: (launch) => percent(launch.measured?.share), sort: (launch) => launch.measured?.share ?? null, isNumber: true },
+    { name: "Of all", cell: (launch) => percent(launch.measured?.share), sort: (launch) => launch.measured?.share ?? null, isNumber: true, isMinor: true },
     { name: "Of the roof", cell: (launch) => percent(launch.measured?.roof_share), sort: (launch) => launch.measured?.roof_share ?? null, isNumber: true },
   );
-  if (most > 0) columns.push({ name: "Time", cell: (launch) => meter(plan.time(launch) || 0, most, plan.formColour(launch.form)), isMinor: true });
   replace(main, h("div", { class: "page wide" },
     h("h1", null, count(plan.data.launches.length, "kernel"), ", in the order of execution"),
     plan.isMeasured ? h("p", { class: "note" }, "The roof is what the device can do at most for a kernel's operations and bytes; 100 % means that the kernel is as fast as the device allows.") : h("p", { class: "note" }, "Nothing was measured", plan.isModelled ? "; the times are the cost model's." : "."),
     sortable({
       caption: "Kernels in the order of execution",
       rows: plan.data.launches,
+      sortedBy: 0,
       words: (launch) => `${launch.name} ${launch.form} ${launch.kernels.join(" ")} ${launch.origin.join(" ")} ${plan.operators(launch)}`,
       rowLook: (launch) => (launch.form === "moves only" ? "moves" : null),
       columns,
@@ -66,7 +64,7 @@ function tensorTable(plan, launch) {
     rows,
     columns: [
       { name: "Tensor", cell: (row) => h("a", { class: "name", href: address("tensor", row.name), title: row.name.slice(0, 400) }, ending(row.name, 44)), sort: (row) => row.name },
-      { name: "", cell: (row) => row.way, sort: (row) => row.way },
+      { name: "Use", cell: (row) => row.way, sort: (row) => row.way },
       { name: "Type", cell: (row) => h("span", { class: "type" }, row.stored?.type || "") },
       { name: "Layout", cell: (row) => h("code", null, row.stored?.layout || "") },
       { name: "Role", cell: (row) => row.stored?.role || "", isMinor: true },

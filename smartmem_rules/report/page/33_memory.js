@@ -29,8 +29,8 @@ function memoryChart(plan, alive) {
   const boxes = alive.map((tensor, number) => {
     const from = bases[tensor.slot] + (tensor.offset || 0);
     const [top, under] = [y(from + tensor.bytes), y(from)];
-    return svg("a", { href: address("tensor", tensor.name), tabindex: "-1", onpointerenter: () => { told.textContent = describe(tensor); } },
-      svg("rect", { class: "life", x: x(tensor.first) + 0.5, y: top + 0.5, width: Math.max(1, x(tensor.last + 1) - x(tensor.first) - 1), height: Math.max(1, under - top - 1), rx: 2, fill: `var(--form-${colours[number]})` }, svg("title", null, describe(tensor))));
+    const show = { onpointerenter: () => { told.textContent = describe(tensor); }, onclick: () => { location.hash = address("tensor", tensor.name); } };
+    return svg("g", show, svg("rect", { class: "life", x: x(tensor.first) + 0.5, y: top + 0.5, width: Math.max(1, x(tensor.last + 1) - x(tensor.first) - 1), height: Math.max(1, under - top - 1), rx: 2, fill: `var(--form-${colours[number]})` }, svg("title", null, describe(tensor))));
   });
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => svg("g", { class: "tick" }, svg("path", { d: `M${left} ${y(share * whole)}H${width - 8}` }), svg("text", { x: left - 8, y: y(share * whole) + 4, "text-anchor": "end" }, bytes(share * whole))));
   const every = Math.max(1, Math.ceil(steps / 16));

@@ -9,7 +9,7 @@ function showRules(main) {
   const rows = ruleState.all ? all : used;
   const box = h("input", { type: "checkbox", checked: ruleState.all, onchange: (event) => { ruleState.all = event.target.checked; showRules(main); main.querySelector("input[type=checkbox]").focus(); } });
   const verdicts = new Map();
-  used.forEach((rule) => verdicts.set(verdictWord(rule.verdict), (verdicts.get(verdictWord(rule.verdict)) || 0) + 1));
+  used.forEach((rule) => verdicts.set(verdictWord(rule), (verdicts.get(verdictWord(rule)) || 0) + 1));
   replace(main, h("div", { class: "page wide" },
     h("h1", null, "Rules"),
     h("p", { class: "lead" }, `${count(used.length, "rule")} of ${figure(all.length)} fired`, verdicts.size ? `: ${[...verdicts].map(([word, many]) => `${many} ${word}`).join(", ")}.` : "."),
@@ -23,13 +23,19 @@ function showRules(main) {
       columns: [
         { name: "Rule", cell: (rule) => ruleLink(rule.name), sort: (rule) => rule.name },
         { name: "Equation", cell: (rule) => h("span", { class: "equation" }, rule.equation || ""), isMinor: true },
-        { name: "Verdict", cell: (rule) => badge(rule.verdict), sort: (rule) => verdictWord(rule.verdict) },
+        { name: "Verdict", cell: (rule) => badge(rule), sort: (rule) => verdictWord(rule) },
         { name: "Fired", cell: (rule) => figure(rule.fired), sort: (rule) => rule.fired ?? null, isNumber: true },
         { name: "Nodes", cell: (rule) => figure(rule.nodes.length), sort: (rule) => rule.nodes.length, isNumber: true },
         { name: "Nearly", cell: (rule) => figure((plan.missesOfRule.get(rule.name) || []).length), sort: (rule) => (plan.missesOfRule.get(rule.name) || []).length, isNumber: true, isMinor: true },
         { name: "Stands in", cell: (rule) => h("span", { class: "note" }, place(rule)), sort: (rule) => place(rule), isMinor: true },
       ],
     })));
+}
+
+// What stands behind the word of a verdict.
+function verdictDetails(rule) {
+  if (rule.verdict) return rule.verdict.slice(verdictWord(rule).length).trim().replace(/^\((.*)\)$/s, "$1");
+  return rule.file ? "no verification is known on this computer" : "";
 }
 
 function showRule(main, [name]) {
@@ -41,10 +47,10 @@ function showRule(main, [name]) {
     h("p", { class: "kicker" }, "Rule"),
     h("h1", { class: "name-title" }, name),
     rule.equation ? h("p", { class: "lead equation" }, rule.equation) : null,
+    h("p", { class: "verdict" }, badge(rule), " ", verdictDetails(rule)),
     facts([
-      ["verdict", [badge(rule.verdict), " ", rule.verdict || "no verification is known on this computer"]],
       ["after", rule.cites],
-      ["stands in", rule.file ? place(rule) : "the engine itself, not a rule file"],
+      ["stands in", rule.file ? place(rule) : "the engine itself: the index maps of views that follow each other become one"],
       ["tried", rule.tried === undefined ? null : figure(rule.tried)],
       ["fired", rule.fired === undefined ? null : figure(rule.fired)],
       ["took", rule.milliseconds === undefined ? null : milliseconds(rule.milliseconds)],

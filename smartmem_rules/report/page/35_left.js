@@ -21,7 +21,7 @@ function leftCard(plan, group) {
   const values = Object.entries(miss.values || {}).slice(0, 4);
   return h("article", { class: "card left" },
     h("h3", null, h("span", { class: "tally" }, figure(group.length)), ` ${one.operator}`),
-    h("p", { class: "card-head" }, "nearest: ", ruleLink(miss.rule), badge(rule?.verdict)),
+    h("p", { class: "card-head" }, "nearest: ", ruleLink(miss.rule), badge(rule)),
     miss.equation ? h("p", { class: "equation" }, miss.equation) : null,
     h("p", null, "Guard ", h("code", null, miss.reason), " does not hold", values.length ? [", for instance ", linked(values.map(([name, value]) => h("code", null, `${name} = ${value}`)))] : null, ". ", h("span", { class: "note" }, place(miss.guard || miss))),
     h("details", null, h("summary", null, count(group.length, "node")), shortList(group, ([node]) => nodeLink(node.node, 60), 12)));

@@ -11,7 +11,7 @@ function showLevels(main) {
     ["Kernels", "kernels", figure],
     ["of them only moving data", "layout_operators_after", figure],
     ["Bytes moved", "bytes_moved", bytes],
-    ["Memory of intermediates", "intermediate_bytes", bytes],
+    ["Intermediates", "intermediate_bytes", bytes],
     ["Modelled", "modelled_us", (us) => (us === null ? NONE : milliseconds(us / 1000))],
     ["Measured", "measured_ms", milliseconds],
     ["Planning", "seconds", (seconds) => milliseconds(seconds * 1000)],
@@ -23,7 +23,7 @@ function showLevels(main) {
   });
   replace(main, h("div", { class: "page wide" },
     h("h1", null, "Levels compared"),
-    h("p", { class: "lead" }, "Each level does more than the one before it; all give the same results."),
+    h("p", { class: "lead" }, "Each level does more than the one before it; all compute the same."),
     h("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "Levels compared" }, h("table", { class: "levels" }, h("caption", { class: "unseen" }, "Figures of the plan at each level"), h("thead", null, head), h("tbody", null, body))),
     levels.every((level) => level.measured_ms === null || level.level === own) ? h("p", { class: "note" }, "Only this plan was measured; ", h("code", null, "--measure-levels"), " measures all.") : null));
 }

@@ -17,7 +17,7 @@ function showCompare(main) {
 function figuresCompared(first, second) {
   const figuresOf = (plan) => ({ kernels: plan.figures.kernels, moving: plan.figures.layout_operators.after, moved: plan.figures.bytes_moved, memory: plan.figures.intermediate_bytes.reused, modelled: plan.modelled(), measured: plan.data.measured?.median_ms ?? null });
   const [one, two] = [figuresOf(first), figuresOf(second)];
-  const rows = [["Kernels", "kernels", figure], ["of them only moving data", "moving", figure], ["Bytes moved", "moved", bytes], ["Memory of intermediates", "memory", bytes], ["Modelled", "modelled", milliseconds], ["Measured", "measured", milliseconds]];
+  const rows = [["Kernels", "kernels", figure], ["of them only moving data", "moving", figure], ["Bytes moved", "moved", bytes], ["Intermediates", "memory", bytes], ["Modelled", "modelled", milliseconds], ["Measured", "measured", milliseconds]];
   const change = (key) => (one[key] && two[key] ? (one[key] === two[key] ? "the same" : `${times(two[key] / one[key])}`) : NONE);
   return h("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "Figures of both plans" }, h("table", null, h("caption", { class: "unseen" }, "Figures of both plans"),
     h("thead", null, h("tr", null, h("td", null), h("th", { scope: "col", class: "number" }, "1"), h("th", { scope: "col", class: "number" }, "2"), h("th", { scope: "col", class: "number" }, "2 beside 1"))),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from smartmem_rules.fuzzing.campaigns.campaign import answers_by_dask, answers_here, drawn_requests, run
+from smartmem_rules.fuzzing.campaigns.campaign import Answer, answers_by_dask, answers_here, drawn_requests, run
 from smartmem_rules.fuzzing.case import load_case
-from smartmem_rules.fuzzing.judge import judge
+from smartmem_rules.fuzzing.judge import Verdict, judge
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.onnx"))
 FIRST_SEED = 1
@@ -36,6 +37,15 @@ def test_drawn_models_are_right(source: str, part: int, fresh_seeds: bool, examp
     failed = [f"{f.request} ({f.mode}) {f.verdict.kind}: {f.verdict.detail}" for f in summary.failures]
     assert not failed, "\n".join(failed)
     assert summary.verdicts["right"] > 0.8 * summary.total, summary.data()
+
+
+def test_an_interrupted_run_has_judged_what_it_has_judged() -> None:
+    def answers() -> Iterator[Answer]:
+        yield Answer({"source": "small", "seed": 1}, Verdict("right"), {})
+        raise KeyboardInterrupt
+
+    summary = run(answers(), folder=None)
+    assert (summary.total, summary.interrupted) == (1, True)
 
 
 def test_workers_of_a_cluster_judge_what_one_process_judges() -> None:
