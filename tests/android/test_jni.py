@@ -24,12 +24,6 @@ KOTLIN = ROOT / "build" / "android" / "usr" / "share" / "java"
 COMPILER = (
     "kotlin-compiler", "kotlin-stdlib", "kotlin-reflect", "libtrove-intellij", "org.jetbrains.annotations-java8",
 )  # fmt: skip
-    "kotlin-compiler",
-    "kotlin-stdlib",
-    "kotlin-reflect",
-    "libtrove-intellij",
-    "org.jetbrains.annotations-java8",
-)
 EXPECTED = {
     "run without input": 5, "output without run": 6, "heap buffer": 1, "null buffer": 1, "null name": 1,
     "unknown name": 3, "short buffer": 4, "no shape": 1, "long shape": 4, "negative shape": 4,
