@@ -74,13 +74,18 @@ def report_data(
     figures = []
     for level in () if asked.is_plan else levels:
         at_level = replace(asked, options={**asked.options, "level": level})
-        figures.append(
-            LevelFigures.of(subject if level == own else _subject(at_level, measures_levels, False, progress))
-        )
+        figures.append(LevelFigures.of(subject if level == own else _figures_only(at_level, measures_levels, progress)))
     return report(subject, figures, None if other is None else _subject(other, measures, False, progress))
 
 
-def _subject(asked: Asked, measures: bool, checks: bool, progress: Progress | None) -> Subject:
+def _figures_only(asked: Asked, measures: bool, progress: Progress | None) -> Subject:
+    """A plan of which only figures are shown: the texts of its stages, which take longer than it, are not made."""
+    return _subject(asked, measures, False, progress, keeps_stages=False)
+
+
+def _subject(
+    asked: Asked, measures: bool, checks: bool, progress: Progress | None, keeps_stages: bool = True
+) -> Subject:
     """A plan with what a report shows of it."""
     rules = asked.options.get("rules", ())
     if asked.is_plan:
@@ -89,7 +94,7 @@ def _subject(asked: Asked, measures: bool, checks: bool, progress: Progress | No
         return OptimizedPlan(plan, device, rules=rules).subject(measures)
     stages: dict[str, str] = {}
     watch = Watch()
-    clock = Clock(progress, stages.__setitem__)
+    clock = Clock(progress, stages.__setitem__ if keeps_stages else None)
     plan, target = planned(asked.source, clock, watch=watch, **asked.options)
     plan = replace(plan, statistics=replace(plan.statistics, seconds=clock.table()))
     optimized = OptimizedPlan(plan, target.device, None if is_graph(asked.source) else asked.source, rules=rules)

@@ -19,6 +19,10 @@ FORMAT = 1
 """Of the data; a greater number means that a key has changed its meaning."""
 
 
+_NOT_PLANNING = ("build", "total")
+"""Of the seconds of a plan; the total has the texts of the stages, too, which only reports make."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LevelFigures:
     """What the plan of a level comes to.
@@ -28,7 +32,7 @@ class LevelFigures:
         memory: bytes of device memory for intermediates; None where nothing was planned.
         modelled: microseconds of all launches; None where one has no modelled time.
         measured: milliseconds of an inference; None where nobody measured.
-        seconds: that planning took.
+        seconds: that the stages of planning took.
     """
 
     level: str
@@ -52,7 +56,7 @@ class LevelFigures:
             memory=None if memory is None else memory.reused,
             modelled=_all_modelled(subject),
             measured=None if subject.measured is None else subject.measured.whole["median_ms"],
-            seconds=plan.statistics.seconds.get("total", 0.0) - plan.statistics.seconds.get("build", 0.0),
+            seconds=sum(seconds for stage, seconds in plan.statistics.seconds.items() if stage not in _NOT_PLANNING),
         )
 
     def data(self) -> dict[str, Any]:

@@ -174,7 +174,7 @@ class ReportedLevel(TypedDict):
         intermediate_bytes: of device memory.
         modelled_us: of all launches; null where one has no modelled time.
         measured_ms: of an inference; null where nobody measured.
-        seconds: that planning took.
+        seconds: that the stages of planning took.
     """
 
     level: str

@@ -123,11 +123,11 @@ class Pane {
     this.draw();
   }
 
-  // At first boxes can be read: all of the width is shown only where that leaves their names large enough.
+  // At first the first box is in view, and can be read: all of the width is shown only where names stay large enough.
   start() {
     const fitting = this.area.width / this.width;
     this.setScale(Math.min(1, Math.max(0.72, fitting)));
-    this.element.scrollTo((this.picture.clientWidth - this.area.width) / 2, 0);
+    if (this.drawing.vertices.length) this.element.scrollTo(this.x(0) * this.scale + this.left - this.area.width / 2, (this.top(this.drawing.layers[0]) - BOX.margin) * this.scale);
     if (this.wanted !== undefined) this.show(this.wanted);
   }
 
@@ -149,6 +149,7 @@ class Pane {
     this.later();
   }
 
+  // All of it; of a long graph the first part, where boxes can still be told apart.
   fit() {
     this.setScale(Math.min(1, this.area.width / this.width, this.area.height / this.height));
     this.element.scrollTo(0, 0);

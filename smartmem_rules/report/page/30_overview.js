@@ -60,13 +60,11 @@ function timeline(plan) {
 }
 
 function stagesStrip(figures) {
-  const stages = Object.entries(figures.seconds).filter(([stage, seconds]) => stage !== "total" && seconds > 0);
+  const stages = Object.entries(figures.seconds).filter(([stage, seconds]) => !["total", "build"].includes(stage) && seconds > 0);
   if (!stages.length) return null;
-  const total = figures.seconds.total;
-  const colour = (number) => (stages[number][0] === "the rest" ? "var(--unneeded)" : `var(--form-${number % 8})`);
-  const rest = total - stages.reduce((sum, [, seconds]) => sum + seconds, 0);
-  if (rest > total / 100) stages.push(["the rest", rest]);
-  const parts = stages.map(([stage, seconds], number) => ({ size: seconds, colour: colour(number), look: stage === "the rest" ? "rest" : "", label: stage, title: `${stage}: ${milliseconds(seconds * 1000)}`, word: stage, value: milliseconds(seconds * 1000) }));
+  const total = stages.reduce((sum, [, seconds]) => sum + seconds, 0);
+  const colour = (number) => `var(--form-${number % 8})`;
+  const parts = stages.map(([stage, seconds], number) => ({ size: seconds, colour: colour(number), label: stage, title: `${stage}: ${milliseconds(seconds * 1000)}`, word: stage, value: milliseconds(seconds * 1000) }));
   return h("section", null, h("h2", null, `Planning took ${milliseconds(total * 1000)}`), strip(parts, "Stages of planning, as wide as their times"), legend(parts));
 }
 
