@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo docs test test-all test-opencl lint check wheel fuzz damaged tables models certificates operators schema arm clean
+.PHONY: demo docs test test-all test-opencl lint check wheel fuzz damaged tables models certificates operators schema arm android clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -97,6 +97,16 @@ build/arm/.installed:
 	cd build/arm && apt-get $(ARM64) update && apt-get $(ARM64) download libc6 && apt-get download qemu-user-static
 	dpkg -x build/arm/libc6_*.deb build/arm/root
 	dpkg -x build/arm/qemu-user-static_*.deb build/arm/qemu
+	@touch $@
+
+# the JNI side of android/ on this computer's JDK, and its Kotlin classes with Debian's compiler
+android: $(VENV)/.installed build/android/.installed
+	$(BIN)/python -m pytest -rs tests/android
+
+KOTLIN := kotlin libjetbrains-annotations-java libtrove-intellij-java
+build/android/.installed:
+	mkdir -p build/android
+	cd build/android && apt-get download $(KOTLIN) && for package in *.deb; do dpkg -x $$package .; done
 	@touch $@
 
 # installed anew only when the dependencies change: the checkout itself is imported in place

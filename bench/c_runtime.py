@@ -2,8 +2,8 @@
 
 `python bench/c_runtime.py` exports the paper's models (`NAME ...` some; `dynamic/NAME` for ranges of dimensions), in
 buffers for PoCL and in images for `adreno_740`, builds each program, runs it and Python on the same inputs, and prints
-a table; `--write docs/c_runtime.md` puts it there. What `--json FILE` holds already is not measured again. Exit code 1
-if outputs differ. Every measurement runs in processes of its own.
+a table, with the load that this computer had; `--write docs/c_runtime.md` puts it there. What `--json FILE` holds
+already is not measured again. Exit code 1 if outputs differ. Every measurement runs in processes of its own.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def main() -> int:
     parser.add_argument(
         "--recorded", action="store_true", help="only runs that replay recorded launches beside others, in turn"
     )
+    parser.add_argument("--turns", action="store_true", help="only runs of C and of Python in one process, in turn")
     parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -96,6 +97,9 @@ def main() -> int:
         return 0
     if arguments.recorded:
         print("\n".join(map(recorded, arguments.models)))
+        return 0
+    if arguments.turns:
+        print("\n".join(map(turns, arguments.models)))
         return 0
     if arguments.floor:
         print(floor())
@@ -158,6 +162,7 @@ def _times(program: Program, plan: OptimizedPlan, inputs: dict[str, Any]) -> dic
         "python_ms": min(python),
         "peak": max(one.peak for one in cold),
         "planned": plan.prepare().device_bytes / 2**20,
+        "load": os.getloadavg()[0],
     }
 
 
@@ -248,6 +253,28 @@ def recorded(name: str) -> str:
     )
 
 
+def turns(name: str) -> str:
+    """The milliseconds of runs of C and of Python, one after the other: what else runs here disturbs both alike."""
+    plan = optimize(path(name))
+    feeds = plan.random_feeds(0)
+    executor = plan.prepare()
+    seconds: list[tuple[float, float]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        plan.save(Path(temporary) / "a.plan")
+        with open_plan(Path(temporary) / "a.plan") as opened, opened.session() as session:
+            kept = session.set_inputs(feeds)
+            for _ in range(10 * RUNS):
+                start = time.perf_counter()
+                call("run", session.id)
+                middle = time.perf_counter()
+                executor.run(feeds)
+                seconds.append((middle - start, time.perf_counter() - middle))
+            del kept
+    both = np.array(seconds[2:]) * 1e3  # the first ones load the kernels
+    (c, python), ratio = both.min(axis=0), np.median(both[:, 0] / both[:, 1])
+    return f"{name}: C {c:.2f}, Python {python:.2f} ms at least, {c / python:.2f}; median of C / Python {ratio:.2f}"
+
+
 def floor() -> str:
     """What the driver takes of a program that opens a device and builds a kernel, which was compiled before."""
     sources = Path(__file__).resolve().parent.parent / "runtime" / "c"
@@ -275,7 +302,7 @@ def _peak(process: int) -> float:
 def table(rows: dict[str, dict[str, Any]]) -> str:
     """The rows as Markdown."""
     size = (installed() / "lib" / "libsmartmem.so").stat().st_size
-    header = "model, memory | equal | cold start s | C ms | Python ms | C / Python | peak MiB | planned MiB"
+    header = "model, memory | equal | cold start s | C ms | Python ms | C / Python | peak MiB | planned MiB | load"
     text = markdown(header, [_row(key, row) for key, row in rows.items()])
     equal = sum(not row["error"] and row["equal"] for row in rows.values())
     return f"{text}\n\n{equal} of {len(rows)} equal to the byte. `libsmartmem.so`, stripped: {size / 1000:.0f} KB."
@@ -284,13 +311,14 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
 def _row(key: str, row: dict[str, Any]) -> list[str]:
     name, _, kind = key.rpartition(" ")
     if row["error"]:
-        return [f"{name}, {kind}", row["error"][:60], *[""] * 6]
+        return [f"{name}, {kind}", row["error"][:60], *[""] * 7]
     equal = ("yes" if row["equal"] else "no") + (f", {row['extents']} extents" if row["extents"] > 1 else "")
     if "c_ms" not in row:
-        return [f"{name}, {kind}", equal, *["-"] * 6]
+        return [f"{name}, {kind}", equal, *["-"] * 7]
     times = (f"{row['cold_seconds']:.2f}", f"{row['c_ms']:.1f}", f"{row['python_ms']:.1f}")
     ratio = f"{row['c_ms'] / row['python_ms']:.2f}"
-    return [f"{name}, {kind}", equal, *times, ratio, f"{row['peak']:.0f}", f"{row['planned']:.0f}"]
+    load = f"{row['load']:.0f}" if "load" in row else "busy"
+    return [f"{name}, {kind}", equal, *times, ratio, f"{row['peak']:.0f}", f"{row['planned']:.0f}", load]
 
 
 if __name__ == "__main__":
