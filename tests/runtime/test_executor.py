@@ -197,3 +197,13 @@ def test_fetch_shows_an_intermediate(device: Device) -> None:
 
 def test_layouts_agree_with_the_packing() -> None:
     assert Layout("image", (0, 1), 1).image_size((6, 10)) == (3, 6)
+
+
+def test_at_the_end_of_a_context_its_kernels_are_done(device: Device) -> None:
+    """Constants lie in the host's memory, which goes with the plan: no kernel may read it then."""
+    weights = normal(700, 700)
+    model_ = model([("MatMul", "x w", "a"), ("MatMul", "a w", "y")], {"x": normal(700, 700)}, "y", {"w": weights})
+    executor = Executor(optimize(model_).plan, device)
+    with executor.taken() as context:
+        events = [event for _ in range(4) for event in context.enqueue(context.queue)]
+    assert {event.command_execution_status for event in events} == {cl.command_execution_status.COMPLETE}

@@ -13,7 +13,7 @@ from smartmem_rules.plan.kernel.storage import stored_bytes
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.cost import KernelCosts
-from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group
+from smartmem_rules.plan.schedule.elementwise import array_bytes, in_group, private_rows
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 from smartmem_rules.plan.schedule.records import (
     GroupSchedule,
@@ -26,6 +26,8 @@ from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.tensor.extents import is_symbolic
 
 LANES = 4
+LARGEST_GROUP = 1024
+"""Work-items of the largest group that a launch of several kernels may have."""
 """Elements of a work-item's vector."""
 SPARE_LOCAL_BYTES = 1024
 """Bytes of local memory that launches of several kernels leave between them."""
@@ -128,9 +130,15 @@ class LaunchConfigs:
             return LaunchConfig(threads=0, items=items, local=0, time=self._roofline(kernel), busy=UNBOUNDED_ITEMS)
         rows_of = schedule_of(kernel, TeamSchedule)
         team, teams = rows_of.team, rows_of.teams
-        local = 0 if team == 1 else teams * array_bytes(kernel) + 4 * team * teams
+        arrays = array_bytes(kernel)
+        local = 0 if team == 1 else teams * arrays + 4 * team * teams
         return LaunchConfig(
-            threads=0, items=rows * team, local=local, time=self._roofline(kernel), busy=UNBOUNDED_ITEMS
+            threads=0,
+            items=rows * team,
+            local=local,
+            time=self._roofline(kernel),
+            busy=UNBOUNDED_ITEMS,
+            alone=team == 1 and private_rows(arrays) < LARGEST_GROUP,
         )
 
     def _roofline(self, kernel: Kernel) -> float:

@@ -17,6 +17,9 @@ from smartmem_rules.tensor.ranges import largest, several
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
 LANES = 4
+PRIVATE_ROOM = 1 << 22
+"""Bytes of private memory that the work-items of a group take together. On a CPU they lie on one stack, often of 8 MiB;
+a GPU keeps them in global memory."""
 
 
 def sizes_of_elements(
@@ -67,8 +70,10 @@ def _teams(
     arrays = array_bytes(kernel)
     if arrays + 4 * team > device.memory.local_memory:
         # rows that do not fit on chip lie in the private memory of single work-items
-        team, arrays = 1, 0
-    teams = max(1, min(schedule.team_group // team, device.memory.local_memory // (2 * max(arrays, 1))))
+        team, arrays, most = 1, 0, private_rows(arrays)
+    else:
+        most = schedule.team_group // team
+    teams = max(1, min(schedule.team_group // team, most, device.memory.local_memory // (2 * max(arrays, 1))))
     if few and team > 1:
         teams = max(1, min(teams, rows // (2 * device.compute.units)))
     return TeamSchedule(
@@ -99,6 +104,11 @@ def array_bytes(kernel: Kernel) -> int:
         element = 8 if stage.dtype in ("float64", "int64", "uint64") else 4
         homes[home] = max(homes.get(home, 0), element * array_size(stage.axes))
     return sum(homes.values())
+
+
+def private_rows(arrays: int) -> int:
+    """How many work-items of a group may keep a row of so many bytes each to themselves: a power of two."""
+    return 1 << (max(1, PRIVATE_ROOM // max(1, arrays)).bit_length() - 1)
 
 
 def in_group(schedule: KernelSchedule | None, arrays: int, threads: int, local_memory: int) -> VectorSchedule:

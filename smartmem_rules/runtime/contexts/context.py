@@ -170,6 +170,10 @@ class ExecutionContext:
                 ) from error
         return events
 
+    def finish(self) -> None:
+        """Wait until the device has done all that was enqueued."""
+        self.queue.finish()
+
     def fetch(self, tensor: str) -> Array:
         """What lies in the memory of a row-major buffer tensor after the last run."""
         import pyopencl as cl

@@ -52,7 +52,7 @@ class ContextPool:
 
     @contextmanager
     def taken(self) -> Iterator[ExecutionContext]:
-        """A context for the `with` block alone.
+        """A context for the `with` block alone; at its end the device has done all that was asked of it.
 
         Raises:
             RunError: the process is a fork of the one that opened the device, or there is no memory for any context.
@@ -60,7 +60,10 @@ class ContextPool:
         refuse_in_child(RunError)
         permit, context = self._take()
         try:
-            yield context
+            try:
+                yield context
+            finally:  # constants lie in memory of the host, which must not go while a kernel reads it
+                context.finish()
         except BoundsError:  # the run came to its end
             self._give_back(permit, context)
             raise

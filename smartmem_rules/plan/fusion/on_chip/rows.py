@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_chip
@@ -14,8 +15,11 @@ from smartmem_rules.plan.kernel.operations import operations
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, variable
+from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
 
+LARGEST_ROW = 1 << 18
+"""Elements above which a row is computed again: a work-item that keeps one on its stack would overflow that."""
 WORTH_STAGING = 2
 """Scalar operations above which a row's elements are kept in scratch memory rather than computed again."""
 
@@ -70,7 +74,11 @@ class Rows:
         places = self.group.coordinates[member.tensor]
         if not all(any(p == variable(v) for p in places) for v in self.group.locals[member.tensor]):
             return False
-        return self.uses[member.tensor] > 1 and operations(member.equation.body) > WORTH_STAGING
+        return (
+            self.uses[member.tensor] > 1
+            and operations(member.equation.body) > WORTH_STAGING
+            and _elements(self.group.locals[member.tensor]) <= LARGEST_ROW
+        )
 
     def _stage(self, member: Definition) -> None:
         coordinates = self.group.coordinates[member.tensor]
@@ -109,7 +117,7 @@ class Rows:
             if len(running) != 1:
                 continue
             (var,) = running
-            if sum(i == variable(var) for i in indices) != 1:
+            if _elements((var,)) > LARGEST_ROW or sum(i == variable(var) for i in indices) != 1:
                 continue
             local = self.program.names.var(var.extent)
             at = self._row_indices(tuple(substitute(i, {var: variable(local)}) for i in indices))
@@ -139,6 +147,10 @@ class Rows:
             return expanded
 
         return read
+
+
+def _elements(axes: Iterable[Var]) -> int:
+    return math.prod(largest(var.extent) for var in axes)
 
 
 def _reads(expr: Expr) -> list[Read]:
