@@ -69,13 +69,14 @@ def report_data(
             base = load_rules(one.options.get("rules", ()))
             for level in asks:
                 level_of(level, base)
+    second = None if other is None else _subject(other, measures, False, progress)
     subject = _subject(asked, measures, checks, progress)
     own = subject.plan.level
     figures = []
     for level in () if asked.is_plan else levels:
         at_level = replace(asked, options={**asked.options, "level": level})
         figures.append(LevelFigures.of(subject if level == own else _figures_only(at_level, measures_levels, progress)))
-    return report(subject, figures, None if other is None else _subject(other, measures, False, progress))
+    return report(subject, figures, second)
 
 
 def _figures_only(asked: Asked, measures: bool, progress: Progress | None) -> Subject:

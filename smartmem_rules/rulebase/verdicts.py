@@ -54,11 +54,19 @@ def record(reports: Iterable[Judged], base: RuleBase, name: str = VERDICTS) -> N
     kept.save()
 
 
-def recorded(base: RuleBase, name: str = VERDICTS) -> Mapping[str, str]:
-    """The kept verdicts of the rules of a rule base by name, such as `tested (random, 200 trials)`."""
-    kept, keys = Findings(name), _Keys(base)
-    found = {rule.name: kept.get(keys.of(rule)) for rule in base.rules()}
-    return {name: verdict for name, verdict in found.items() if isinstance(verdict, str)}
+def recorded(base: RuleBase, *names: str) -> Mapping[str, str]:
+    """The kept verdicts of the rules of a rule base by name, such as `tested (random, 200 trials)`.
+
+    Args:
+        names: where they are kept, by default where a verification keeps them; the last that has one says which.
+    """
+    keys = _Keys(base)
+    digests = {rule.name: keys.of(rule) for rule in base.rules()}
+    found: dict[str, str] = {}
+    for kept in map(Findings, names or (VERDICTS,)):
+        verdicts = {name: kept.get(digest) for name, digest in digests.items()}
+        found.update((name, verdict) for name, verdict in verdicts.items() if isinstance(verdict, str))
+    return found
 
 
 def shipped(base: RuleBase) -> Mapping[str, str]:

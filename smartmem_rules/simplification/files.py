@@ -12,6 +12,7 @@ from typing import IO
 import onnx
 
 from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location, stored_bytes
+from smartmem_rules.simplification.encoding import encoded_bytes, write_encoded
 from smartmem_rules.simplification.options import SimplifyError
 
 _ONE_FILE = 1_800_000_000
@@ -49,14 +50,15 @@ def write_model(model: onnx.ModelProto, source: Path | None, folder: Path, name:
     """
     path = folder / name
     tensors = [tensor for _, tensor in graph_tensors(model.graph)]
-    if any(_lies_outside(tensor) for tensor in tensors) or model.ByteSize() > _ONE_FILE:
+    if any(_lies_outside(tensor) for tensor in tensors) or encoded_bytes(model) > _ONE_FILE:
         written = onnx.ModelProto()
         written.CopyFrom(model)
         with open(folder / f"{name}.data", "wb") as stream:
             for _, tensor in graph_tensors(written.graph):
                 _write_tensor(tensor, source, stream, f"{name}.data")
         model = written
-    path.write_bytes(model.SerializeToString())
+    with open(path, "wb") as stream:
+        write_encoded(model, stream)
     return path
 
 

@@ -14,12 +14,13 @@ from smartmem_rules.extraction.problem import Infeasible
 from smartmem_rules.graph.loading import ModelSource, load_model
 from smartmem_rules.graph.weights import with_weights
 from smartmem_rules.simplification.checking import Checker, DifferentError
+from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.files import beside, copy_unchanged, put, write_model
 from smartmem_rules.simplification.opsets import in_opset
 from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.region import NothingToDo
 from smartmem_rules.simplification.report import Check, Report, counts_of
-from smartmem_rules.simplification.simplifying import Simplified, opset_of, simplified, size_of_files
+from smartmem_rules.simplification.simplifying import Simplified, opset_of, simplified
 from smartmem_rules.writing.views import NotExpressible
 
 _NAME = "model.onnx"

@@ -13,12 +13,12 @@ from onnx import numpy_helper
 
 from smartmem_rules.graph.constants import constant_node_value
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, describe, opsets, sorted_nodes
-from smartmem_rules.graph.weights import graph_tensors, is_external, stored_bytes
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.pipeline import input_bounds, rules_of
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.assembling import assembled
 from smartmem_rules.simplification.crediting import credits
+from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.folding import too_large
 from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.region import Region, region_of
@@ -186,9 +186,3 @@ def _by_reason(region: Region) -> dict[str, tuple[str, ...]]:
     for place, reason in region.barriers.items():
         found.setdefault(reason, []).append(describe(region.model.graph.node[place], place))
     return {reason: tuple(names) for reason, names in found.items()}
-
-
-def size_of_files(model: onnx.ModelProto) -> int:
-    """The bytes of a model's file and of what it uses of its data files."""
-    external = (tensor for _, tensor in graph_tensors(model.graph) if is_external(tensor))
-    return int(model.ByteSize()) + sum(map(stored_bytes, external))

@@ -73,7 +73,7 @@ def _refusal(rule: _Rule, verdict: str, admitted: Collection[str]) -> str:
 
 
 def _verdicts(base: RuleBase) -> dict[str, str]:
-    known = {**recorded(base, QUICK), **recorded(base, VERDICTS), **recorded(base, WITH_PROOFS), **shipped(base)}
+    known = {**recorded(base, QUICK, VERDICTS, WITH_PROOFS), **shipped(base)}
     rules = rules_of(base)
     missing = [
         place

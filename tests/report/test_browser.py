@@ -198,3 +198,17 @@ def test_only_what_is_in_view_of_a_large_graph_has_elements(window: Browser, tmp
     window.until(lambda: window.texts(".pane:first-child .box.chosen"), "the node was not brought into view")
     assert "/n900" in window.text(".pane:first-child .box.chosen")
     assert len(window.texts(".pane:first-child .box")) < 80
+
+
+def test_a_saved_plan_says_that_its_model_is_not_known(window: Browser, tmp_path: Path) -> None:
+    model, plan = onnx_files.chain(tmp_path / "chain.onnx"), tmp_path / "chain.plan"
+    assert smartmem("optimize", model, "--device", "pocl", "--no-check", "-o", plan).exit_code == 0
+    page = tmp_path / "plan.html"
+    assert smartmem("report", plan, "-o", page, "--no-measure").exit_code == 0
+    window.look()
+    window.open(page, "#/graph/launch/0")
+    window.until(lambda: window.texts(".pane:last-of-type .box.chosen"), "the kernel was not drawn")
+    assert "without its model" in window.text(".pane:first-child")
+    for view in ("#/overview", "#/nodes", "#/levels", "#/compare", "#/memory"):
+        window.go(view)
+    assert not window.messages()

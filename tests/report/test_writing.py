@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import smartmem_rules as sm
 from smartmem_rules.cli import main
 from smartmem_rules.report.writing import ReportFileError, page_of, refuse_unwritable, write_report
 from tests.cli import onnx_files
@@ -63,6 +64,15 @@ def test_names_of_a_model_are_no_markup(tmp_path: Path) -> None:
     assert hostile.ENDS_SCRIPT not in page
     names = {node["node"] for node in held(page)["plan"]["nodes"]}
     assert {hostile.ENDS_SCRIPT, hostile.QUOTES, hostile.LONG, hostile.OTHER} <= names
+
+
+def test_a_plan_writes_its_own_page(tmp_path: Path) -> None:
+    plan = sm.optimize(onnx_files.chain(tmp_path / "chain.onnx"))
+    plan.report(tmp_path / "report.html", measures=False)
+    found = held((tmp_path / "report.html").read_text("utf-8"))
+    assert [launch["name"] for launch in found["plan"]["launches"]] == [launch.name for launch in plan.plan.launches]
+    assert [node["node"] for node in found["plan"]["nodes"]] == ["/relu", "/matmul", "/transpose", "/softmax"]
+    assert found["plan"]["measured"] is None
 
 
 def test_a_page_that_cannot_be_written_leaves_what_was_there(data: Any, tmp_path: Path) -> None:

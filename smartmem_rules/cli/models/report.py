@@ -69,6 +69,8 @@ def command(
     wanted = names(levels)
     wanted = list(load_rules(how["rules"]).levels) if wanted == ["all"] else wanted
     second = None if against is None and other == how else Asked(source=against or model, options=other)
+    if second is not None and second.is_plan and against is None:
+        raise click.UsageError(f"{model} is a plan, which is made already: give the model, or --against another plan")
     with progress_display() as progress:
         data = report_data(
             Asked(source=model, options=how),

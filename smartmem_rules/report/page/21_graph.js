@@ -11,7 +11,7 @@ function graphChoices() {
   if (plan.drawings.model) {
     found.push({ key: "model", words: `ONNX model, ${numbers("model", plan)} that run`, plan });
     if (plan.drawings.whole.vertices.length > plan.drawings.model.vertices.length) found.push({ key: "whole", words: `ONNX model, all ${numbers("whole", plan)}`, plan });
-  }
+  } else found.push({ key: "unknown", words: "ONNX model, not known", plan });
   found.push({ key: "launches", words: `Plan: ${numbers("launches", plan)}${other ? `, ${planWords(plan)}` : ""}`, plan });
   if (other) found.push({ key: "other", words: `Other plan: ${numbers("launches", other)}, ${planWords(other)}`, plan: other });
   return found;
@@ -57,6 +57,11 @@ function makeGraph(main) {
     const button = (sign, words, act) => h("button", { type: "button", class: "button small", "aria-label": `${title}: ${words}`, title: words, onclick: act }, sign);
     const fillPane = () => {
       const { key, plan } = choices.find((choice) => choice.key === graphState[side]);
+      if (key === "unknown") {
+        panes[side] = null;
+        replace(holder, h("p", { class: "pane-note" }, "This plan comes from a file without its model. Name the ONNX model instead of the plan, and its graph stands here."));
+        return;
+      }
       panes[side] = new Pane({
         name: `${title}, ${select.selectedOptions[0].text}`,
         drawing: plan.drawings[key === "other" ? "launches" : key],
@@ -68,7 +73,7 @@ function makeGraph(main) {
     };
     select.addEventListener("change", () => { graphState[side] = select.value; fillPane(); choose(route()?.parts || []); });
     fillPane();
-    const tools = h("div", { class: "pane-tools" }, button("−", "zoom out", () => panes[side].zoom(panes[side].scale * 0.8)), button("+", "zoom in", () => panes[side].zoom(panes[side].scale * 1.25)), button("Fit", "show all of it", () => panes[side].fit()));
+    const tools = h("div", { class: "pane-tools" }, button("−", "zoom out", () => panes[side]?.zoom(panes[side].scale * 0.8)), button("+", "zoom in", () => panes[side]?.zoom(panes[side].scale * 1.25)), button("Fit", "show all of it", () => panes[side]?.fit()));
     return h("section", { class: "pane", "aria-label": title }, h("div", { class: "pane-head" }, h("h2", null, title), select, tools), holder);
   }
 
@@ -108,10 +113,10 @@ function makeGraph(main) {
     } else {
       replace(details, graphHelp(plan));
     }
-    for (const [side, pane] of Object.entries(panes)) mark(side, pane, kind, name, nodes, launches);
+    for (const pane of Object.values(panes)) if (pane) mark(pane, kind, name, nodes, launches);
   }
 
-  function mark(side, pane, kind, name, nodes, launches) {
+  function mark(pane, kind, name, nodes, launches) {
     const looks = new Map();
     pane.drawing.vertices.forEach((vertex, number) => {
       let look;
@@ -136,7 +141,6 @@ function makeGraph(main) {
     h("p", { class: "unseen", id: "graph-keys" }, "Arrow keys go along the wires and choose; plus, minus and 0 zoom; Home and End go to the first and the last box. The list of nodes says the same in a table."),
     h("div", { class: "graph" }, sides.left, sides.right, details),
   );
-  if (!report.plan.drawings.model) main.append(h("p", { class: "note" }, "This plan comes from a file without its model: the graph before is not known. Name the ONNX model instead of the plan to see it."));
   return choose;
 }
 

@@ -41,7 +41,7 @@ function fates(plan) {
   plan.data.nodes.forEach((node) => counts.set(node.kind, (counts.get(node.kind) || 0) + 1));
   const parts = Object.keys(KINDS).filter((kind) => counts.has(kind)).map((kind) => ({ size: counts.get(kind), value: figure(counts.get(kind)), word: KINDS[kind].word, look: `kind ${kind}`, href: address("nodes", kind) }));
   if (!parts.length) return null;
-  return h("section", null, h("h2", null, `What became of the ${count(plan.data.nodes.length, "node")} of the file`),
+  return h("section", null, h("h2", null, `What became of the ${count(plan.data.nodes.length, "node")}${plan.drawings.model ? " of the file" : ""}`),
     strip(parts.map((part) => ({ ...part, href: null, label: part.value, title: `${part.value} ${part.word}` })), "Nodes by what became of them"), legend(parts));
 }
 

@@ -97,6 +97,9 @@ def test_levels_and_the_second_plan_are_those_asked_for(data: Any) -> None:
 def test_a_saved_plan_needs_no_model(model: Path, tmp_path: Path) -> None:
     plan, page = tmp_path / "a.plan", tmp_path / "report.html"
     assert smartmem("optimize", model, "--device", "pocl", "--no-check", "-o", plan).exit_code == 0
+    refused = smartmem("report", plan, "--to-level", "none", "--json")
+    assert refused.exit_code == 2
+    assert "which is made already" in refused.stderr
     data = reported(plan, "-o", page, "--no-measure")
     assert data.pop("page") == str(page)
     assert data["levels"] == []
