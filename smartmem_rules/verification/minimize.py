@@ -114,10 +114,10 @@ def minimize(
     """A minimal rule base.
 
     Args:
-        chosen: names of rewrites that may go; all by default. Eliminations and index rules always stay.
+        chosen: names of rewrites that may go; all by default. Eliminations, index rules and derivations always stay.
         subjects: models in which the redundant rules are measured.
     """
-    rules = [rule for rule in base.rewrites if rule.unsound is None and (chosen is None or rule.name in chosen)]
+    rules = [rule for rule in _equations(base) if rule.unsound is None and (chosen is None or rule.name in chosen)]
     found, working = Minimal(), base
     gone: list[tuple[ast.Rewrite, list[Case]]] = []
     for number, rule in enumerate(sorted(rules, key=lambda rule: (-_size(rule.left), rule.name))):
@@ -158,7 +158,7 @@ def _sources(cases: Sequence[Case], base: RuleBase) -> list[str] | None:
         kept = only(base, names)
         return all(follows(case, kept) for case in cases)
 
-    names = [rule.name for rule in base.rewrites if rule.unsound is None]
+    names = [rule.name for rule in _equations(base) if rule.unsound is None]
     return fewest(names, enough) if enough(names) else None
 
 
@@ -168,8 +168,13 @@ def without(base: RuleBase, names: Sequence[str]) -> RuleBase:
 
 
 def only(base: RuleBase, names: Sequence[str]) -> RuleBase:
-    """The rule base with some rewrites only."""
-    return replace(base, rewrites=[rule for rule in base.rewrites if rule.name in names])
+    """The rule base with some rewrites only, and all that facts are derived by."""
+    return replace(base, rewrites=[rule for rule in base.rewrites if rule.name in names or rule.derives is not None])
+
+
+def _equations(base: RuleBase) -> list[ast.Rewrite]:
+    """The rewrites that make tensors equal: what derives facts does not."""
+    return [rule for rule in base.rewrites if rule.derives is None]
 
 
 def instances_of(rule: ast.Rewrite, base: RuleBase, seed: int) -> list[Case]:
@@ -193,7 +198,7 @@ def follows(case: Case, base: RuleBase) -> bool:
             writer.given[leaf.name] = _elements(leaf, case.uniform.get(leaf.name), random)
     sides = [writer.write(case.left), writer.write(case.right)]
     writer.graph.outputs.extend(dict.fromkeys(sides))
-    named = [*(rule.ruleset for rule in base.rewrites), *(rule.ruleset for rule in base.eliminates)]
+    named = [*(rule.ruleset for rule in _equations(base)), *(rule.ruleset for rule in base.eliminates)]
     rulesets = tuple(dict.fromkeys(named))
     try:
         classes = saturate(writer.graph, base, rulesets * 2, bounds=_BOUNDS).tensor_class

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from smartmem_rules.egraph import saturate
 from smartmem_rules.egraph.saturation import EngineError
 from smartmem_rules.graph.model import Graph
 from smartmem_rules.language import syntax as ast
+from smartmem_rules.language.analyses import facts_of
 from smartmem_rules.provenance.derivation import Derivation
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.instances import Instances
@@ -84,6 +85,8 @@ def _fired(graph: Graph, mutant: Mutant, changed: RuleBase) -> Fired:
 def _graphs(mutant: Mutant, changed: RuleBase) -> Iterator[Graph]:
     instances = Instances(changed)
     rule = mutant.rule
+    # of a constant a fact is known by its elements
+    known = {fact.tensor for fact in facts_of(rule)} if isinstance(rule, ast.Rewrite) else set()
     if isinstance(rule, ast.Rewrite):
         guards = rule.guards
         if mutant.targeted is not None:
@@ -97,18 +100,20 @@ def _graphs(mutant: Mutant, changed: RuleBase) -> Iterator[Graph]:
             continue
         builder = Builder(changed)
         try:
-            graph = builder.finish(_build(case.left, case, builder, {}))
+            graph = builder.finish(_build(case.left, case, builder, known))
         except (Unsupported, DefinitionError, KeyError):
             continue
         if all(type_.dtype in DTYPES and type_.elements for type_ in graph.types.values()):
             yield graph
 
 
-def _build(term: Term, case: Case, builder: Builder, known: dict[int, str]) -> str:
+def _build(term: Term, case: Case, builder: Builder, known: Collection[str]) -> str:
     if isinstance(term, Leaf):
         if term.name in builder.graph.types:
             return term.name
-        if term.number is None and term.name not in case.constants:
+        if term.name in case.elements:
+            return builder.constant(term.name, case.elements[term.name].astype(term.type.dtype))
+        if term.number is None and term.name not in case.constants and term.name not in known:
             return builder.input(term.name, term.type.shape, term.type.dtype)
         value = case.uniform.get(term.name) if term.number is None else term.number
         drawn = np.random.default_rng(len(term.name)).integers(1, 4, term.type.shape)

@@ -12,8 +12,9 @@ from tests.certificate.mutated import CASES, both_sides, fired, refusal
 
 
 def mutants() -> list[Mutant]:
-    """Those of rewrites and eliminations, the rules of which steps are."""
-    return [m for m in mutants_of(load_rules()) if isinstance(m.rule, ast.Rewrite | ast.Eliminate)]
+    """Those of rewrites and eliminations, the rules of which steps are; derivations of facts are no steps."""
+    found = [m for m in mutants_of(load_rules()) if isinstance(m.rule, ast.Rewrite | ast.Eliminate)]
+    return [m for m in found if not (isinstance(m.rule, ast.Rewrite) and m.rule.derives is not None)]
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,7 @@ def base() -> RuleBase:
 @pytest.mark.sampled(240)
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda m: f"{m.name}: {m.change}"[:90])
 def test_a_mutant_is_refused_where_it_differs_from_its_rule(mutant: Mutant, base: RuleBase) -> None:
+    place = -1
     for place, found in enumerate(fired(mutant, base)):
         reason = refusal(found, base)
         if reason is None:
@@ -32,3 +34,5 @@ def test_a_mutant_is_refused_where_it_differs_from_its_rule(mutant: Mutant, base
                 np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
         if place + 1 == CASES:
             break
+    if place < 0:
+        pytest.skip("the mutant takes no step at any graph that is tried: nothing is shown")
