@@ -28,7 +28,10 @@ extensions = [
     "smr_lexer",
 ]
 root_doc = "docs/README"
-include_patterns = ["docs/**", "rules/README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+include_patterns = [
+    "docs/**",
+    *("android/README.md", "editors/vscode/README.md", "rules/README.md", "CHANGELOG.md", "CONTRIBUTING.md"),
+]
 exclude_patterns = ["docs/site/**"]
 
 myst_heading_anchors = 4

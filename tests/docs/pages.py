@@ -23,7 +23,8 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "rules/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / folder / "README.md" for folder in ("android", "editors/vscode", "rules")),
     *sorted((ROOT / "docs").rglob("*.md")),
 )
 RUNNABLE = ("sh", "console", "python")

@@ -44,6 +44,8 @@ def test_links_lead_somewhere(page: Path) -> None:
         path, _, anchor = target.partition("#")
         found = (page.parent / path).resolve() if path else page
         assert found.exists(), f"{page.relative_to(ROOT)}:{line}: there is no {target}"
+        known = found.suffix != ".md" or page == ROOT / "README.md" or found in PAGES
+        assert known, f"{page.relative_to(ROOT)}:{line}: {target} is in neither PAGES nor docs/site/conf.py"
         assert not anchor or anchor in anchors(found), f"{page.relative_to(ROOT)}:{line}: no heading for {target}"
 
 
