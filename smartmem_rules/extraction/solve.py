@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
+from smartmem_rules import linear_programs
 from smartmem_rules.extraction.problem import (
     Choice,
     Infeasible,
@@ -167,10 +168,7 @@ class _Program:
                     self.rows.append((1.0 - count, np.inf, row))
 
     def run(self, start: dict[int, Choice], start_cost: float, seconds: float) -> Solution:
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        solver.setOptionValue("output_flag", False)
-        solver.setOptionValue("time_limit", seconds)
-        solver.setOptionValue("mip_rel_gap", 1e-6)
+        solver = linear_programs.solver(seconds, 1e-6)
         solver.passModel(self._model())
         solver.setSolution(self._start(start))
         solver.run()

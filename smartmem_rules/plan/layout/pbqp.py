@@ -15,6 +15,8 @@ from typing import Any
 import highspy
 import numpy as np
 
+from smartmem_rules import linear_programs
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Variable = tuple[str, str]
 """What the variables are called."""
@@ -189,10 +191,7 @@ class _Program:
 
     def run(self, start: Mapping[Variable, int], seconds: float) -> tuple[Chosen, bool, float]:
         """The states, whether they are proved best, and the bound."""
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        solver.setOptionValue("output_flag", False)
-        solver.setOptionValue("time_limit", seconds)
-        solver.setOptionValue("mip_rel_gap", 1e-9)
+        solver = linear_programs.solver(seconds, 1e-9)
         solver.passModel(self._model())
         solution = highspy.HighsSolution()
         solution.col_value = self._values(start)

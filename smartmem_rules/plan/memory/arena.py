@@ -16,10 +16,13 @@ from typing import Any
 import highspy
 import numpy as np
 
+from smartmem_rules import linear_programs
+
 ROUNDS = 30
 EXACT = 30
 """Blocks up to which the integer program is asked."""
 SECONDS = 1.0
+RELATIVE_GAP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -137,9 +140,7 @@ def _exact(blocks: Sequence[Block], bound: int, end: int) -> list[int] | None:
     model.a_matrix_.value_ = np.array([value for row in rows for value in row[1].values()])
     kinds = [highspy.HighsVarType.kContinuous] * (count + 1)
     model.integrality_ = kinds + [highspy.HighsVarType.kInteger] * len(pairs)
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("time_limit", SECONDS)
+    solver = linear_programs.solver(SECONDS, RELATIVE_GAP)
     solver.passModel(model)
     solver.run()
     values = solver.getSolution().col_value
