@@ -146,7 +146,7 @@ class _Fused:
 def _fused(graph: Graph, means: Means, options: PlanOptions, refusals: Refusals | None) -> _Fused:
     """The launches of a graph, of the kernels that the rules make or that are chosen together with layouts."""
     policy = means.policy
-    program = flatten(graph, policy.reads_through_views)
+    program = flatten(graph, policy.reads_through_views, means.deferred)
     if policy.table is not None:
         program = with_known_inside(program)
     # an operator rounds its outputs alone, however many kernels it takes

@@ -1,4 +1,4 @@
-"""Definitions that read nothing but constants: their readers compute them, so that weights stay what the model holds."""
+"""Definitions that read nothing but constants: their readers compute them, so that weights stay as the model has them."""
 
 from __future__ import annotations
 
