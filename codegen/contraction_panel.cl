@@ -6,7 +6,7 @@
 {% if part.words %}
 {{ accumulate_words(rows, columns, lanes, left_space, left_pointer, part.words) }}
 {% else %}
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead, block) }}
 {% endif %}
             float{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}

@@ -5,7 +5,7 @@
 {% if words %}
 {{ accumulate_words(rows, columns, lanes, left_space, left_pointer, words) }}
 {% else %}
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead, block) }}
 {% endif %}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {

@@ -1,6 +1,7 @@
+{% from "register_block.cl" import zeros %}
 {# One word of each column: `count` steps of k, the first in the lowest bits. 0x4b000000 holds 2^23 as a float, whose last bits
    then are the integer; `zero` is 2^23 and the zero point, so that the difference is exact. #}
-{% macro word(rows, columns, lanes, right, count, sums, scaled) %}
+{% macro word(rows, columns, lanes, right, count) %}
 {% for j in range(columns // lanes) %}
                     const uint{{ lanes }} w{{ j }} = *(__global const uint{{ lanes }}*)(words + {{ j * lanes }});
 {% endfor %}
@@ -8,17 +9,17 @@
 {% for j in range(columns // lanes) %}
 {% set shifted = "w%d >> %d"|format(j, step * right.bits) if step else "w%d"|format(j) %}
 {% set bits = "(%s)"|format(shifted) if (step + 1) * right.bits == 32 else "(%s & %du)"|format("(%s)"|format(shifted) if step else shifted, 2 ** right.bits - 1) %}
-                    const float{{ lanes }} b{{ step }}_{{ j }} = {{ "(" if scaled }}as_float{{ lanes }}({{ bits }} | 0x4b000000u) - zero{{ j }}{{ ") * scale%d"|format(j) if scaled }};
+                    const float{{ lanes }} b{{ step }}_{{ j }} = as_float{{ lanes }}({{ bits }} | 0x4b000000u) - zero{{ j }};
 {% endfor %}
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
-                    {{ sums }}{{ i }}_{{ j }} += a{{ i }}[k + {{ step }}] * b{{ step }}_{{ j }};
+                    d{{ i }}_{{ j }} += a{{ i }}[k + {{ step }}] * b{{ step }}_{{ j }};
 {% endfor %}
 {% endfor %}
 {% endfor %}
 {%- endmacro %}
-{# The words of `count` steps that share a scale. Where registers suffice, their products are summed before they are scaled. #}
-{% macro block_of_words(rows, columns, lanes, right, count, scaled) %}
+{# The words of `count` steps that share a scale: their products are summed before they are scaled. #}
+{% macro block_of_words(rows, columns, lanes, right, count) %}
 {% set each = 32 // right.bits %}
 {% for j in range(columns // lanes) %}
                 const float{{ lanes }} scale{{ j }} = *(__global const float{{ lanes }}*)(right_scales + block * {{ columns }} + {{ j * lanes }});
@@ -28,50 +29,40 @@
                 const float{{ lanes }} zero{{ j }} = {{ 8388608 + right.zero }}.0f;
 {% endif %}
 {% endfor %}
-{% if not scaled %}
-{% for i in range(rows) %}
-                float{{ lanes }} {% for j in range(columns // lanes) %}d{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};
-{% endfor %}
-{% endif %}
-{% set sums = "c" if scaled else "d" %}
+{{ zeros("d", rows, columns, lanes) -}}
 {% if count // each %}
                 for (int word = 0; word < {{ count // each }}; ++word) {
                     __global const uint* words = right + (block * {{ right.block_words }} + word) * {{ columns }};
                     const int k = block * {{ right.block }} + word * {{ each }};
-{{ word(rows, columns, lanes, right, each, sums, scaled) }}
+{{ word(rows, columns, lanes, right, each) }}
                 }
 {% endif %}
 {% if count % each %}
                 {
                     __global const uint* words = right + (block * {{ right.block_words }} + {{ count // each }}) * {{ columns }};
                     const int k = block * {{ right.block }} + {{ count // each * each }};
-{{ word(rows, columns, lanes, right, count % each, sums, scaled) }}
+{{ word(rows, columns, lanes, right, count % each) }}
                 }
 {% endif %}
-{% if not scaled %}
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
                 c{{ i }}_{{ j }} += d{{ i }}_{{ j }} * scale{{ j }};
 {% endfor %}
 {% endfor %}
-{% endif %}
 {%- endmacro %}
 {# The register block of a contraction on a CPU, as `register_block.cl` has it, over a right factor of integers in words. #}
 {% macro accumulate_words(rows, columns, lanes, left_space, left_pointer, right) %}
-{% set scaled = not right.sums_blocks(rows) %}
 {% for i in range(rows) %}
             {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
 {% endfor %}
-{% for i in range(rows) %}
-            float{{ lanes }} {% for j in range(columns // lanes) %}c{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};
-{% endfor %}
+{{ zeros("c", rows, columns, lanes) -}}
             for (int block = 0; block < {{ right.blocks }}; ++block) {
-{{ block_of_words(rows, columns, lanes, right, right.block, scaled) }}
+{{ block_of_words(rows, columns, lanes, right, right.block) }}
             }
 {% if right.rest %}
             {
                 const int block = {{ right.blocks }};
-{{ block_of_words(rows, columns, lanes, right, right.rest, scaled) }}
+{{ block_of_words(rows, columns, lanes, right, right.rest) }}
             }
 {% endif %}
 {%- endmacro %}

@@ -96,8 +96,6 @@ class Columns:
             block=packed.block,
             depth=panel.right_rows,
             zero=packed.zero if packed.zeros is None else None,
-            vectors=self.columns // panel.lanes,
-            registers=panel.emission.target.device.compute.register_count,
         )
         self.space = "__global "
         rows = [("uint", "right", packed.name, words.rows_of_words)]

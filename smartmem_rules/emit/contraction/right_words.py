@@ -16,16 +16,12 @@ class RightWords:
         block: steps of the reduction that share a scale.
         depth: steps of the reduction.
         zero: of all blocks, None where they have zeros of their own.
-        vectors: vectors of columns of the register block.
-        registers: vector registers that sums may take.
     """
 
     bits: int
     block: int
     depth: int
     zero: int | None
-    vectors: int
-    registers: int
 
     @property
     def blocks(self) -> int:
@@ -50,7 +46,3 @@ class RightWords:
     @property
     def rows_of_scales(self) -> int:
         return self.blocks + (self.rest > 0)
-
-    def sums_blocks(self, rows: int) -> bool:
-        """Whether a register block of so many rows has registers for the sums of a block beside those of all."""
-        return 2 * rows * self.vectors <= self.registers

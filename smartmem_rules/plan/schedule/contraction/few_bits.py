@@ -10,6 +10,8 @@ from smartmem_rules.tensor.atoms import Div, Mod, Var
 from smartmem_rules.tensor.expr import Apply, Const, Expr, free_variables, own_indices, substitute_variables, walk
 from smartmem_rules.tensor.index import Index, add, scale, variable
 
+LONGEST = 1024
+"""Steps of a block at most: products of a block have one accumulator."""
 INTEGERS = ("int4", "uint4", "int2", "uint2", "int8", "uint8", "int32")
 """What weights of few bits are stored as, or unpacked to."""
 
@@ -76,11 +78,12 @@ def _is_integer(values: Expr) -> bool:
 
 
 def _blocks(those: tuple[Expr, ...], k: tuple[Var, ...]) -> Iterator[int]:
-    """Lengths that blocks may have, the longest first."""
-    yield count(k)
+    """Lengths that blocks may have, the longest first; a scale of all steps is repeated, so that sums stay short."""
+    depth = count(k)
+    found = {min(depth, LONGEST)}
     if len(k) == 1:
-        found = {d for expr in those for node in walk(expr) for i in own_indices(node) for d in _divisors(i, k[0])}
-        yield from sorted((d for d in found if d < k[0].extent), reverse=True)
+        found |= {d for expr in those for node in walk(expr) for i in own_indices(node) for d in _divisors(i, k[0])}
+    yield from sorted((d for d in found if d <= min(depth, LONGEST)), reverse=True)
 
 
 def _divisors(index: Index, var: Var) -> Iterator[int]:
