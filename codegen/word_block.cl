@@ -29,7 +29,7 @@
                 const float{{ lanes }} zero{{ j }} = {{ 8388608 + right.zero }}.0f;
 {% endif %}
 {% endfor %}
-{{ zeros("d", rows, columns, lanes) -}}
+{{ zeros("d", rows, columns, lanes) }}
 {% if count // each %}
                 for (int word = 0; word < {{ count // each }}; ++word) {
                     __global const uint* words = right + (block * {{ right.block_words }} + word) * {{ columns }};
@@ -55,7 +55,7 @@
 {% for i in range(rows) %}
             {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
 {% endfor %}
-{{ zeros("c", rows, columns, lanes) -}}
+{{ zeros("c", rows, columns, lanes) }}
             for (int block = 0; block < {{ right.blocks }}; ++block) {
 {{ block_of_words(rows, columns, lanes, right, right.block) }}
             }

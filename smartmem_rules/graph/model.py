@@ -72,7 +72,7 @@ class Graph:
     def __str__(self) -> str:
         return graph_text(self)
 
-    def stays_packed(self, deferred: Collection[str]) -> set[str]:
+    def stays_packed(self, deferred: Collection[str] = ()) -> set[str]:
         """The constants that only the run may compute with: operands of what rules keep.
 
         Args:

@@ -18,7 +18,8 @@ def with_known_inside(program: Program) -> Program:
     known: dict[str, Definition] = {}
     changed: list[Definition] = []
     for definition in program.definitions:
-        inside = {t: known[t] for t in definition.reads if t in known}
+        # a recurrence would compute them at every step
+        inside = {} if definition.equation.scan else {t: known[t] for t in definition.reads if t in known}
         definition = _over(definition, inside, program) if inside else definition
         changed.append(definition)
         if definition.tensor not in program.compared and _is_known(definition.equation, program.packable):

@@ -52,7 +52,7 @@ def packed_words(
     least = min(integers.min(), zero.min())
     most, highest = integers.max() - least, zero.max() - least
     bits = next((b for b in widths if most < 2**b), None)
-    overflows = np.abs(scale).max(initial=0) * np.float32(max(most, highest)) > np.finfo(np.float32).max
+    overflows = float(np.abs(scale).max(initial=0)) * float(max(most, highest)) > float(np.finfo(np.float32).max)
     if bits is None or highest > LARGEST_ZERO or block * bits < WORD_BITS or overflows:
         return None
     zeros = (zero - least).astype(np.uint8)
