@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import onnx
@@ -110,6 +111,35 @@ class Checker:
             for name, one, made in zip(self._names, expected, found, strict=True):
                 worst = max(worst, _error(name, one, made, number, name in varying))
         return Check(reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=varying)
+
+
+class Checking:
+    """A checker that is made in the background."""
+
+    def __init__(self, path: Path, model: onnx.ModelProto) -> None:
+        self._path, self._model = path, model
+        self._background = ThreadPoolExecutor(1)
+        self._made: Future[Checker] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._background.shutdown()
+
+    def begin(self, bounds: Mapping[str, int]) -> None:
+        """Run the model, unless that has begun."""
+        if self._made is None:
+            self._made = self._background.submit(Checker, self._path, self._model, bounds)
+
+    def wait(self) -> None:
+        """Wait for what has begun, whatever came of it."""
+        wait([] if self._made is None else [self._made])
+
+    def checker(self) -> Checker:
+        """What has begun; raises CheckError if ONNX Runtime did not run the model."""
+        assert self._made is not None
+        return self._made.result()
 
 
 def _error(name: str, expected: Any, found: Any, number: int, varies: bool) -> float:

@@ -23,7 +23,7 @@ from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.folding import reason_of
 from smartmem_rules.simplification.in_place import mapped
-from smartmem_rules.simplification.types import Types, is_usable, types_of
+from smartmem_rules.simplification.types import Types, is_usable
 from smartmem_rules.tensor.instantiate import size_of
 
 _NAME = re.compile(r"n(\d+)", re.ASCII)
@@ -90,7 +90,7 @@ def region_of(
     kept: Mapping[int, str],
     limits: Limits,
     constants: Mapping[str, onnx.TensorProto],
-    skeleton: onnx.ModelProto,
+    types: Types,
     folder: Path | None,
     small: Collection[str],
     most: int,
@@ -100,7 +100,7 @@ def region_of(
     Args:
         model: its nodes in topological order.
         kept: the places of nodes that are barriers from the beginning, each with the reason.
-        skeleton: the model without the data of its large tensors, for the types of all tensors.
+        types: of all tensors.
         folder: where its data files are.
         small: the tensors that may be computed here, whatever their size is.
         most: the bytes of any other.
@@ -109,7 +109,7 @@ def region_of(
         NothingToDo: all nodes are barriers.
         GraphError: the model is damaged.
     """
-    search = _Search(model, base, limits, types_of(skeleton), constants, dict(kept))
+    search = _Search(model, base, limits, types, constants, dict(kept))
     for place, reason in _hopeless(model, base, search.types):
         search.add(place, reason)
     left = {

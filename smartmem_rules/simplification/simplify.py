@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import onnx
 
-from smartmem_rules.collector import no_collections, return_free_memory
-from smartmem_rules.egraph.saturation import EngineError
-from smartmem_rules.extraction.problem import Infeasible
 from smartmem_rules.graph.loading import ModelSource, load_model
 from smartmem_rules.graph.weights import graph_tensors, is_external, with_weights
-from smartmem_rules.simplification.checking import Checker, DifferentError
-from smartmem_rules.simplification.encoding import is_inside, size_of_files
+from smartmem_rules.simplification.checking import Checking
+from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.files import beside, copy_unchanged, put, write_model
 from smartmem_rules.simplification.in_place import Aside, read_in_place
-from smartmem_rules.simplification.opsets import in_opset
 from smartmem_rules.simplification.options import Options, SimplifyError
-from smartmem_rules.simplification.region import NothingToDo
-from smartmem_rules.simplification.report import Check, Report, counts_of
-from smartmem_rules.simplification.simplifying import Simplified, opset_of, seen_by_rules, simplified
-from smartmem_rules.writing.views import NotExpressible
+from smartmem_rules.simplification.report import Report
+
+if TYPE_CHECKING:
+    from smartmem_rules.simplification.simplifying import Simplified
 
 _NAME = "model.onnx"
 _MEASURED = frozenset(
@@ -51,7 +45,7 @@ def simplify_file(source: Path, target: Path, options: Options) -> Report:
     with beside(target) as place:
         try:
             aside = Aside(place / "computed")
-            report, found = _simplified(model, folder, source, place, options, target.name, aside)
+            report, found = _simplified(model, folder, source, place, target.name, options, aside)
             if found is None:
                 copy_unchanged(source, model, place, target)
             else:
@@ -67,7 +61,7 @@ def simplify_model(source: ModelSource, options: Options) -> tuple[onnx.ModelPro
     with TemporaryDirectory(prefix="smartmem-simplify-") as name:
         place = Path(name)
         path = source if isinstance(source, str | Path) else write_model(model, folder, place, "given.onnx")
-        report, found = _simplified(model, folder, Path(path), place, options, _NAME)
+        report, found = _simplified(model, folder, Path(path), place, _NAME, options)
     return with_weights(model if found is None else found.model, folder), report
 
 
@@ -76,43 +70,16 @@ def _simplified(
     folder: Path | None,
     path: Path,
     place: Path,
-    options: Options,
     name: str,
+    options: Options,
     aside: Aside | None = None,
 ) -> tuple[Report, Simplified | None]:
-    """Simplify, write the result into a folder and check it; with rules that keep every bit where it differs."""
-    started = time.perf_counter()
-    reason, differed = "", False
-    given = in_opset(model, options.opset)
-    with ThreadPoolExecutor(1) as background:
-        checking = background.submit(Checker, path, model, {}) if _may_run_early(model) else None
-        for tried in (options, replace(options, exact=True)):
-            try:
-                with no_collections():
-                    seen = seen_by_rules(given, folder, tried)
-                    wait([checking] if checking else [])  # the e-graph and ONNX Runtime's tensors would add up
-                    found = simplified(seen, tried, aside)
-            except (NothingToDo, EngineError, Infeasible, NotExpressible) as error:
-                reason = reason or str(error)
-                break
-            if given is model and not found.is_better:
-                reason = reason or "no form with fewer nodes or a smaller file was found"
-                break
-            checking = checking or background.submit(Checker, path, model, seen.bounds)
-            del seen
-            return_free_memory()
-            checker = checking.result()
-            try:
-                check = checker.check(write_model(found.model, folder, place, name))
-            except DifferentError as error:
-                reason, differed = f"the simplified model differs: {error}", True
-                if found.relaxes:
-                    continue
-                break
-            if given is not model:
-                found = replace(found, before=counts_of(model, size_of_files(model)))
-            return _report(found, tried, check, time.perf_counter() - started), found
-    return _unchanged(model, options, reason, differed, time.perf_counter() - started), None
+    with Checking(path, model) as checking:
+        if _may_run_early(model):
+            checking.begin({})
+        from smartmem_rules.simplification.attempts import Task, attempted  # start-up time: those runs take as long
+
+        return attempted(Task(model, folder, place, name, aside), options, checking)
 
 
 def _may_run_early(model: onnx.ModelProto) -> bool:
@@ -126,36 +93,3 @@ def _may_run_early(model: onnx.ModelProto) -> bool:
     if not all(code in _MEASURED for code in inputs):
         return False
     return all(is_inside(tensor) or not is_external(tensor) for _, tensor in graph_tensors(model.graph))
-
-
-def _report(found: Simplified, options: Options, check: Check, seconds: float) -> Report:
-    return Report(
-        changed=True,
-        reason="",
-        differed=False,
-        before=found.before,
-        after=found.after,
-        opset=found.opset,
-        rules=found.uses,
-        added=found.added,
-        kept=found.kept,
-        refused=found.refused,
-        exact=options.exact,
-        selection=found.selection,
-        check=check,
-        seconds=seconds,
-    )
-
-
-def _unchanged(model: onnx.ModelProto, options: Options, reason: str, differed: bool, seconds: float) -> Report:
-    counts = counts_of(model, size_of_files(model))
-    return Report(
-        changed=False,
-        reason=reason,
-        differed=differed,
-        before=counts,
-        after=counts,
-        opset=opset_of(model),
-        exact=options.exact,
-        seconds=seconds,
-    )

@@ -98,8 +98,9 @@ def seen_by_rules(model: onnx.ModelProto, folder: Path | None, options: Options)
     skeleton = skeleton_of(ordered)
     kept = _kept(ordered, rules, options)
     most = options.fold_limit
-    large, small = too_large(ordered, types_of(skeleton), constants, most)
-    region = region_of(ordered, rules.base, {**large, **kept}, options.limits, constants, skeleton, folder, small, most)
+    types = types_of(skeleton)
+    large, small = too_large(ordered, types, constants, most)
+    region = region_of(ordered, rules.base, {**large, **kept}, options.limits, constants, types, folder, small, most)
     return Seen(region=region, rules=rules, before=before)
 
 

@@ -76,8 +76,10 @@ def _is_wrong(rule: _Rule) -> bool:
 
 
 def _verdicts(base: RuleBase) -> dict[str, str]:
-    known = {**recorded(base, QUICK, VERDICTS, WITH_PROOFS), **shipped(base)}
-    missing = {rule.name for rule in _candidates(base) if rule.name not in known and not _is_wrong(rule)}
+    known = dict(shipped(base))
+    if _missing(base, known):
+        known = {**recorded(base, QUICK, VERDICTS, WITH_PROOFS), **known}
+    missing = _missing(base, known)
     if missing:
         from smartmem_rules.verification.run import judge_rules, rules_of  # start-up time
 
@@ -88,6 +90,10 @@ def _verdicts(base: RuleBase) -> dict[str, str]:
         record(reports, base, QUICK)
         known.update({one.name: shown(one.verdict, one.method, one.trials) for one in reports})
     return known
+
+
+def _missing(base: RuleBase, known: Collection[str]) -> set[str]:
+    return {rule.name for rule in _candidates(base) if rule.name not in known and not _is_wrong(rule)}
 
 
 def _without(base: RuleBase, names: Collection[str]) -> RuleBase:
