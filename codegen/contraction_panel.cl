@@ -2,7 +2,7 @@
 {% from "register_block.cl" import accumulate %}
 {% macro rows_of_columns(first, last, rows, part, ahead) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead, block) }}
             float{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}

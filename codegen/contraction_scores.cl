@@ -1,7 +1,7 @@
 {% from "register_block.cl" import accumulate %}
 {% macro rows_of_columns(first, last, rows, ahead) %}
     for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead, block) }}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {
 {% for j in range(columns // lanes) %}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.partial_sums import product_block
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
@@ -84,6 +85,7 @@ class Panel:
             column_blocks=column_blocks,
             m=self.m_count,
             k=self.k_count,
+            block=product_block(self.k_count),
             left_space=left_space,
             left_pointer=left_pointer,
             **names,
@@ -210,7 +212,7 @@ class Panel:
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
             columns=columns, lanes=self.lanes, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
-            ahead=self.schedule.ahead if right[0] else 0,
+            ahead=self.schedule.ahead if right[0] else 0, block=product_block(k_count),
         )  # fmt: skip
         for line in text.splitlines():
             self.emission.writer.line(line)
