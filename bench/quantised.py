@@ -1,7 +1,7 @@
 """Products of weights of few bits: size of the plan, time and error, beside float32 and ONNX Runtime.
 
-`python bench/quantised.py` measures `MatMulNBits` models with weights from seeds: the plan with packed weights, the plan
-with the same weights as float32 (`disable=["weights_in_words"]`), and ONNX Runtime's own operator on as many threads.
+`python bench/quantised.py` measures `MatMulNBits` models with weights from seeds: the plan with packed weights, the
+plan with the same weights as float32 (`disable=["weights_in_words"]`), and ONNX Runtime's own operator on two threads.
 They take turns: a pause, in which threads that spin go to sleep, a run that does not count, then five runs. Printed are
 medians in microseconds, from Python to Python; the bytes of the plan's file over those of the weights in halves; and
 the largest error over the largest output, from products in double precision.
@@ -64,10 +64,9 @@ class Case:
             numpy_helper.from_array(packed.reshape(self.columns, scales.shape[1], -1), "weights"),
             numpy_helper.from_array(scales, "scales"),
         ]
-        sizes = {"K": self.depth, "N": self.columns, "bits": self.bits, "block_size": self.block}
-        node = helper.make_node(
-            "MatMulNBits", ["x", "weights", "scales"], ["y"], "product", domain="com.microsoft", **sizes
-        )
+        node = helper.make_node("MatMulNBits", ["x", "weights", "scales"], ["y"], "product", domain="com.microsoft")
+        for name, size in (("K", self.depth), ("N", self.columns), ("bits", self.bits), ("block_size", self.block)):
+            node.attribute.append(helper.make_attribute(name, size))
         graph = helper.make_graph(
             [node],
             "product",
@@ -153,9 +152,8 @@ def main() -> int:
         for bits in given.bits:
             case = Case(**sizes, bits=bits, block=given.block)
             rows.append(row(case, given.threads, given.turns))
-    head = ["product", "bits", "file / halves", "packed, us", "float32, us", "ONNX Runtime, us"]
-    head += ["float32 / packed", "ONNX Runtime / packed", "error", "error of ONNX Runtime"]
-    print(markdown(head, rows))
+    head = "product | bits | file / halves | packed, us | float32, us | ONNX Runtime, us | float32 / packed | "
+    print(markdown(head + "ONNX Runtime / packed | error | error of ONNX Runtime", rows))
     print(f"Load of the computer: {os.getloadavg()[0]:.1f}; {os.cpu_count()} cores.")
     return 0
 

@@ -20,13 +20,13 @@ from smartmem_rules.language.patterns import OR, pattern_of
 from smartmem_rules.language.roots import joined, what_is_wrong
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
-_REMOVED = ("internal", "commutative", "override", "class", "mapping", "reference", "explores", "defers", "cites", "unsound")
+_FLAGS = ("explores", "defers")
+_REMOVED = ("internal", "commutative", "override", "class", "mapping", "reference", *_FLAGS, "cites", "unsound")
 _MERGED = {
     **dict.fromkeys(_REMOVED, "remove this one"),
     **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
 }
 _SINGLE_CLAUSES = frozenset(_MERGED)
-_FLAGS = ("explores", "defers")
 
 
 def has(children: Children, word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Definitions that read nothing but constants: their readers compute them, so that weights stay as the model has them."""
+"""Definitions that read nothing but constants: their readers compute them, so that weights stay as models have them."""
 
 from __future__ import annotations
 
