@@ -36,7 +36,7 @@
 {% endif %}
 {{ prologue }}
 {% if splits > 1 %}
-{{ unit_product(s, u, left, right, "first_turn", "last_turn") if u else product(s, left, right, "first_turn", "last_turn") }}
+{{ unit_product(s, u, left, right, "first_turn", "last_turn", turns_summed) if u else product(s, left, right, "first_turn", "last_turn", turns_summed) }}
     const int tile = {{ batch }} * {{ column_tiles * row_tiles }} + group % {{ column_tiles * row_tiles }};
     __global float* partial = {{ partials }} + tile * {{ splits * s.rows * s.columns }};
     for (int place = thread; place < {{ s.rows * s.columns // 4 }}; place += {{ s.threads }}) {
@@ -53,7 +53,7 @@
     if (arrived[0] == {{ splits - 1 }}) {
     mem_fence(CLK_GLOBAL_MEM_FENCE);
 {% else %}
-{{ unit_product(s, u, left, right, 0, turns) if u else product(s, left, right, 0, turns) }}
+{{ unit_product(s, u, left, right, 0, turns, turns_summed) if u else product(s, left, right, 0, turns, turns_summed) }}
 {% endif %}
 {{ each(s) }}
         const int {{ row }} = first_row + tile_row;

@@ -1,8 +1,13 @@
 {% from "entry.cl" import entry %}
 {% from "register_block.cl" import accumulate %}
+{% from "word_block.cl" import accumulate_words %}
 {% macro rows_of_columns(first, last, rows, part, ahead) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead) }}
+{% if part.words %}
+{{ accumulate_words(rows, columns, lanes, left_space, left_pointer, part.words) }}
+{% else %}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead, block) }}
+{% endif %}
             float{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}

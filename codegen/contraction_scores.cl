@@ -1,7 +1,12 @@
 {% from "register_block.cl" import accumulate %}
+{% from "word_block.cl" import accumulate_words %}
 {% macro rows_of_columns(first, last, rows, ahead) %}
     for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead) }}
+{% if words %}
+{{ accumulate_words(rows, columns, lanes, left_space, left_pointer, words) }}
+{% else %}
+{{ accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead, block) }}
+{% endif %}
 {% for i in range(rows) %}
         if (r + {{ i }} < row_count) {
 {% for j in range(columns // lanes) %}

@@ -3,7 +3,7 @@
 {% from "winograd_transform.cl" import transform %}
 {% macro products(first, last, rows, right_space, ahead) %}
             for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{{ accumulate(rows, columns, lanes, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), right_space, ahead) }}
+{{ accumulate(rows, columns, lanes, k, "", "transformed + (point * %d + ROW) * %d"|format(most_tiles, k), right_space, ahead, block) }}
 {% for i in range(rows) %}
                 if (r + {{ i }} < row_count) {
 {% for j in range(columns // lanes) %}

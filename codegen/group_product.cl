@@ -1,17 +1,18 @@
 {# The sums of one tile of a contraction, shared by a work-group, and how they reach local memory.
+   Sums of more than `turns_summed` turns are sums of partial ones (0: none are).
    With one slice the sums stay in registers, and tiles of factors that are stored as halves are halves.
    s: sizes (GroupTile); left, right: how the factors' tiles are loaded; turns: steps of the reduction; `first_turn` and
    `last_turn` are C expressions. Needs memory, thread, lane, slice, warp_row and warp_column. #}
-{% macro product(s, left, right, first_turn, last_turn) %}
+{% macro product(s, left, right, first_turn, last_turn, turns_summed=0) %}
 {{ left.declaration }}
 {{ right.declaration }}
 {% if s.direct %}
-    float4 c[{{ s.sums }}];
+    float4 c[{{ s.sums }}]{% if turns_summed %}, total[{{ s.sums }}]{% endif %};
     #pragma unroll
-    for (int i = 0; i < {{ s.sums }}; ++i) c[i] = 0.0f;
+    for (int i = 0; i < {{ s.sums }}; ++i) {% if turns_summed %}total[i] = {% endif %}c[i] = 0.0f;
 {% else %}
 {% for i in range(s.sums) %}
-    float4 c{{ i }} = 0.0f;
+    float4 c{{ i }} = 0.0f{% if turns_summed %}, total{{ i }} = 0.0f{% endif %};
 {% endfor %}
 {% endif %}
     {
@@ -54,10 +55,23 @@
 {% endfor %}
 {% endfor %}
         }
+{% if turns_summed %}
+        if ((turn - {{ first_turn }}) % {{ turns_summed }} == {{ turns_summed - 1 }} || turn + 1 == {{ last_turn }}) {
+{% for i in range(s.sums) %}
+            {{ s.sum(i, "total") }} += {{ s.sum(i) }};
+            {{ s.sum(i) }} = 0.0f;
+{% endfor %}
+        }
+{% endif %}
 {% if s.buffers == 1 %}
         barrier(CLK_LOCAL_MEM_FENCE);
 {% endif %}
     }
+{% if turns_summed %}
+{% for i in range(s.sums) %}
+    {{ s.sum(i) }} = {{ s.sum(i, "total") }};
+{% endfor %}
+{% endif %}
     barrier(CLK_LOCAL_MEM_FENCE);
 {% if not s.direct %}
     {

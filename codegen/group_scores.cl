@@ -1,7 +1,7 @@
 {% from "group_product.cl" import product, finished, each %}
 {% from "matrix_product.cl" import unit_product %}
 for (int inner_tile = 0; inner_tile < {{ tiles }}; ++inner_tile) {
-{{ unit_product(s, u, left, right, 0, turns) if u else product(s, left, right, 0, turns) }}
+{{ unit_product(s, u, left, right, 0, turns, turns_summed) if u else product(s, left, right, 0, turns, turns_summed) }}
 {{ each(s) }}
         const int column = inner_tile * {{ s.columns }} + tile_column;
         if (column < {{ padded }}) {

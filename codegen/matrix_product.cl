@@ -1,15 +1,16 @@
 {# The sums of one tile of a contraction on a matrix unit, shared by a work-group, and how they reach local memory.
    s: sizes (GroupTile); u: the matrix block, whose functions begin with its name; left, right: how the factors' tiles are
    loaded: those that are `copied` are under way for {{ "`s.buffers` - 1" }} turns, others come through registers in one.
+   Sums of more than `turns_summed` turns are sums of partial ones (0: none are).
    turns: steps of the reduction; `first_turn` and `last_turn` are C expressions. Needs memory, thread, lane, slice,
    warp_row and warp_column; {{ "`smr_exchange`" }} where the unit asks for it. #}
-{% macro unit_product(s, u, left, right, first_turn, last_turn) %}
+{% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0) %}
 {% set copies = left.copied or right.copied %}
 {% set right_stride = s.left_stride if right.turned else s.right_stride %}
 {{ left.declaration }}
 {{ right.declaration }}
 {% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
-    {{ u.name }}_sums c{{ i }} = {{ u.name }}_no_sums;
+    {{ u.name }}_sums c{{ i }} = {{ u.name }}_no_sums{% if turns_summed %}, total{{ i }} = {{ u.name }}_no_sums{% endif %};
 {% endfor %}
     __local {{ u.name }}_element* const left_tiles = (__local {{ u.name }}_element*)memory;
     __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
@@ -68,10 +69,23 @@
 {% endfor %}
 {% endfor %}
         }
+{% if turns_summed %}
+        if ((turn - {{ first_turn }}) % {{ turns_summed }} == {{ turns_summed - 1 }} || turn + 1 == {{ last_turn }}) {
+{% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
+            total{{ i }} += c{{ i }};
+            c{{ i }} = {{ u.name }}_no_sums;
+{% endfor %}
+        }
+{% endif %}
 {% if s.buffers == 1 %}
         barrier(CLK_LOCAL_MEM_FENCE);
 {% endif %}
     }
+{% if turns_summed %}
+{% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
+    c{{ i }} = total{{ i }};
+{% endfor %}
+{% endif %}
     barrier(CLK_LOCAL_MEM_FENCE);
     {
         __local float* sums = memory + slice * {{ s.rows * s.sum_stride }};

@@ -1,27 +1,56 @@
 {# The register block of a contraction on a CPU: rows x columns sums in vectors of `lanes`, one step of k at a time.
-   Every `ahead` steps it asks for a cache line of the next tile of the right factor (0: never); the blocks of rows share its lines. #}
-{% macro accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead=0) %}
+   Every `ahead` steps it asks for a cache line of the next tile of the right factor (0: never); the blocks of rows share its lines.
+   Sums of more than `block` steps are sums of partial ones (0: none are). #}
+{% macro accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead=0, block=0) %}
 {% for i in range(rows) %}
             {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};
 {% endfor %}
-{% for i in range(rows) %}
-            float{{ lanes }} {% for j in range(columns // lanes) %}c{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};
-{% endfor %}
+{{ zeros("c", rows, columns, lanes) -}}
 {% if ahead %}
             {{ right_space }}const float* next = right + {{ k * columns }} + r / {{ rows }} % {{ (ahead * columns + 15) // 16 }} * {{ k // ahead * 16 }};
-            for (int part = 0; part < {{ k // ahead }}; ++part) {
+{% endif %}
+{% if block and ahead %}
+            for (int begin = 0; begin < {{ k // ahead }}; begin += {{ block // ahead }}) {
+{{ zeros("p", rows, columns, lanes) -}}
+{{ steps("p", rows, columns, lanes, "begin", "min(begin + %d, %s)" % (block // ahead, k // ahead), right_space, ahead) -}}
+{{ added(rows, columns, lanes) -}}
+            }
+{% elif block %}
+            for (int begin = 0; begin < {{ k }}; begin += {{ block }}) {
+{{ zeros("p", rows, columns, lanes) -}}
+{{ steps("p", rows, columns, lanes, "begin", "min(begin + %d, %s)" % (block, k), right_space, 0) -}}
+{{ added(rows, columns, lanes) -}}
+            }
+{% else %}
+{{ steps("c", rows, columns, lanes, 0, k // ahead if ahead else k, right_space, ahead) -}}
+{% endif %}
+{%- endmacro %}
+{% macro zeros(name, rows, columns, lanes) %}
+{% for i in range(rows) %}
+            float{{ lanes }} {% for j in range(columns // lanes) %}{{ name }}{{ i }}_{{ j }} = 0.0f{{ ', ' if not loop.last }}{% endfor %};
+{% endfor %}
+{%- endmacro %}
+{% macro added(rows, columns, lanes) %}
+{% for i in range(rows) %}
+            {% for j in range(columns // lanes) %}c{{ i }}_{{ j }} += p{{ i }}_{{ j }};{{ ' ' if not loop.last }}{% endfor %}
+
+{% endfor %}
+{% endmacro %}
+{% macro steps(name, rows, columns, lanes, first, last, right_space, ahead) %}
+{% if ahead %}
+            for (int part = {{ first }}; part < {{ last }}; ++part) {
             SMR_PREFETCH(next + part * 16);
 #pragma unroll
             for (int k = part * {{ ahead }}; k < (part + 1) * {{ ahead }}; ++k) {
 {% else %}
-            for (int k = 0; k < {{ k }}; ++k) {
+            for (int k = {{ first }}; k < {{ last }}; ++k) {
 {% endif %}
 {% for j in range(columns // lanes) %}
                 const float{{ lanes }} b{{ j }} = *({{ right_space }}const smr_float{{ lanes }}*)(right + k * {{ columns }} + {{ j * lanes }});
 {% endfor %}
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
-                c{{ i }}_{{ j }} += a{{ i }}[k] * b{{ j }};
+                {{ name }}{{ i }}_{{ j }} += a{{ i }}[k] * b{{ j }};
 {% endfor %}
 {% endfor %}
             }

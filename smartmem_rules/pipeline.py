@@ -23,6 +23,7 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusals
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.rulebase.base import RuleBase, load_modules, load_rules
+from smartmem_rules.rulebase.identity import shown_file
 from smartmem_rules.runtime.target import Target, target_of
 from smartmem_rules.stages import Stages, Unmeasured, Watcher
 from smartmem_rules.statistics import (
@@ -359,7 +360,7 @@ def _rule_places(saturation: Saturation, base: RuleBase) -> dict[str, RuleSource
 
 
 def _range(span: s.Span) -> SourceRange:
-    return SourceRange(**span._asdict())
+    return SourceRange(**{**span._asdict(), "file": shown_file(span.file)})
 
 
 def _model_statistics(graph: Graph, dtype: str) -> ModelStatistics:

@@ -11,6 +11,7 @@ from smartmem_rules.plan.artefact import Plan
 from smartmem_rules.plan.fusion.refusals import Refusal, Refusals
 from smartmem_rules.plan.kernel.model import Kernel
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.rulebase.identity import shown_file
 
 _SHOWN = 5
 
@@ -85,7 +86,7 @@ def _place(rule: str, base: RuleBase) -> Mapping[str, Any]:
     """Where a fuse block, table or level stands."""
     block = base.fuses.get(rule) or base.levels.get(rule)
     span = block.block.span if block is not None else getattr(base.tables.get(rule), "span", None)
-    return {} if span is None else {"file": span.file, "line": span.line}
+    return {} if span is None else {"file": shown_file(span.file), "line": span.line}
 
 
 def _kernels_of(plan: Plan, node: str) -> dict[tuple[int, str], Kernel]:

@@ -12,6 +12,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from smartmem_rules.graph.weights import with_weights
+from smartmem_rules.graph.zoo import materialized_model
+
 Array = np.ndarray[Any, np.dtype[Any]]
 LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 MEMORIES = ("auto", "buffer", "image")
@@ -74,8 +77,12 @@ class Case:
 
 
 def load_case(path: Path) -> Case:
-    """A case from a file that `Case.save` wrote, or any model with `.npz` inputs by name beside it."""
-    model = onnx.load(str(path))
+    """A case from a file that `Case.save` wrote, or any model with `.npz` inputs by name beside it.
+
+    Raises:
+        GraphError: the file is no model, or its weights are missing or damaged.
+    """
+    model = with_weights(materialized_model(path), path.parent)
     described: dict[str, Any] = {"mode": {}}
     if path.with_suffix(".json").exists():
         described = json.loads(path.with_suffix(".json").read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,9 +72,14 @@ class Graph:
     def __str__(self) -> str:
         return graph_text(self)
 
-    def stays_packed(self) -> set[str]:
-        """The constants that only the run may compute with: operands of what rules keep."""
-        kept = (node for node in self.nodes if not self.kept.isdisjoint(node.outputs))
+    def stays_packed(self, deferred: Collection[str] = ()) -> set[str]:
+        """The constants that only the run may compute with: operands of what rules keep.
+
+        Args:
+            deferred: operators that rules keep until the plan is made.
+        """
+        nodes = (node for node in self.nodes if node.operator not in deferred)
+        kept = (node for node in nodes if not self.kept.isdisjoint(node.outputs))
         return {operand for node in kept for operand in node.operands if operand is not None}
 
     def producers(self) -> dict[str, Node]:

@@ -142,7 +142,7 @@ def tensor_value(name: str, tensor: onnx.TensorProto, folder: Path | None) -> Ar
         if entries["location"] == "seeded-normal":
             return _drawn(_empty(tensor), entries)
         if entries["location"] == "zlib-base64":
-            return _shaped(np.frombuffer(_decompressed(entries["data"], stored_bytes(tensor)), np.uint8), tensor)
+            return shaped(np.frombuffer(_decompressed(entries["data"], stored_bytes(tensor)), np.uint8), tensor)
         return _from_file(tensor, entries, folder)
 
 
@@ -190,7 +190,8 @@ def stored_bytes(tensor: onnx.TensorProto) -> int:
     return -(-count * bits // 8)
 
 
-def _shaped(data: Array, tensor: onnx.TensorProto) -> Array:
+def shaped(data: Array, tensor: onnx.TensorProto) -> Array:
+    """The array of a tensor of which these are the stored bytes."""
     dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
     return data.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(tuple(tensor.dims))
 
@@ -211,7 +212,7 @@ def _from_file(tensor: onnx.TensorProto, entries: Mapping[str, str], folder: Pat
     if tensor.data_type in PACKED_BITS:
         stored = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=data.tobytes())
         return numpy_helper.to_array(stored)
-    return _shaped(data, tensor)
+    return shaped(data, tensor)
 
 
 class Values:

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -33,12 +33,14 @@ class PlanKey:
 
     Attributes:
         digest: of all of it, but for the data files beside the model.
+        parts: the texts that the digest is of.
         files: those whose contents are in the digest.
         moment: before the first of them was read, in nanoseconds of the system's clock.
         folder: where the model's data files are, None if it has none.
     """
 
     digest: str
+    parts: tuple[str, ...] = field(repr=False)
     files: tuple[str, ...]
     moment: int
     folder: Path | None
@@ -81,7 +83,7 @@ def key_of(model: Any, rules: Sequence[str | Path], options: Mapping[str, Any]) 
     own = [] if content.path is None else [str(content.path)]
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
     folder = None if content.path is None else content.path.parent
-    return PlanKey(digest=digest, files=(*own, *files), moment=moment, folder=folder)
+    return PlanKey(digest=digest, parts=tuple(parts), files=(*own, *files), moment=moment, folder=folder)
 
 
 @dataclass(frozen=True, kw_only=True)

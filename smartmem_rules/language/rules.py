@@ -131,12 +131,13 @@ class Derive(Declaration):
 
 @dataclass(frozen=True, slots=True)
 class Keep(Declaration):
-    """The operator is computed when the model runs, even where all its operands are constants."""
+    """The operator is not computed when the model is imported, even where all its operands are constants."""
 
     name: str
     operator: str
     guards: tuple[Expression, ...]
     comment: str
+    defers: bool = False  # until the plan is made: templates that read floats have them computed and packed then
     tags: tuple[str, ...] = ()
     lets: tuple[RuleLet, ...] = ()
     cites: str | None = None

@@ -20,7 +20,7 @@ from smartmem_rules.lsp.signatures import operators_named
 _HEAD = re.compile(r"^\s*(\w+)")
 _RULE = re.compile(r"^\s*(rewrite|eliminate|index|keep)\b")
 _RULE_LET = re.compile(r"^\s+let\s+([a-z_]\w*)\s*=(.*)")
-_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "tags", "cites", "unsound")
+_RULE_CLAUSES = ("let", "where", "relaxes", "explores", "defers", "tags", "cites", "unsound")
 _OPERATOR_CLAUSES = (
     *("onnx", "internal", "commutative", "override", "require"),
     *("let", "class", "mapping", "reference", "cost", "view", "scan"),

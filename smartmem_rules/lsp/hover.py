@@ -73,6 +73,8 @@ def rule_text(rule: s.Rule) -> str:
         lines += [f"    relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["    explores"] if rule.explores else []
         lines += [f"    unsound: {rule.unsound}"] if rule.unsound is not None else []
+    if isinstance(rule, s.Keep) and rule.defers:
+        lines.append("    defers")
     lines += [f"    cites {rule.cites}"] if rule.cites is not None else []
     return code("\n".join(lines))
 

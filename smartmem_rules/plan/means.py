@@ -48,6 +48,7 @@ class Means:
         memory: what the schedules are for, image or buffer.
         kinds: where single tensors may lie.
         weights: of the level's layout block; those of the schema where the level leaves tensors row-major.
+        deferred: operators that `keep` rules keep until the plan is made.
     """
 
     device: Device
@@ -56,6 +57,7 @@ class Means:
     kinds: tuple[str, ...]
     schedules: tuple[Schedule, ...]
     weights: LayoutWeights
+    deferred: frozenset[str] = frozenset()
 
     @property
     def limits(self) -> ImageLimits | None:
@@ -111,6 +113,7 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
         kinds=kinds,
         schedules=schedules,
         weights=weights,
+        deferred=base.deferred,
     )
 
 

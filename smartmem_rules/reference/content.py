@@ -133,6 +133,8 @@ def _rule(rule: s.Rule, base: RuleBase, verdicts: Verdicts) -> Entry:
         facts += [("relaxes", ", ".join(rule.relaxes))] if rule.relaxes else []
         facts += [("explores", "the right side need not be smaller")] if rule.explores else []
         facts += [("unsound", rule.unsound)] if rule.unsound is not None else []
+    if isinstance(rule, s.Keep) and rule.defers:
+        facts.append(("defers", "until the plan is made, which computes it where a kernel reads floats"))
     facts += [("tags", ", ".join(rule.tags))] if rule.tags else []
     facts += [("from", rule.cites)] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is None:

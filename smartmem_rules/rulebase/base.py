@@ -67,6 +67,12 @@ class RuleBase:
         """All rules."""
         return [*self.rewrites, *self.eliminates, *self.index_rules, *self.keeps]
 
+    @property
+    def deferred(self) -> frozenset[str]:
+        """Operators of constants that `keep` rules leave to the plan, and none of them to the run."""
+        left = {rule.operator for rule in self.keeps if not rule.defers}
+        return frozenset(rule.operator for rule in self.keeps if rule.defers and rule.operator not in left)
+
     def copy(self) -> RuleBase:
         """One that can be changed by itself."""
         copied = RuleBase(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})

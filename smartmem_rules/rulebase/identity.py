@@ -22,6 +22,13 @@ def is_shipped(file: str) -> bool:
     return Path(file).resolve().is_relative_to(rules_path().resolve())
 
 
+def shown_file(file: str) -> str:
+    """A rule file for readers elsewhere: a built-in one as `rules/algebra.smr`, any other as it was given."""
+    if not is_shipped(file):
+        return file
+    return f"rules/{Path(file).resolve().relative_to(rules_path().resolve()).as_posix()}"
+
+
 def bindings(operator: s.Operator) -> list[s.OnnxBinding]:
     """The ONNX operators that a definition stands for."""
     return [binding for binding in (operator.onnx, *operator.also) if binding is not None]

@@ -113,6 +113,9 @@ def _register_width(profile: Profile, device: Device) -> int:
 def device_for(recorded: str, name: str = AUTO) -> Device:
     """The device for a plan from a file: the one it was made for, if `name` is `auto` and it is here.
 
+    Args:
+        name: as of `choose`, with the profiles of the built-in rules.
+
     Raises:
         DeviceError: nothing has this name, or there is no device.
     """
@@ -120,4 +123,9 @@ def device_for(recorded: str, name: str = AUTO) -> Device:
         for device in devices():
             if device.name == recorded:
                 return device
-    return choose(name)
+    try:
+        return choose(name)
+    except DeviceError:
+        from smartmem_rules.rulebase.base import load_rules  # start-up time: plans need rules for this name only
+
+        return choose(name, load_rules().devices)

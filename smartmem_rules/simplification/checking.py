@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import onnx
 
+from smartmem_rules.collector import return_free_memory
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.loading import input_types
 from smartmem_rules.graph.model import GraphError
+from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
 from smartmem_rules.runtime.feeds import Array, compare, random_feeds
 from smartmem_rules.runtime.reference import complete_file
+from smartmem_rules.simplification.encoding import INSIDE
+from smartmem_rules.simplification.files import ONE_FILE
+from smartmem_rules.simplification.in_place import read_in_place
 from smartmem_rules.simplification.report import Check
 
 RUNS = 3
@@ -24,6 +30,7 @@ TOLERANCES = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-
 _EXTENTS = (2, 3, 1, 4, 8, 16, 32, 64, 7)
 """Extents that symbolic dimensions are tried with, until the input takes them."""
 _REFERENCE = "ONNX Runtime"
+_FOLDER = "session.model_external_initializers_file_folder_path"
 
 Feeds = Mapping[str, Array]
 
@@ -48,6 +55,7 @@ class Checker:
         Raises:
             CheckError: ONNX Runtime is not installed, or does not run the model.
         """
+        self._path = path
         model = _Session(path)
         self._runs: list[tuple[Feeds, list[Array]]] = []
         reason = ""
@@ -61,10 +69,7 @@ class Checker:
         if not self._runs:
             raise CheckError(f"ONNX Runtime cannot run {path} on random inputs, so nothing can be checked: {reason}")
         self._names = model.outputs
-        feeds, first = self._runs[0]
-        again = model.run(feeds)
-        pairs = zip(self._names, first, again, strict=True)
-        self._varying = tuple(name for name, one, other in pairs if not _is_same(one, other))
+        model.close()
 
     @property
     def feeds(self) -> Feeds:
@@ -80,36 +85,83 @@ class Checker:
         try:
             other = _Session(path)
             results = [other.run(feeds) for feeds, _ in self._runs]
+            other.close()
         except CheckError:
             raise
         except Exception as error:
             reason = " ".join(str(error).split())
             raise DifferentError(f"ONNX Runtime does not run the simplified model: {reason}") from error
+        try:
+            return self._compared(results, ())
+        except DifferentError:
+            varying = self._varying()
+            if not varying:
+                raise
+        return self._compared(results, varying)
+
+    def _varying(self) -> tuple[str, ...]:
+        """The outputs that two runs of the model itself give differently."""
+        model = _Session(self._path)
+        pairs = zip(self._names, model.run(self.feeds), model.run(self.feeds), strict=True)
+        return tuple(name for name, one, other in pairs if not _is_same(one, other))
+
+    def _compared(self, results: Sequence[list[Any]], varying: tuple[str, ...]) -> Check:
         worst = 0.0
         for number, ((_, expected), found) in enumerate(zip(self._runs, results, strict=True)):
             for name, one, made in zip(self._names, expected, found, strict=True):
-                worst = max(worst, self._error(name, one, made, number))
-        return Check(reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=self._varying)
+                worst = max(worst, _error(name, one, made, number, name in varying))
+        return Check(reference=_REFERENCE, runs=len(results), max_relative_error=worst, varying=varying)
 
-    def _error(self, name: str, expected: Any, found: Any, number: int) -> float:
-        where = f"the output {name!r}, run {number}"
-        if not isinstance(expected, np.ndarray):  # sequences, optional values
-            if name not in self._varying and not _is_same(expected, found):
-                raise DifferentError(f"{where}: the values differ")
-            return 0.0
-        if (expected.dtype, expected.shape) != (found.dtype, found.shape):
-            raise DifferentError(f"{where}: {found.dtype}{list(found.shape)} in place of {expected.dtype}"
-                                 f"{list(expected.shape)}")  # fmt: skip
-        if name in self._varying:
-            return 0.0
-        if expected.dtype.kind not in "biufc" and expected.dtype.name not in TOLERANCES:
-            if not np.array_equal(expected, found):
-                raise DifferentError(f"{where}: the values differ")
-            return 0.0
-        error, _ = compare(found, expected)
-        if not error <= TOLERANCES.get(expected.dtype.name, 0.0):
-            raise DifferentError(f"{where}: the relative error is {error:.2e}")
-        return error
+
+class Checking:
+    """A checker that is made in the background."""
+
+    def __init__(self, path: Path, model: onnx.ModelProto) -> None:
+        self._path, self._model = path, model
+        self._background = ThreadPoolExecutor(1)
+        self._made: Future[Checker] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._background.shutdown()
+
+    def begin(self, bounds: Mapping[str, int]) -> None:
+        """Run the model, unless that has begun."""
+        if self._made is None:
+            self._made = self._background.submit(Checker, self._path, self._model, bounds)
+
+    def wait(self) -> None:
+        """Wait for what has begun, whatever came of it."""
+        wait([] if self._made is None else [self._made])
+
+    def checker(self) -> Checker:
+        """What has begun; raises CheckError if ONNX Runtime did not run the model."""
+        assert self._made is not None
+        return self._made.result()
+
+
+def _error(name: str, expected: Any, found: Any, number: int, varies: bool) -> float:
+    """The error of an output, 0 where it varies; raises DifferentError if rounding does not explain it."""
+    where = f"the output {name!r}, run {number}"
+    if not isinstance(expected, np.ndarray):  # sequences, optional values
+        if not varies and not _is_same(expected, found):
+            raise DifferentError(f"{where}: the values differ")
+        return 0.0
+    if (expected.dtype, expected.shape) != (found.dtype, found.shape):
+        raise DifferentError(f"{where}: {found.dtype}{list(found.shape)} in place of {expected.dtype}"
+                             f"{list(expected.shape)}")  # fmt: skip
+    if varies:
+        return 0.0
+    if expected.dtype.kind not in "biufc" and expected.dtype.name not in TOLERANCES:
+        if not np.array_equal(expected, found):
+            raise DifferentError(f"{where}: the values differ")
+        return 0.0
+    error, _ = compare(found, expected)
+    if not error <= TOLERANCES.get(expected.dtype.name, 0.0):
+        raise DifferentError(f"{where}: the relative error is {error:.2e}")
+    return error
 
 
 class _Session:
@@ -125,11 +177,15 @@ class _Session:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.add_session_config_entry("session.disable_prepacking", "1")  # a second copy of the weights
+        # a few runs: what makes many of them quick takes memory, and processors from others
+        options.enable_mem_pattern = False
+        options.add_session_config_entry("session.disable_prepacking", "1")
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry(_FOLDER, str(path.parent))
         onnxruntime.set_seed(1)
         with TemporaryDirectory(prefix="smartmem-simplify-") as folder:
             try:
-                source = complete_file(path, Path(folder))
+                source = _referring(path) or complete_file(path, Path(folder))
                 self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
             except Exception as error:
                 reason = " ".join(str(error).split())
@@ -137,7 +193,26 @@ class _Session:
         self.outputs = [output.name for output in self._session.get_outputs()]
 
     def run(self, feeds: Feeds) -> list[Any]:
-        return list(self._session.run(None, dict(feeds)))
+        found = self._session.run(None, dict(feeds))
+        return [np.array(one) if isinstance(one, np.ndarray) else one for one in found]
+
+    def close(self) -> None:
+        """Drop the weights now, and not when Python finds out that nobody needs them."""
+        del self._session
+        return_free_memory()
+
+
+def _referring(path: Path) -> bytes | None:
+    """The model of a file, referring to the file for its weights, which ONNX Runtime then maps; None for a recipe."""
+    model, _ = read_in_place(path)
+    for _, tensor in graph_tensors(model.graph):
+        if is_external(tensor) and location(tensor).get("location") in RECIPES:
+            return None
+        for place, entry in enumerate(tensor.external_data):
+            if entry.key == INSIDE:
+                del tensor.external_data[place]
+                break
+    return model.SerializeToString() if model.ByteSize() < ONE_FILE else None
 
 
 def _draws(model: onnx.ModelProto, bounds: Mapping[str, int]) -> Iterator[Feeds]:

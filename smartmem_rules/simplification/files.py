@@ -11,16 +11,15 @@ from typing import IO
 
 import onnx
 
-from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location, stored_bytes
-from smartmem_rules.simplification.encoding import encoded_bytes, write_encoded
+from smartmem_rules.graph.weights import RECIPES, graph_tensors, is_external, location
+from smartmem_rules.simplification.encoding import copy_range, encoded_bytes, is_inside, write_encoded
 from smartmem_rules.simplification.options import SimplifyError
 
-_ONE_FILE = 1_800_000_000
+ONE_FILE = 1_800_000_000
 """Bytes of the largest model that lies in one file; protobuf takes 2^31."""
 _INSIDE = 1024
 """Bytes of the largest tensor that lies in the model's file where others lie in a data file."""
 _ALIGNMENT = 4096
-_PIECE = 1 << 20
 
 
 @contextmanager
@@ -42,15 +41,15 @@ def write_model(model: onnx.ModelProto, source: Path | None, folder: Path, name:
     """Write a model into a folder, its large tensors into `NAME.data` if any lies in a data file or they are many.
 
     Args:
-        source: the folder of the data files to which the model's tensors refer.
+        source: the folder of the files to which the model's tensors refer.
 
     Raises:
         OSError: something cannot be written.
-        SimplifyError: a data file is missing or too short.
+        SimplifyError: a data file is too short.
     """
     path = folder / name
     tensors = [tensor for _, tensor in graph_tensors(model.graph)]
-    if any(_lies_outside(tensor) for tensor in tensors) or encoded_bytes(model) > _ONE_FILE:
+    if any(_lies_outside(tensor) for tensor in tensors) or encoded_bytes(model) > ONE_FILE:
         written = onnx.ModelProto()
         written.CopyFrom(model)
         with open(folder / f"{name}.data", "wb") as stream:
@@ -58,45 +57,31 @@ def write_model(model: onnx.ModelProto, source: Path | None, folder: Path, name:
                 _write_tensor(tensor, source, stream, f"{name}.data")
         model = written
     with open(path, "wb") as stream:
-        write_encoded(model, stream)
+        write_encoded(model, stream, source)
     return path
 
 
 def _lies_outside(tensor: onnx.TensorProto) -> bool:
-    return is_external(tensor) and location(tensor).get("location") not in RECIPES
+    """Whether the data of a tensor lie in a data file, which is none of the model's own."""
+    return is_external(tensor) and not is_inside(tensor) and location(tensor).get("location") not in RECIPES
 
 
 def _write_tensor(tensor: onnx.TensorProto, source: Path | None, stream: IO[bytes], name: str) -> None:
     """Move the data of a tensor to the end of a data file."""
-    inside = not is_external(tensor)
-    if (inside and len(tensor.raw_data) <= _INSIDE) or (not inside and not _lies_outside(tensor)):
+    parsed = not is_external(tensor)
+    if (parsed and len(tensor.raw_data) <= _INSIDE) or location(tensor).get("location") in RECIPES:
         return
     stream.write(bytes(-stream.tell() % _ALIGNMENT))
     begin = stream.tell()
-    if inside:
+    if parsed:
         stream.write(tensor.raw_data)
         tensor.ClearField("raw_data")
     else:
-        _copy_range(tensor, source, stream)
+        copy_range(tensor, source, stream)
     del tensor.external_data[:]
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, value in (("location", name), ("offset", str(begin)), ("length", str(stream.tell() - begin))):
         tensor.external_data.add(key=key, value=value)
-
-
-def _copy_range(tensor: onnx.TensorProto, source: Path | None, stream: IO[bytes]) -> None:
-    entries = location(tensor)
-    left = int(entries.get("length", stored_bytes(tensor)))
-    if source is None:
-        raise SimplifyError(f"the data of {tensor.name!r} lie in a file, and a ModelProto has no folder to look in")
-    with open(source / entries["location"], "rb") as data:
-        data.seek(int(entries.get("offset", 0)))
-        while left:
-            piece = data.read(min(_PIECE, left))
-            if not piece:
-                raise SimplifyError(f"{source / entries['location']}: it ends before the data of {tensor.name!r}")
-            stream.write(piece)
-            left -= len(piece)
 
 
 def put(folder: Path, name: str, target: Path) -> None:

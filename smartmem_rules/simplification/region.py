@@ -20,8 +20,10 @@ from smartmem_rules.graph.loading import DEFAULT_DOMAIN, domain_of, node_inputs
 from smartmem_rules.graph.model import Graph, GraphError
 from smartmem_rules.limits import Limits
 from smartmem_rules.rulebase.base import RuleBase
+from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.folding import reason_of
-from smartmem_rules.simplification.types import Types, is_usable, types_of
+from smartmem_rules.simplification.in_place import mapped
+from smartmem_rules.simplification.types import Types, is_usable
 from smartmem_rules.tensor.instantiate import size_of
 
 _NAME = re.compile(r"n(\d+)", re.ASCII)
@@ -88,7 +90,7 @@ def region_of(
     kept: Mapping[int, str],
     limits: Limits,
     constants: Mapping[str, onnx.TensorProto],
-    skeleton: onnx.ModelProto,
+    types: Types,
     folder: Path | None,
     small: Collection[str],
     most: int,
@@ -98,7 +100,7 @@ def region_of(
     Args:
         model: its nodes in topological order.
         kept: the places of nodes that are barriers from the beginning, each with the reason.
-        skeleton: the model without the data of its large tensors, for the types of all tensors.
+        types: of all tensors.
         folder: where its data files are.
         small: the tensors that may be computed here, whatever their size is.
         most: the bytes of any other.
@@ -107,14 +109,17 @@ def region_of(
         NothingToDo: all nodes are barriers.
         GraphError: the model is damaged.
     """
-    search = _Search(model, base, limits, types_of(skeleton), constants, dict(kept))
+    search = _Search(model, base, limits, types, constants, dict(kept))
     for place, reason in _hopeless(model, base, search.types):
         search.add(place, reason)
+    left = {
+        name: mapped(tensor, folder) for name, tensor in constants.items() if folder is not None and is_inside(tensor)
+    }
     for _ in range(_ROUNDS):
         search.close()
         made = _region_model(search)
         try:
-            graph = import_model(made, base, limits=limits, folder=folder)
+            graph = import_model(made, base, limits=limits, folder=folder, weights=left)
         except UncoveredNodesError as error:
             found = [int(match[1]) for name in error.nodes if (match := _NAME.fullmatch(name))]
             reason = "no definition covers it"
@@ -175,7 +180,8 @@ def _region_model(search: _Search) -> onnx.ModelProto:
         copy = region.node.add()
         copy.CopyFrom(node)
         copy.name = f"n{place}"
-    region.initializer.extend(t for t in graph.initializer if t.name in read and t.name in search.constants)
+    held = (t for t in graph.initializer if t.name in read and t.name in search.constants)
+    region.initializer.extend(tensor for tensor in held if not is_inside(tensor))
     region.sparse_initializer.extend(t for t in graph.sparse_initializer if t.values.name in read)
     region.input.extend(onnx.ValueInfoProto(name=name, type=search.types[name]) for name in given)
     region.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import onnx
 
-from smartmem_rules.egraph.saturation import EngineError
-from smartmem_rules.extraction.problem import Infeasible
 from smartmem_rules.graph.loading import ModelSource, load_model
-from smartmem_rules.graph.weights import with_weights
-from smartmem_rules.simplification.checking import Checker, DifferentError
-from smartmem_rules.simplification.encoding import size_of_files
+from smartmem_rules.graph.weights import graph_tensors, is_external, with_weights
+from smartmem_rules.simplification.checking import Checking
+from smartmem_rules.simplification.encoding import is_inside
 from smartmem_rules.simplification.files import beside, copy_unchanged, put, write_model
-from smartmem_rules.simplification.opsets import in_opset
+from smartmem_rules.simplification.in_place import Aside, read_in_place
 from smartmem_rules.simplification.options import Options, SimplifyError
-from smartmem_rules.simplification.region import NothingToDo
-from smartmem_rules.simplification.report import Check, Report, counts_of
-from smartmem_rules.simplification.simplifying import Simplified, opset_of, simplified
-from smartmem_rules.writing.views import NotExpressible
+from smartmem_rules.simplification.report import Report
+
+if TYPE_CHECKING:
+    from smartmem_rules.simplification.simplifying import Simplified
 
 _NAME = "model.onnx"
+_MEASURED = frozenset(
+    {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE}
+)
+"""Element types of which any value is one that an input may have."""
 
 
 def simplify_file(source: Path, target: Path, options: Options) -> Report:
@@ -39,10 +40,12 @@ def simplify_file(source: Path, target: Path, options: Options) -> Report:
         LimitError: it exceeds a limit.
         LanguageError: a rule file has errors.
     """
-    model, folder = load_model(source)
+    # ONNX's converter takes whole models only
+    model, folder = read_in_place(source) if options.opset is None else load_model(source)
     with beside(target) as place:
         try:
-            report, found = _simplified(model, folder, source, place, options, target.name)
+            aside = Aside(place / "computed")
+            report, found = _simplified(model, folder, source, place, target.name, options, aside)
             if found is None:
                 copy_unchanged(source, model, place, target)
             else:
@@ -58,69 +61,35 @@ def simplify_model(source: ModelSource, options: Options) -> tuple[onnx.ModelPro
     with TemporaryDirectory(prefix="smartmem-simplify-") as name:
         place = Path(name)
         path = source if isinstance(source, str | Path) else write_model(model, folder, place, "given.onnx")
-        report, found = _simplified(model, folder, Path(path), place, options, _NAME)
+        report, found = _simplified(model, folder, Path(path), place, _NAME, options)
     return with_weights(model if found is None else found.model, folder), report
 
 
 def _simplified(
-    model: onnx.ModelProto, folder: Path | None, path: Path, place: Path, options: Options, name: str
+    model: onnx.ModelProto,
+    folder: Path | None,
+    path: Path,
+    place: Path,
+    name: str,
+    options: Options,
+    aside: Aside | None = None,
 ) -> tuple[Report, Simplified | None]:
-    """Simplify, write the result into a folder and check it; with rules that keep every bit where it differs."""
-    started = time.perf_counter()
-    checker: Checker | None = None
-    reason, differed = "", False
-    given = in_opset(model, options.opset)
-    for tried in (options, replace(options, exact=True)):
-        try:
-            found = simplified(given, folder, tried)
-        except (NothingToDo, EngineError, Infeasible, NotExpressible) as error:
-            reason = reason or str(error)
-            break
-        if given is model and not found.is_better:
-            reason = reason or "no form with fewer nodes or a smaller file was found"
-            break
-        checker = checker or Checker(path, model, found.bounds)
-        try:
-            check = checker.check(write_model(found.model, folder, place, name))
-        except DifferentError as error:
-            reason, differed = f"the simplified model differs: {error}", True
-            if found.relaxes:
-                continue
-            break
-        if given is not model:
-            found = replace(found, before=counts_of(model, size_of_files(model)))
-        return _report(found, tried, check, time.perf_counter() - started), found
-    return _unchanged(model, options, reason, differed, time.perf_counter() - started), None
+    with Checking(path, model) as checking:
+        if _may_run_early(model):
+            checking.begin({})
+        from smartmem_rules.simplification.attempts import Task, attempted  # start-up time: those runs take as long
+
+        return attempted(Task(model, folder, place, name, aside), options, checking)
 
 
-def _report(found: Simplified, options: Options, check: Check, seconds: float) -> Report:
-    return Report(
-        changed=True,
-        reason="",
-        differed=False,
-        before=found.before,
-        after=found.after,
-        opset=found.opset,
-        rules=found.uses,
-        added=found.added,
-        kept=found.kept,
-        refused=found.refused,
-        exact=options.exact,
-        selection=found.selection,
-        check=check,
-        seconds=seconds,
-    )
+def _may_run_early(model: onnx.ModelProto) -> bool:
+    """Whether ONNX Runtime may run a model while it is imported.
 
-
-def _unchanged(model: onnx.ModelProto, options: Options, reason: str, differed: bool, seconds: float) -> Report:
-    counts = counts_of(model, size_of_files(model))
-    return Report(
-        changed=False,
-        reason=reason,
-        differed=differed,
-        before=counts,
-        after=counts,
-        opset=opset_of(model),
-        exact=options.exact,
-        seconds=seconds,
-    )
+    That is so where no input holds indices, of which only the imported model tells how large they may be, and where the
+    import reads no data files, which ONNX Runtime holds at that time.
+    """
+    held = {tensor.name for tensor in model.graph.initializer}
+    inputs = (value.type.tensor_type.elem_type for value in model.graph.input if value.name not in held)
+    if not all(code in _MEASURED for code in inputs):
+        return False
+    return all(is_inside(tensor) or not is_external(tensor) for _, tensor in graph_tensors(model.graph))

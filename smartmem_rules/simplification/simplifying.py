@@ -20,6 +20,7 @@ from smartmem_rules.simplification.assembling import assembled
 from smartmem_rules.simplification.crediting import credits
 from smartmem_rules.simplification.encoding import size_of_files
 from smartmem_rules.simplification.folding import too_large
+from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.region import Region, region_of
 from smartmem_rules.simplification.report import Counts, RuleUse, counts_of
@@ -39,7 +40,6 @@ class Simplified:
 
     Attributes:
         model: its large tensors lie where those of the input lie.
-        bounds: for integer inputs how many values they can take, where that is known.
     """
 
     model: onnx.ModelProto
@@ -51,7 +51,6 @@ class Simplified:
     kept: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, str]
     selection: str
-    bounds: Mapping[str, int]
 
     @property
     def is_better(self) -> bool:
@@ -65,8 +64,22 @@ class Simplified:
         return any(use.relaxes for use in self.uses)
 
 
-def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) -> Simplified:
-    """Simplify a model.
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What rules see of a model, and the rules."""
+
+    region: Region
+    rules: Verified
+    before: Counts
+
+    @property
+    def bounds(self) -> Mapping[str, int]:
+        """For integer inputs how many values they can take, where that is known."""
+        return input_bounds(self.region.graph)
+
+
+def seen_by_rules(model: onnx.ModelProto, folder: Path | None, options: Options) -> Seen:
+    """Import what rules cover of a model.
 
     Args:
         folder: where its data files are.
@@ -85,17 +98,34 @@ def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) ->
     skeleton = skeleton_of(ordered)
     kept = _kept(ordered, rules, options)
     most = options.fold_limit
-    large, small = too_large(ordered, types_of(skeleton), constants, most)
-    region = region_of(ordered, rules.base, {**large, **kept}, options.limits, constants, skeleton, folder, small, most)
-    opset = opset_of(ordered)
+    types = types_of(skeleton)
+    large, small = too_large(ordered, types, constants, most)
+    region = region_of(ordered, rules.base, {**large, **kept}, options.limits, constants, types, folder, small, most)
+    return Seen(region=region, rules=rules, before=before)
+
+
+def simplified(seen: Seen, options: Options, aside: Aside | None = None) -> Simplified:
+    """Simplify a model.
+
+    Args:
+        aside: where large computed weights are written; None if the result holds them.
+
+    Raises:
+        EngineError: the e-graph could not be saturated.
+        Infeasible: an output cannot be written; the model's own form always can.
+        NotExpressible: ONNX has no form for a node.
+        GraphError: a rule made a node that rules do not see depend on its own results.
+    """
+    region, rules = seen.region, seen.rules
+    opset = opset_of(region.model)
     chosen = selected(region.graph, rules.base, rules.base.exports[EXPORT], opset, options.domains)
     made = assembled(region, chosen, opset)
     uses = credits(region, chosen, made, rules.base, rules.verdicts)
-    result = written_back(region, made)
+    result = written_back(region, made, aside)
     new = [node for node in made.nodes if next(filter(None, node.output), "") not in made.places]
     return Simplified(
         model=result,
-        before=before,
+        before=seen.before,
         after=counts_of(result, size_of_files(result)),
         opset=opset,
         uses=uses,
@@ -103,7 +133,6 @@ def simplified(model: onnx.ModelProto, folder: Path | None, options: Options) ->
         kept=_by_reason(region),
         refused=rules.refused,
         selection=chosen.status,
-        bounds=input_bounds(region.graph),
     )
 
 

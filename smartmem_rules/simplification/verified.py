@@ -10,7 +10,6 @@ from smartmem_rules.language.blocks.export import Export
 from smartmem_rules.rulebase.base import RuleBase
 from smartmem_rules.rulebase.verdicts import QUICK, VERDICTS, WITH_PROOFS, record, recorded, shipped, shown
 from smartmem_rules.verification.results import PROVED, TESTED
-from smartmem_rules.verification.run import judge_rules, rules_of
 
 _Rule = ast.Rewrite | ast.Eliminate | ast.IndexRule
 _SECONDS = 3.0
@@ -63,30 +62,38 @@ def _candidates(base: RuleBase) -> list[_Rule]:
 
 def _refusal(rule: _Rule, verdict: str, admitted: Collection[str]) -> str:
     """Why a rule is left out, empty where it is not."""
+    if _is_wrong(rule):
+        return "it is marked as wrong"
     if isinstance(rule, ast.Rewrite):
-        if rule.unsound is not None:
-            return "it is marked as wrong"
         beyond = [what for what in rule.relaxes if what not in admitted]
         if beyond:
             return f"it relaxes {', '.join(beyond)}"
     return "" if verdict.split(" ")[0] in (PROVED, TESTED) else f"its verdict is: {verdict}"
 
 
+def _is_wrong(rule: _Rule) -> bool:
+    return isinstance(rule, ast.Rewrite) and rule.unsound is not None
+
+
 def _verdicts(base: RuleBase) -> dict[str, str]:
-    known = {**recorded(base, QUICK, VERDICTS, WITH_PROOFS), **shipped(base)}
-    rules = rules_of(base)
-    missing = [
-        place
-        for place, rule in enumerate(rules)
-        if isinstance(rule, _Rule)
-        and not (isinstance(rule, ast.Rewrite) and rule.unsound is not None)
-        and rule.name not in known
-    ]
+    known = dict(shipped(base))
+    if _missing(base, known):
+        known = {**recorded(base, QUICK, VERDICTS, WITH_PROOFS), **known}
+    missing = _missing(base, known)
     if missing:
-        reports = judge_rules(base, missing, budget=_SECONDS, trials=_TRIALS)
+        from smartmem_rules.verification.run import judge_rules, rules_of  # start-up time
+
+        places = [
+            place for place, rule in enumerate(rules_of(base)) if isinstance(rule, _Rule) and rule.name in missing
+        ]
+        reports = judge_rules(base, places, budget=_SECONDS, trials=_TRIALS)
         record(reports, base, QUICK)
         known.update({one.name: shown(one.verdict, one.method, one.trials) for one in reports})
     return known
+
+
+def _missing(base: RuleBase, known: Collection[str]) -> set[str]:
+    return {rule.name for rule in _candidates(base) if rule.name not in known and not _is_wrong(rule)}
 
 
 def _without(base: RuleBase, names: Collection[str]) -> RuleBase:

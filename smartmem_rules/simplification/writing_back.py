@@ -8,6 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.simplification.assembling import Assembled
+from smartmem_rules.simplification.in_place import Aside
 from smartmem_rules.simplification.region import Region
 
 _OWN_FIELDS = ("node", "initializer", "sparse_initializer", "input", "value_info", "quantization_annotation")
@@ -15,10 +16,13 @@ _INPUTS_NAME_CONSTANTS = 4
 """Before this version of the format every initializer stands among the inputs as well."""
 
 
-def written_back(region: Region, made: Assembled) -> onnx.ModelProto:
+def written_back(region: Region, made: Assembled, aside: Aside | None) -> onnx.ModelProto:
     """The model of the assembled nodes, with the file's names, metadata, functions and symbolic dimensions.
 
-    Large tensors that lie in data files stay there.
+    Large tensors that lie in files stay there.
+
+    Args:
+        aside: where large new ones are written; None if they are held.
     """
     model = region.model
     result = onnx.ModelProto()
@@ -30,7 +34,7 @@ def written_back(region: Region, made: Assembled) -> onnx.ModelProto:
             _copy_field(result.graph, field.name, value)
     graph = result.graph
     graph.node.extend(made.nodes)
-    graph.initializer.extend(_initializers(region, made))
+    graph.initializer.extend(_initializers(region, made, aside))
     read = {name for node in made.nodes for name in _read_by(node)}
     graph.sparse_initializer.extend(t for t in model.graph.sparse_initializer if t.values.name in read)
     _declare_inputs(model, graph)
@@ -53,7 +57,7 @@ def _copy_field(target: object, name: str, value: object) -> None:
         setattr(target, name, value)
 
 
-def _initializers(region: Region, made: Assembled) -> Iterator[onnx.TensorProto]:
+def _initializers(region: Region, made: Assembled, aside: Aside | None) -> Iterator[onnx.TensorProto]:
     """Those that are still read, in their order, then new ones; those that a caller may replace stay in any case."""
     wanted = set(made.stored)
     own = {tensor.name for tensor in region.model.graph.initializer}
@@ -66,6 +70,9 @@ def _initializers(region: Region, made: Assembled) -> Iterator[onnx.TensorProto]
             tensor.CopyFrom(region.constants[name])
             tensor.name = name
             yield tensor
+    if aside is not None:
+        yield from aside.tensors(made.computed)
+        return
     for name, array in made.computed.items():
         yield numpy_helper.from_array(array, name)
 

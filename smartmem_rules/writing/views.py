@@ -5,6 +5,7 @@ ONNX's operators are named here because the module writes ONNX models, as `smart
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,6 +71,7 @@ class Step:
     Attributes:
         lists: its operands after the first one.
         least: the version of the standard operators from which on it is written so.
+        table: the view whose places in the source are its last operand.
         places: how many places of an axis it looks up.
     """
 
@@ -77,6 +79,7 @@ class Step:
     lists: tuple[Any, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     least: int = 1
+    table: IndexMap | None = None
     places: int = 0
 
 
@@ -88,7 +91,8 @@ def write_view(map_: IndexMap, operand: str, output: str, writer: Writer) -> Non
     """
     steps = view_steps(map_) or [Step(operator="Identity")]
     for place, step in enumerate(steps, 1):
-        lists = [writer.constant(one) for one in step.lists]
+        tables = [] if step.table is None else [positions(step.table)]
+        lists = [writer.constant(one) for one in (*step.lists, *tables)]
         target = output if place == len(steps) else ""
         operand = writer.add(step.operator, [operand, *lists], target, **step.attributes)
 
@@ -108,8 +112,19 @@ def view_steps(map_: IndexMap) -> list[Step]:
     variables = [line.variable for line in known if line.variable is not None]
     if len(known) == len(lines) and len(set(variables)) == len(variables):
         return _steps_of_lines(map_, known)
-    table = positions(map_)
-    return [_reshape((-1,)), Step(operator="Gather", lists=(table,), attributes={"axis": 0}, places=table.size)]
+    for index in map_.indices:
+        _check_arithmetic(index)
+    table = Step(operator="Gather", attributes={"axis": 0}, table=map_, places=math.prod(map_.shape))
+    return [_reshape((-1,)), table]
+
+
+def _check_arithmetic(index: Index) -> None:
+    """Raise NotExpressible where an index is no arithmetic on loop variables."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Div | Mod):
+            _check_arithmetic(atom.value)
+        elif not isinstance(atom, Var):
+            raise NotExpressible(f"the index {atom} is read from a table")
 
 
 def _reshape(shape: Sequence[int]) -> Step:
@@ -170,11 +185,7 @@ def _end(line: _Line, count: int) -> int:
 
 
 def positions(map_: IndexMap) -> Array:
-    """For each element of a view its place in the source, in row-major order.
-
-    Raises:
-        NotExpressible: an index is no arithmetic on loop variables.
-    """
+    """For each element of a view its place in the source, in row-major order; its indices are arithmetic."""
     grid = dict(zip(map_.variables, np.ogrid[tuple(slice(n) for n in map_.shape)], strict=True))
     place: Array = np.zeros(map_.shape, np.int64)
     for index, extent in zip(map_.indices, map_.source, strict=True):
@@ -194,6 +205,5 @@ def _atom_values(atom: Atom, grid: dict[Var, Array]) -> Array:
         return grid[atom]
     if isinstance(atom, Div):
         return np.asarray(_values(atom.value, grid) // atom.divisor)
-    if isinstance(atom, Mod):
-        return np.asarray(_values(atom.value, grid) % atom.divisor)
-    raise NotExpressible(f"the index {atom} is read from a table")
+    assert isinstance(atom, Mod)
+    return np.asarray(_values(atom.value, grid) % atom.divisor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 from onnx import ModelProto
 
 from smartmem_rules.emit.c.program import render
@@ -32,6 +33,7 @@ class KernelCase:
     memory: str = "buffer"
     device: str = "pocl"
     level: str = "smartmem"
+    opset: int = 18
 
     @property
     def holds_ptx(self) -> bool:
@@ -41,7 +43,7 @@ class KernelCase:
     @property
     def proto(self) -> ModelProto:
         """The model."""
-        return model(self.nodes, self.feeds, self.outputs, self.constants)
+        return model(self.nodes, self.feeds, self.outputs, self.constants, self.opset)
 
     def plan(self) -> Plan:
         """The plan for the device profile as it stands in the rules, whatever this computer has."""
@@ -97,6 +99,17 @@ ROWS_THEN_COLUMNS: list[Node] = [("MatMul", "x u", "a"), ("Softmax", "a", "b", {
 
 CASES = {
     "panel": KernelCase(nodes=PRODUCT, feeds=LEFT, constants=RIGHT, templates="panel"),
+    "panel_words": KernelCase(
+        nodes=[("DequantizeLinear", "q s z", "w", {"axis": 1}), ("MatMul", "x w", "p"), ("Relu", "p", "y")],
+        feeds={"x": normal(1, 84)},
+        constants={
+            "q": whole(84, 56, dtype="uint8", low=0, high=15),
+            "s": np.linspace(0.1, 0.2, 56, dtype=np.float32),
+            "z": whole(56, dtype="uint8", low=0, high=15, seed=1),
+        },
+        opset=19,
+        templates="panel",
+    ),
     "panel_scores": KernelCase(nodes=ATTENTION, feeds=HEADS, constants=SCALE, templates="panel"),
     "rows": KernelCase(
         nodes=[("MatMul", "x w", "p"), ("Softmax", "p", "y")], feeds=LEFT, constants={"w": RIGHT["w"]}, templates="rows"

@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.c import partial_sums
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.schedule import templates
@@ -64,6 +65,18 @@ def test_products_with_every_tile(
     x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
     assert _compare(proto, {"x": x}, 1) == ["group"]
+
+
+@pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
+@pytest.mark.parametrize("splits", [1, 2])
+def test_long_products_are_sums_of_partial_sums(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _force(monkeypatch, tile, splits)
+    monkeypatch.setattr(partial_sums, "LONGEST_TILE", 64)
+    x, w = np.ones((20, 1500), np.float32), np.ones((1500, 36), np.float32)
+    x[:, 0] = 2.0**24
+    got = run(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU, {"x": x})["y"]
+    # the accumulator that begins with 2^24 loses its own terms of 1
+    np.testing.assert_allclose(got, 2.0**24 + 1499, rtol=0, atol=64)
 
 
 def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.c import partial_sums
 from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.schedule import templates
@@ -24,7 +25,7 @@ from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime import target
 from smartmem_rules.runtime.devices import Device
 from tests.plan.models import model
-from tests.plan.running import Mode, prepare
+from tests.plan.running import Mode, prepare, run
 
 pytestmark = pytest.mark.sampled(6)
 
@@ -111,6 +112,18 @@ def test_products_of_floats(unit: str, tile: GroupTile, monkeypatch: pytest.Monk
     _takes(tile, 1, monkeypatch)
     x, w = _random(1, 50, 132), _random(2, 132, 72)
     _compare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), {"x": x}, "float32")
+
+
+@pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
+@pytest.mark.parametrize("unit", ["nvidia_tf32"])
+def test_long_products_are_sums_of_partial_sums(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
+    _takes(tile, 1, monkeypatch)
+    monkeypatch.setattr(partial_sums, "LONGEST_TILE", 64)
+    x, w = np.ones((20, 1500), np.float32), np.ones((1500, 36), np.float32)
+    x[:, 0] = 2.0**24
+    got = run(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), Mode(device="nvidia"), {"x": x})["y"]
+    # the accumulator that begins with 2^24 loses its own terms of 1
+    np.testing.assert_allclose(got, 2.0**24 + 1499, rtol=0, atol=64)
 
 
 @pytest.mark.parametrize("unit", HALVES)

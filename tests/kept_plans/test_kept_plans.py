@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -348,7 +349,18 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing(path: Path, fol
     assert not is_new(path)
 
 
+PARTS = """
+import json, sys
+from smartmem_rules.kept_plans.key import key_of
+print(json.dumps(key_of(sys.argv[1], (), {}).parts))
+"""
+
+
 def test_processes_share_a_store(path: Path, folder: Path) -> None:
+    own = keys.key_of(path, (), {})
+    others = subprocess.run([sys.executable, "-c", PARTS, str(path)], capture_output=True, text=True, check=True)
+    assert own is not None
+    assert list(own.parts) == json.loads(others.stdout), "two processes name the same plan differently"
     command = [sys.executable, "-c", KILLED, str(path), ""]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [one.wait() for one in running] == [0, 0]

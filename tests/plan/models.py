@@ -27,7 +27,11 @@ class Model:
 
 
 def model(
-    nodes: Sequence[Node], feeds: Mapping[str, Array], outputs: str, constants: Mapping[str, Any] | None = None
+    nodes: Sequence[Node],
+    feeds: Mapping[str, Array],
+    outputs: str,
+    constants: Mapping[str, Any] | None = None,
+    opset: int = 18,
 ) -> onnx.ModelProto:
     made = [helper.make_node(n[0], n[1].split(), n[2].split(), **(n[3] if len(n) == 4 else {})) for n in nodes]
     inputs = [
@@ -36,7 +40,7 @@ def model(
     ]
     held = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     graph = helper.make_graph(made, "case", inputs, [onnx.ValueInfoProto(name=n) for n in outputs.split()], held)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 19 else 9)
     inferred = onnx.shape_inference.infer_shapes(proto)
     known = {v.name: v for v in (*inferred.graph.value_info, *inferred.graph.input, *inferred.graph.output)}
     for name, value in (constants or {}).items():

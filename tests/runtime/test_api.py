@@ -12,6 +12,7 @@ import pytest
 
 import smartmem_rules as sm
 from smartmem_rules.graph.model import GraphError
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import DeviceError, choose
 from smartmem_rules.stages import STAGES
 from tests.cli import onnx_files
@@ -100,6 +101,14 @@ def test_choosing_devices() -> None:
     assert choose(auto.name[:5].lower()) == choose(auto.platform)
     with pytest.raises(DeviceError, match="there is no device 'abacus'"):
         choose("abacus")
+
+
+def test_a_saved_plan_runs_on_the_device_of_a_profile(model: Path, tmp_path: Path) -> None:
+    sm.optimize(model, device="pocl").save(tmp_path / "a.plan")
+    plan = sm.load(tmp_path / "a.plan", device="pocl")
+    assert plan.device == choose("pocl", load_rules().devices)
+    with pytest.raises(DeviceError, match=r"there is no device 'poc1'.* profiles: adreno_740, "):
+        sm.load(tmp_path / "a.plan", device="poc1")
 
 
 def test_explaining_an_unknown_node(model: Path) -> None:

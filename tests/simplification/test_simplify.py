@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 import smartmem_rules as sm
-from smartmem_rules.simplification import simplify as module
+from smartmem_rules.simplification import attempts as module
 from smartmem_rules.simplification.checking import CheckError
 from smartmem_rules.simplification.options import Options, SimplifyError
 from smartmem_rules.simplification.simplify import simplify_file, simplify_model

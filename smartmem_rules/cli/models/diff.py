@@ -41,11 +41,15 @@ def command(
     """
     from smartmem_rules.explanation.inspected import stage_differences  # start-up time
     from smartmem_rules.inspection import inspect_model  # start-up time
+    from smartmem_rules.runtime.plan_file import is_plan_file  # start-up time
 
     how["disable"] = names(how["disable"])
     how, other = asked_of_second(how | {"level": level})
     if second is None and other == how:
         raise click.UsageError("give a second MODEL|PLAN, or what is different the second time: --to-level, ...")
+    remade = second or first
+    if other != how and is_plan_file(remade):
+        raise click.UsageError(f"{remade} is a plan, which is made already: --to-level and the like are for models")
     with progress_display() as progress:
         sides = [inspect_model(first, progress, **how), inspect_model(second or first, progress, **other)]
     found = [one for one in stage_differences(*sides) if not stage or one["stage"] in stage]

@@ -63,15 +63,20 @@ def command(
 ) -> None:
     """Make equal forms of MODELS, or of generated ones, and report what others compute wrongly.
 
-    Forms come from saturation with rules that `smartmem verify --prove` proves; what has no verdict yet is verified
-    first, which takes minutes once. Exit codes: 0 nothing is wrong, 1 something is, 2 bad input.
+    Forms come from saturation with rules that `smartmem verify --prove` proves; the built-in rules come with their
+    verdicts, and what has none is verified first. Exit codes: 0 nothing is wrong, 1 something is, 2 bad input.
     """
     from smartmem_rules.fuzzing.campaigns.campaign import answers_by_dask, answers_here, drawn_requests  # start-up time
     from smartmem_rules.fuzzing.campaigns.hunt import gather, requests_for  # start-up time
     from smartmem_rules.fuzzing.equal.hunting import Hunt  # start-up time
     from smartmem_rules.fuzzing.equal.rules import VERDICTS, admit  # start-up time
+    from smartmem_rules.graph.loading import load_model  # start-up time
+    from smartmem_rules.graph.weights import check_data_files  # start-up time
 
     systems = _systems(against)
+    for path in models:
+        model, folder = load_model(path)
+        check_data_files(model.graph, folder)
     with progress_display() as progress:
         accepted = VERDICTS if tested else VERDICTS[:1]
         admitted = admit(accepted, names(only) or None, jobs, lambda done, total: progress("verify", done, total))

@@ -8,12 +8,13 @@ load; one that has no vector form is computed lane by lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
 from smartmem_rules.emit.c.indices import Indices
+from smartmem_rules.emit.c.partial_sums import LONGEST, Accumulators, TermLoop, in_partial_sums
 from smartmem_rules.emit.c.primitives import apply, combine, compute_type, identity, is_float, literal, narrowed
 from smartmem_rules.emit.c.team import Team, shared_loop
 from smartmem_rules.emit.c.writer import Writer
@@ -41,6 +42,16 @@ class Value:
     """A rendered expression: C text and how many lanes it has."""
 
     text: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a reduction takes: its body, for one element or for a vector of `width` along a lane."""
+
+    of: Reduce
+    body: Expr
+    lane: Var | None
     width: int
 
 
@@ -234,20 +245,23 @@ class Expressions(Indices):
         along = self._contiguous_variable(expr)
         return self._plain_reduce(expr, None) if along is None else self._vector_reduce(expr, along)
 
-    def _accumulator(self, expr: Reduce, width: int) -> str:
-        name = self.temporary()
-        start = identity(expr.kind, expr.dtype)
-        if width > 1:
-            start = f"({compute_type(expr.dtype, width)})({start})"
-        self.writer.line(f"{compute_type(expr.dtype, width)} {name} = {start};")
-        return name
+    def declared(self, sums: Accumulators) -> Accumulators:
+        """Accumulators like the given ones, under names of their own, before the first term."""
+        own = replace(sums, names=tuple(self.temporary() for _ in sums.names))
+        for name in own.names:
+            self.writer.line(f"{own.vector} {name} = {own.start};")
+        return own
+
+    def _accumulator(self, expr: Reduce, width: int) -> Accumulators:
+        vector, start = compute_type(expr.dtype, width), identity(expr.kind, expr.dtype)
+        return self.declared(Accumulators(("",), vector, f"({vector})({start})" if width > 1 else start))
 
     def _plain_reduce(self, expr: Reduce, lane: Var | None) -> Value:
         width = 1 if lane is None else lane.extent
-        name = self._accumulator(expr, width)
+        sums = self._accumulator(expr, width)
         for body in self.border_and_interior(expr.body, expr.variables if lane is None else (*expr.variables, lane)):
-            self._loops(expr.variables, lambda body=body: self._step(expr, name, body, lane, width))  # type: ignore[misc]
-        return Value(self._of_team(expr, name), width)
+            self._loops(expr.variables, Terms(expr, body, lane, width), sums)
+        return Value(self._of_team(expr, sums.names[0]), width)
 
     def writes_out(self, block: Var) -> bool:
         """Whether all turns of a loop over vectors are written out: few of them, on a CPU."""
@@ -255,36 +269,60 @@ class Expressions(Indices):
             return False
         return several(block.extent) and surely_at_most(block.extent, self.text.unroll_vectors)
 
-    def _loops(self, variables: tuple[Var, ...], body: Callable[[], None], written_out: Var | None = None) -> None:
-        shared = None
-        if self.team is not None and variables:
-            shared = variables[shared_loop([largest(v.extent) for v in variables], self.team.size)]
-        team = self.team
-        with self.without_team():
-            self._nest(variables, shared, team, body, written_out)
-
-    def _nest(
-        self,
-        variables: tuple[Var, ...],
-        shared: Var | None,
-        team: Team | None,
-        body: Callable[[], None],
-        written_out: Var | None,
+    def _loops(
+        self, variables: tuple[Var, ...], terms: Terms, sums: Accumulators, written_out: Var | None = None
     ) -> None:
-        if not variables:
-            body()
+        """Add all terms to an accumulator, those of long sums by way of partial sums."""
+        team, shared = self.team, None
+        if team is not None and variables:
+            shared = variables[shared_loop([largest(v.extent) for v in variables], team.size)]
+        loops = [
+            TermLoop(
+                variable=v,
+                written_out=v is written_out or (self.unrolls and surely_at_most(v.extent, self.text.unroll)),
+                team=team if v is shared else None,
+            )
+            for v in variables
+        ]
+        if terms.of.kind == "sum" and is_float(terms.of.dtype):
+            loops = in_partial_sums(loops, LONGEST)
+        with self.without_team():
+            self.sum_loops(loops, sums, lambda to: self._step(terms, to.names[0]))
+
+    def sum_loops(self, loops: list[TermLoop], sums: Accumulators, step: Callable[[Accumulators], None]) -> None:
+        """Write nested loops.
+
+        Args:
+            sums: what the terms are added to.
+            step: writes what adds a turn's terms to given accumulators.
+        """
+        if not loops:
+            step(sums)
             return
-        first = variables[0]
-        head = team.head(self.name(first), first.extent) if team is not None and first is shared else None
-        short = self.unrolls and surely_at_most(first.extent, self.text.unroll)
-        with self.loop(first, head, unrolled=short or first is written_out):
-            self._nest(variables[1:], shared, team, body, written_out)
+        first, inner = loops[0], loops[1:]
+        if first.sums.blocks:
+            begin = self.temporary()
+            with self.scope(first.block_head(begin)), self._partial(sums) as part:
+                self.sum_loops([first.in_block(begin), *inner], part, step)
+            return
+        loop = self.loop(first.variable, first.head(self.name(first.variable)), first.written_out)
+        with loop, self._partial(sums) if first.sums.inner else nullcontext(sums) as added_to:
+            self.sum_loops(inner, added_to, step)
+
+    @contextmanager
+    def _partial(self, sums: Accumulators) -> Iterator[Accumulators]:
+        """Accumulators that are added to others at the end."""
+        parts = self.declared(sums)
+        yield parts
+        for whole, part in zip(sums.names, parts.names, strict=True):
+            self.writer.line(f"{whole} += {part};")
 
     def _of_team(self, expr: Reduce, name: str) -> str:
         """The members' partial results combined, known to all of them."""
         return name if self.team is None else self.team.combined(self.writer, expr.kind, name, expr.dtype)
 
-    def _step(self, expr: Reduce, name: str, body: Expr, lane: Var | None, width: int) -> None:
+    def _step(self, terms: Terms, name: str) -> None:
+        expr, body, lane, width = terms.of, terms.body, terms.lane, terms.width
         if expr.kind == "sum" and expr.dtype == "float32" and isinstance(body, Apply) and body.function == "mul":
             # in one expression, which OpenCL lets the compiler contract
             factors = [self.value(a, lane) for a in body.arguments]
@@ -317,12 +355,13 @@ class Expressions(Indices):
         others = tuple(v for v in expr.variables if v is not along)
         moved = substitute_variables(expr.body, {along: add(scale(whole_index(block), self.width), variable(lane))})
         short = block if self.writes_out(block) else None
-        self._loops((*others, block), lambda: self._step(expr, vector, moved, lane, self.width), short)
-        total = self._horizontal(expr, vector)
+        self._loops((*others, block), Terms(expr, moved, lane, self.width), vector, short)
+        total = self._horizontal(expr, vector.names[0])
+        scalar = Accumulators((total,), compute_type(expr.dtype), identity(expr.kind, expr.dtype))
         if rest:
             tail = Var(f"{along.name}_tail", rest)
             body = substitute_variables(expr.body, {along: add(whole_index(tail), Index(whole * self.width))})
-            self._loops((*others, tail), lambda: self._step(expr, total, body, None, 1))
+            self._loops((*others, tail), Terms(expr, body, None, 1), scalar)
         return Value(self._of_team(expr, total), 1)
 
     def _horizontal(self, expr: Reduce, vector: str) -> str:

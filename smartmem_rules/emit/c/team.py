@@ -30,14 +30,18 @@ class Team:
     shuffles: bool = False
     subgroup: int = 1
 
-    def head(self, name: str, extent: int) -> str:
+    def head(self, name: str, extent: int, begin: str = "0", end: str = "") -> str:
         """A loop whose turns the members take one after the other; its loads are under way together.
 
         All members take the same number of turns. PoCL 3.0 runs an inner loop, whose length all work-items share, in
         step for a whole work-group, also where it lies in a loop that some of them have left: what they find is lost.
         Where the outer loop is unrolled, it does not end.
+
+        Args:
+            begin, end: C text of a part of the loop, the same one for all members.
         """
-        turns = f"for (int {name} = {self.lane}, {name}_turn = 0; {name}_turn < {extent};"
+        first = self.lane if begin == "0" else f"{begin} + {self.lane}"
+        turns = f"for (int {name} = {first}, {name}_turn = {begin}; {name}_turn < {end or extent};"
         step = f" {name} += {self.size}, {name}_turn += {self.size})"
         whole = isinstance(extent, int) and extent % self.size == 0
         guard = "" if whole else f" if ({name} < {extent})"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
-from smartmem_rules.plan.schedule.contraction.factors import PackedPanel
+from smartmem_rules.plan.schedule.contraction.factors import PackedPanel, PackedWords
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads
 from smartmem_rules.tensor.extents import is_symbolic
@@ -44,6 +45,7 @@ class Columns:
     space: str = ""
     pointer: str = ""
     epilogue: str = ""
+    words: RightWords | None = None
 
     @property
     def columns(self) -> int:
@@ -57,7 +59,7 @@ class Columns:
     @property
     def ahead(self) -> int:
         """See `PanelSchedule`; factors that are packed or widened here lie in cache."""
-        return self.panel.schedule.ahead if self.space else 0
+        return self.panel.schedule.ahead if self.space and self.words is None else 0
 
     @property
     def tiles(self) -> int:
@@ -71,11 +73,11 @@ class Columns:
             panel.pack("columns", b, self.n, panel.contraction.k, self.columns)
             self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
             return
-        parameter = panel.emission.accesses[packed.name].parameter
+        if isinstance(packed, PackedWords):
+            self._set_words(packed)
+            return
         per_tile = panel.right_rows * self.columns
-        batches = self._batch(packed)
-        prefix = f"({panel.emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
-        start = f"{parameter} + ({prefix}tile) * {per_tile}"
+        start = self._tile_of(packed, packed.name, panel.right_rows)
         if panel.tensors[packed.name].storage == "float16":
             width = panel.emission.width
             self.pointer = (
@@ -85,6 +87,31 @@ class Columns:
             return
         self.space = "__global "
         self.pointer = f"__global const float* right = {start};"
+
+    def _set_words(self, packed: PackedWords) -> None:
+        """The factor as integers in words, with their scales and zeros."""
+        panel = self.panel
+        words = self.words = RightWords(
+            bits=packed.bits,
+            block=packed.block,
+            depth=panel.right_rows,
+            zero=packed.zero if packed.zeros is None else None,
+        )
+        self.space = "__global "
+        rows = [("uint", "right", packed.name, words.rows_of_words)]
+        rows.append(("float", "right_scales", packed.scales, words.rows_of_scales))
+        if packed.zeros is not None:
+            rows.append(("uchar", "right_zeros", packed.zeros, words.rows_of_scales))
+        pointers = (
+            f"__global const {kind}* {name} = {self._tile_of(packed, tensor, n)};" for kind, name, tensor, n in rows
+        )
+        self.pointer = " ".join(pointers)
+
+    def _tile_of(self, packed: PackedPanel, tensor: str, rows: int) -> str:
+        """C text of a pointer to the tile in one of the tensors that hold the factor, of so many rows a tile."""
+        emission, batches = self.panel.emission, self._batch(packed)
+        prefix = f"({emission.expressions.index(batches)}) * {self.tiles} + " if not batches.is_constant else ""
+        return f"{emission.accesses[tensor].parameter} + ({prefix}tile) * {rows * self.columns}"
 
     def _batch(self, packed: PackedPanel) -> Index:
         """The position of the batch in a packed constant, which holds only the batches that the factor depends on."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.kernel import Emission, LocalArray
+from smartmem_rules.emit.c.partial_sums import turns_summed
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
@@ -76,6 +77,7 @@ class _Group:
             s=tile,
             splits=self.splits,
             turns=turns,
+            turns_summed=turns_summed(turns, tile.step // tile.slices),
             turns_each=-(-turns // self.splits),
             column_tiles=columns,
             row_tiles=row_tiles,
@@ -197,6 +199,7 @@ class _Group:
         c = self.contraction
         left = substitute_variables(scores.a, self.batch_values)
         right = substitute_variables(scores.b, self.batch_values)
+        turns = -(-math.prod(v.extent for v in scores.k) // tile.step)
         text = render(
             "group_scores.cl",
             s=tile,
@@ -207,7 +210,8 @@ class _Group:
                 Side(name="right", factor=right, own=(scores.n,), k=scores.k, first=f"inner_tile * {tile.columns}"),
             ),
             tiles=-(-scores.n.extent // tile.columns),
-            turns=-(-math.prod(v.extent for v in scores.k) // tile.step),
+            turns=turns,
+            turns_summed=turns_summed(turns, tile.step // tile.slices),
             padded=padded,
             u=self.unit,
         )

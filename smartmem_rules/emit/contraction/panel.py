@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.partial_sums import product_block
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.reduction_cse import share_terms
 from smartmem_rules.emit.contraction.columns import Columns
+from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
@@ -84,6 +86,7 @@ class Panel:
             column_blocks=column_blocks,
             m=self.m_count,
             k=self.k_count,
+            block=product_block(self.k_count),
             left_space=left_space,
             left_pointer=left_pointer,
             **names,
@@ -201,7 +204,15 @@ class Panel:
         pointer_text = f"const float* right = inner_columns + tile * {k_count * columns};"
         self.inner_rows(tiles, columns, k_count, (space, pointer), ("", pointer_text))
 
-    def inner_rows(self, tiles: int, columns: int, k_count: int, left: tuple[str, str], right: tuple[str, str]) -> None:
+    def inner_rows(
+        self,
+        tiles: int,
+        columns: int,
+        k_count: int,
+        left: tuple[str, str],
+        right: tuple[str, str],
+        words: RightWords | None = None,
+    ) -> None:
         """Rows of a contraction into the scratch array `inner`."""
         padded = tiles * columns
         self.emission.writer.line(f"float inner[{self.schedule.block_rows * largest(padded)}];")
@@ -210,7 +221,7 @@ class Panel:
             rows=self.schedule.rows, block_rows=self.schedule.block_rows, tail=self.schedule.tail,
             columns=columns, lanes=self.lanes, tiles=tiles, k=k_count, padded=padded,
             left_space=left[0], left_pointer=left[1], right_space=right[0], right_pointer=right[1],
-            ahead=self.schedule.ahead if right[0] else 0,
+            ahead=self.schedule.ahead if right[0] and words is None else 0, block=product_block(k_count), words=words,
         )  # fmt: skip
         for line in text.splitlines():
             self.emission.writer.line(line)

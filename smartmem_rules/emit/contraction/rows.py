@@ -20,7 +20,7 @@ def emit_rows(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> 
     batch, row = expressions.name(panel.batch), expressions.name(panel.row)
     (right,) = panel.columns()
     left = panel.left()
-    panel.inner_rows(right.tiles, right.columns, panel.k_count, left, (right.space, right.pointer))
+    panel.inner_rows(right.tiles, right.columns, panel.k_count, left, (right.space, right.pointer), right.words)
     block = panel.schedule.block_rows
     finished = Var("finished", block)
     name = expressions.name(finished)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 
 from smartmem_rules.emit.c.kernel import Emission
+from smartmem_rules.emit.c.partial_sums import LONGEST_PRODUCT, Accumulators, TermLoop, in_partial_sums
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
 from smartmem_rules.plan.artefact import Source
@@ -103,32 +104,32 @@ class _Tile:
 
     def _accumulate(
         self, rows: list[dict[Var, Index]], values: dict[Var, Index], columns: list[tuple[Var, Index]]
-    ) -> list[list[str]]:
+    ) -> list[tuple[str, ...]]:
         """The names of the sums, by vector of columns and row."""
-        c, writer, expressions = self.contraction, self.emission.writer, self.emission.expressions
-        names = [[expressions.temporary() for _ in rows] for _ in columns]
-        for name in (one for of_rows in names for one in of_rows):
-            writer.line(f"float4 {name} = 0.0f;")
+        c, expressions = self.contraction, self.emission.expressions
+        sums = expressions.declared(Accumulators(("",) * (len(columns) * len(rows)), "float4", "0.0f"))
         *outer, inner = c.k
         right = [(block, substitute_variables(c.b, {**values, c.n: column})) for block, column in columns]
         left = [substitute_variables(c.a, at) for at in rows]
         four = inner.extent % 4 == 0 and all(expressions.is_contiguous(a, inner) for a in left)
         by_column = self._by_column(values, [block for block, _ in columns]) if four else None
+        turn = Var(f"{inner.name}_four", inner.extent // 4) if four else inner
 
-        def step() -> None:
+        def step(to: Accumulators) -> None:
+            names = _by_vector(to.names, len(rows))
             if by_column is not None:
-                self._dot_products(inner, left, by_column, names)
+                self._dot_products(inner, turn, left, by_column, names)
             elif four:
-                self._four_steps(inner, left, right, names)
+                self._four_steps(inner, turn, left, right, names)
             else:
-                with expressions.loop(inner):
-                    for (block, b), of_rows in zip(right, names, strict=True):
-                        vector = self._right(block, b)
-                        for name, a in zip(of_rows, left, strict=True):
-                            writer.line(f"{name} += {expressions.value(a).text} * {vector};")
+                for (block, b), of_rows in zip(right, names, strict=True):
+                    vector = self._right(block, b)
+                    for name, a in zip(of_rows, left, strict=True):
+                        expressions.writer.line(f"{name} += {expressions.value(a).text} * {vector};")
 
-        self._nest(tuple(outer), step)
-        return names
+        loops = [TermLoop(variable=v) for v in (*outer, turn)]
+        expressions.sum_loops(in_partial_sums(loops, LONGEST_PRODUCT // 4 if four else LONGEST_PRODUCT), sums, step)
+        return _by_vector(sums.names, len(rows))
 
     def _right(self, block: Var, b: Expr) -> str:
         expressions = self.emission.expressions
@@ -154,21 +155,21 @@ class _Tile:
                     writer.line(f"{name}.s{place} = {element.text};")
         return name
 
-    def _four_steps(self, inner: Var, left: list[Expr], right: list[tuple[Var, Expr]], names: list[list[str]]) -> None:
-        expressions, writer = self.emission.expressions, self.emission.writer
-        quarter, lane = Var(f"{inner.name}_four", inner.extent // 4), Var("lane_k", 4)
+    def _four_steps(
+        self, inner: Var, quarter: Var, left: list[Expr], right: list[tuple[Var, Expr]], names: list[tuple[str, ...]]
+    ) -> None:
+        expressions, lane = self.emission.expressions, Var("lane_k", 4)
         place = add(scale(variable(quarter), 4), variable(lane))
-        with expressions.loop(quarter):
-            vectors = [
-                expressions.spread(expressions.value(substitute_variables(a, {inner: place}), lane), "float32", 4)
-                for a in left
-            ]
-            for i in range(4):
-                at = add(scale(variable(quarter), 4), Index(i))
-                for (block, b), of_rows in zip(right, names, strict=True):
-                    columns = self._right(block, substitute_variables(b, {inner: at}))
-                    for name, vector in zip(of_rows, vectors, strict=True):
-                        writer.line(f"{name} += {vector}.s{i} * {columns};")
+        vectors = [
+            expressions.spread(expressions.value(substitute_variables(a, {inner: place}), lane), "float32", 4)
+            for a in left
+        ]
+        for i in range(4):
+            at = add(scale(variable(quarter), 4), Index(i))
+            for (block, b), of_rows in zip(right, names, strict=True):
+                columns = self._right(block, substitute_variables(b, {inner: at}))
+                for name, vector in zip(of_rows, vectors, strict=True):
+                    expressions.writer.line(f"{name} += {vector}.s{i} * {columns};")
 
     def _by_column(self, values: dict[Var, Index], blocks: list[Var]) -> list[list[Expr]] | None:
         """The right factor column by column, where it lies along the reduction and not along its columns."""
@@ -191,28 +192,26 @@ class _Tile:
         self.emission.writer.line(f"const int {expressions.name(column)} = {text};")
         return variable(column)
 
-    def _dot_products(self, inner: Var, left: list[Expr], right: list[list[Expr]], names: list[list[str]]) -> None:
+    def _dot_products(
+        self, inner: Var, quarter: Var, left: list[Expr], right: list[list[Expr]], names: list[tuple[str, ...]]
+    ) -> None:
         """Four steps of a reduction along which both factors lie."""
-        expressions, writer = self.emission.expressions, self.emission.writer
-        quarter, lane = Var(f"{inner.name}_four", inner.extent // 4), Var("lane_k", 4)
+        expressions, lane = self.emission.expressions, Var("lane_k", 4)
         place = {inner: add(scale(variable(quarter), 4), variable(lane))}
 
         def vector(factor: Expr) -> str:
             return expressions.spread(expressions.value(substitute_variables(factor, place), lane), "float32", 4)
 
-        with expressions.loop(quarter):
-            rows = [vector(a) for a in left]
-            for columns, of_rows in zip(right, names, strict=True):
-                factors = [vector(b) for b in columns]
-                for name, row in zip(of_rows, rows, strict=True):
-                    writer.line(f"{name} += (float4)({', '.join(f'dot({row}, {f})' for f in factors)});")
+        rows = [vector(a) for a in left]
+        for columns, of_rows in zip(right, names, strict=True):
+            factors = [vector(b) for b in columns]
+            for name, row in zip(of_rows, rows, strict=True):
+                dots = ", ".join(f"dot({row}, {f})" for f in factors)
+                expressions.writer.line(f"{name} += (float4)({dots});")
 
-    def _nest(self, axes: tuple[Var, ...], inner: object) -> None:
-        if not axes:
-            inner()  # type: ignore[operator]
-            return
-        with self.emission.expressions.loop(axes[0]):
-            self._nest(axes[1:], inner)
+
+def _by_vector(names: tuple[str, ...], rows: int) -> list[tuple[str, ...]]:
+    return [names[first : first + rows] for first in range(0, len(names), rows)]
 
 
 def emit_tile(launch: Single, target: Target, tensors: Mapping[str, Stored]) -> Source:

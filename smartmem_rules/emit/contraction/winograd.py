@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from smartmem_rules.emit.c.partial_sums import product_block
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.contraction.panel import Panel
 from smartmem_rules.plan.artefact import Source
@@ -53,7 +54,7 @@ class Winograd(Panel):
             parts=parts, row_blocks=row_blocks, column_blocks=column_blocks, m=self.m_count, k=self.channels,
             taps=t.taps, outputs=t.outputs, points=t.points, output=t.output, most_tiles=most_tiles,
             across=place.extent, width=w.x.extent, height=math.prod(v.extent for v in (*w.images, w.y)),
-            channels=self.emission.width, **self.vectors, **names,
+            channels=self.emission.width, block=product_block(self.channels), **self.vectors, **names,
         )  # fmt: skip
 
     def _input(self, strip: Var, place: Var, most_tiles: int) -> None:

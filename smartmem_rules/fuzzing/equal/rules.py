@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from smartmem_rules.language import syntax as ast
 from smartmem_rules.rulebase.base import RuleBase, load_rules
-from smartmem_rules.rulebase.verdicts import WITH_PROOFS, record, recorded
+from smartmem_rules.rulebase.verdicts import WITH_PROOFS, record, recorded, shipped
 from smartmem_rules.tensor.instantiate import names_in
 from smartmem_rules.verification.results import PROVED, TESTED
 from smartmem_rules.verification.run import judge_rules, rules_of
@@ -111,14 +111,14 @@ def admit(
     base = both_ways(load_rules())
     if only is not None:
         base = _only(base, only)
-    known = recorded(base, WITH_PROOFS)
+    known = {**recorded(base, WITH_PROOFS), **shipped(base)}
     rules = rules_of(base)
-    missing = [p for p, rule in enumerate(rules) if _has_verdict(rule) and rule.name not in known]
+    missing = [p for p, rule in enumerate(rules) if may_be_admitted(rule) and rule.name not in known]
     if missing:
         reports = judge_rules(base, missing, prove=True, budget=_SECONDS, trials=_TRIALS, jobs=jobs, progress=progress)
         record(reports, base, WITH_PROOFS)
         known = {**known, **{report.name: f"{report.verdict} ({report.method})" for report in reports}}
-    usable = {rule.name for rule in rules if _has_verdict(rule)}
+    usable = {rule.name for rule in rules if may_be_admitted(rule)}
     verdicts = {name: text for name, text in known.items() if name in usable and text.split(" ")[0] in accepted}
     return Admitted(_only(base, list(verdicts)), verdicts)
 
@@ -129,7 +129,8 @@ def admitted_base(names: tuple[str, ...]) -> RuleBase:
     return _only(both_ways(load_rules()), names)
 
 
-def _has_verdict(rule: object) -> bool:
+def may_be_admitted(rule: object) -> bool:
+    """Whether a rule keeps all values, if its verdict says that it is right."""
     if isinstance(rule, ast.Rewrite):
         return rule.unsound is None and KEEPS_VALUES.issuperset(rule.relaxes)
     return isinstance(rule, ast.Eliminate | ast.IndexRule)

@@ -20,7 +20,7 @@ from smartmem_rules.language.blocks.keys import (
 )
 from smartmem_rules.language.blocks.matrix import ELEMENTS
 
-TEMPLATES = ("panel", "winograd", "group", "tile", "pointwise", "reduction", "scan")
+TEMPLATES = ("panel", "words", "winograd", "group", "tile", "pointwise", "reduction", "scan")
 SPACES = ("rows", "vectors", "block_rows", "tiles_per_block", "items", "places", "team")
 
 
@@ -33,6 +33,7 @@ class Schedule(BlockRecord):
     template: str = word(
         "the template of codegen/ that realises it",
         "panel",
+        "words",
         "winograd",
         "group",
         "tile",
@@ -99,6 +100,14 @@ class Panel(RegisterTiles):
     window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)
     items: int = whole("work-items that balance the device", 1)
     smallest_block: int = whole("rows below which columns are split instead", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewBitWeights(Schedule):
+    """Right factors of the panel template that stay integers of few bits: register tiles unpack them (CPU)."""
+
+    bits: tuple[int, ...] = wholes("bits of an integer in a word of 32, the fewest first")
+    elements: int = whole("weights below which a factor is unpacked when the plan is made", 1)
 
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -191,7 +200,13 @@ class Rows(Elementwise):
     few_rows: int = whole("use one vector for each member when rows < work-items of all units / `few_rows`", 8)
 
 
-CONTRACTIONS: Mapping[str, type[Schedule]] = {"panel": Panel, "winograd": Winograd, "group": Group, "tile": Tile}
+CONTRACTIONS: Mapping[str, type[Schedule]] = {
+    "panel": Panel,
+    "words": FewBitWeights,
+    "winograd": Winograd,
+    "group": Group,
+    "tile": Tile,
+}
 """The record of a `for contraction` block, by its template."""
 CLASSES: Mapping[str, type[Schedule]] = {
     "pointwise": Elementwise,

@@ -20,7 +20,8 @@ from smartmem_rules.language.patterns import OR, pattern_of
 from smartmem_rules.language.roots import joined, what_is_wrong
 
 _COMMENT = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*")*#+(.*)')
-_REMOVED = ("internal", "commutative", "override", "class", "mapping", "reference", "explores", "cites", "unsound")
+_FLAGS = ("explores", "defers")
+_REMOVED = ("internal", "commutative", "override", "class", "mapping", "reference", *_FLAGS, "cites", "unsound")
 _MERGED = {
     **dict.fromkeys(_REMOVED, "remove this one"),
     **dict.fromkeys(("where", "relaxes", "tags"), "put all into one, between commas"),
@@ -42,7 +43,7 @@ def group_of(children: Children, word: str) -> Children:
 
 def clause_word(child: object) -> str:
     """The word that a clause begins with; empty for what is no clause."""
-    first = child[0] if isinstance(child, list) and child else child if child == "explores" else ""
+    first = child[0] if isinstance(child, list) and child else child if child in _FLAGS else ""
     return str(first) if isinstance(first, Token) else ""
 
 
@@ -154,7 +155,7 @@ class RuleBuilder(ExpressionBuilder):
     def keep(self, children: Children) -> s.Keep:
         _, *operators = tokens_of(children, "NAME")
         common = self._common(children, {"operator": self._span(operators)})
-        return s.Keep(**common, operator=OR.join(operators))
+        return s.Keep(**common, operator=OR.join(operators), defers=bool(tokens_of(children, "DEFERS")))
 
     def rule_let(self, children: Children) -> s.RuleLet:
         value = children[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smartmem_rules.language.vocabulary import BLOCK_WORDS, ITEM_WORDS
 
-_CLAUSES = ("where", "relaxes", "explores", "tags", "cites", "unsound", "after")
+_CLAUSES = ("where", "relaxes", "explores", "defers", "tags", "cites", "unsound", "after")
 _IN_OPERATORS = frozenset({"FOR", "LET"})
 _OUTSIDE_OF_BRACES = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS, *_CLAUSES)) - _IN_OPERATORS
 _ITEMS = frozenset(word.upper() for word in (*ITEM_WORDS, *BLOCK_WORDS)) - _IN_OPERATORS

@@ -104,6 +104,7 @@ KEYWORDS: dict[str, str] = {
     "export": "which rules simplify a model, and what the ONNX graph that is written back costs",
     "where": "the guards of a rule, all of which must hold",
     "relaxes": "what of floating-point arithmetic a rule does not keep",
+    "defers": "the operator is kept until the plan is made, which may compute it where a kernel reads floats",
     "explores": "the right side need not be better than the left one",
     "tags": "words by which rules are switched off together",
     "cites": "where the rule comes from: a paper with its section, another optimizer's rule, an operator's definition",

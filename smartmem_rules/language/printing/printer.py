@@ -226,6 +226,8 @@ def _clauses(rule: s.Rule) -> str:
     if isinstance(rule, s.Rewrite):
         lines += [f"relaxes {', '.join(rule.relaxes)}"] if rule.relaxes else []
         lines += ["explores"] if rule.explores else []
+    if isinstance(rule, s.Keep) and rule.defers:
+        lines.append("defers")
     lines += [f"tags {', '.join(rule.tags)}"] if rule.tags else []
     lines += [f"cites {quoted(rule.cites)}"] if rule.cites is not None else []
     if isinstance(rule, s.Rewrite) and rule.unsound is not None:

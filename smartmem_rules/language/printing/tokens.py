@@ -35,7 +35,7 @@ CLAUSES = frozenset(
     ]
 )
 """The words that clauses of an operator begin with, besides equations."""
-RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "tags", "cites", "unsound"])
+RULE_CLAUSES = frozenset(["where", "relaxes", "explores", "defers", "tags", "cites", "unsound"])
 ARROWS = frozenset(["=>", "<=>"])
 KEYWORDS = frozenset(["if", "then", "else", "and", "or", "not", "in", "for", "require", "where", "let", "view", "scan"])
 COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -86,8 +86,13 @@ class Program:
         return users
 
 
-def flatten(graph: Graph, through_views: bool) -> Program:
-    """All equations of the graph; with `through_views`, consumers read through the views instead of their tensors."""
+def flatten(graph: Graph, through_views: bool, deferred: Collection[str] = ()) -> Program:
+    """All equations of the graph.
+
+    Args:
+        through_views: consumers read through the views instead of their tensors.
+        deferred: operators of constants that the plan may compute, though they were left in the graph.
+    """
     names = FreshNames("v")
     types = dict(graph.types)
     definitions: list[Definition] = []
@@ -115,7 +120,7 @@ def flatten(graph: Graph, through_views: bool) -> Program:
                 views[equation.tensor] = (source.tensor, view)
                 continue
             definitions.append(Definition(settled, node.name, node.origin or (node.name,), classes))
-    packed = graph.stays_packed()
+    packed = graph.stays_packed(deferred)
     packable = {name: values for name, values in graph.constants.items() if name not in packed}
     program = Program(
         definitions=definitions,

@@ -11,6 +11,7 @@ from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.schedule import (
     CONTRACTIONS,
     Elementwise,
+    FewBitWeights,
     Group,
     Panel,
     RegisterTiles,
@@ -36,7 +37,7 @@ from smartmem_rules.plan.schedule.records import (
 )
 from smartmem_rules.plan.schedule.templates import GroupForm, PanelForm, Templates, TileForm, WinogradForm
 from smartmem_rules.tensor.atoms import Var
-from smartmem_rules.tensor.expr import Read, TensorType, free_variables, walk
+from smartmem_rules.tensor.expr import Expr, Read, TensorType, free_variables, walk
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest
 
@@ -236,7 +237,7 @@ class Scheduler:
     def _panel(self, kernel: Kernel, c: Contraction, form: PanelForm, constant: bool) -> Kernel:
         problem, sizes = form.problem, form.sizes
         factors, columns = right_factors(kernel), sizes.columns
-        packed = [self.packer.panel(n, b, c, columns) for n, b in factors] if constant else [None]
+        packed = [self._packed(n, b, c, columns) for n, b in factors] if constant else [None]
         schedule = PanelSchedule(
             name=form.schedule.name,
             template="rows" if kernel.stages else "panel",
@@ -250,6 +251,12 @@ class Scheduler:
             packed=tuple(packed),
         )
         return _reading_packed(replace(kernel, schedule=schedule), packed)
+
+    def _packed(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
+        """A constant right factor: as integers where it is of few bits, else as floats."""
+        taking = (s for s in self.schedules if isinstance(s, FewBitWeights))
+        found = (self.packer.words(n, factor, c, columns, s) for s in taking)
+        return next((one for one in found if one is not None), None) or self.packer.panel(n, factor, c, columns)
 
     def _transformed(self, kernel: Kernel, form: WinogradForm) -> Kernel:
         problem, sizes = form.problem, form.sizes
@@ -336,7 +343,7 @@ class Scheduler:
 
 def _reading_packed(kernel: Kernel, packed: Sequence[PackedPanel | None]) -> Kernel:
     """The kernel that reads its right factors as they were packed, where they were."""
-    names = [one.name for one in packed if one is not None]
+    names = [name for one in packed if one is not None for name in one.tensors]
     return replace(kernel, reads=tensors_in_memory(kernel, names)) if names else kernel
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from smartmem_rules.cli import main
+from smartmem_rules.resources import rules_path
 from tests.checking import models
 from tests.checking.models import drawn
 from tests.cli import onnx_files
@@ -82,6 +84,23 @@ def test_rules_have_verdicts_equations_and_places(data: Any) -> None:
     assert all(rule["verdict"] and rule["equation"] and rule["line"] for rule in fired)
 
 
+def test_files_of_built_in_rules_are_named_alike_on_every_computer(data: Any) -> None:
+    files = {one["file"] for one in places_in(data)}
+    assert "rules/algebra.smr" in files
+    assert all(name.startswith("rules/") and name.endswith(".smr") for name in files)
+    assert str(rules_path()) not in json.dumps(data)
+
+
+def places_in(data: Any) -> Iterator[Mapping[str, Any]]:
+    """The places in rule files, wherever they stand in JSON."""
+    if isinstance(data, dict):
+        if "file" in data and "line" in data:
+            yield data
+        data = list(data.values())
+    for one in data if isinstance(data, list) else ():
+        yield from places_in(one)
+
+
 def test_levels_and_the_second_plan_are_those_asked_for(data: Any) -> None:
     assert [level["level"] for level in data["levels"]] == ["none", "smartmem"]
     none, smartmem_level = data["levels"]
@@ -100,6 +119,7 @@ def test_a_saved_plan_needs_no_model(model: Path, tmp_path: Path) -> None:
     refused = smartmem("report", plan, "--to-level", "none", "--json")
     assert refused.exit_code == 2
     assert "which is made already" in refused.stderr
+    assert reported(plan, "--device", "pocl", "--no-measure")["plan"]["figures"]["kernels"] > 0
     data = reported(plan, "-o", page, "--no-measure")
     assert data.pop("page") == str(page)
     assert data["levels"] == []

@@ -71,6 +71,17 @@ def test_differences(model: Path) -> None:
     assert smartmem("diff", model).exit_code == 2
 
 
+def test_a_saved_plan_is_no_second_plan_of_its_own(model: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "a.plan"
+    assert smartmem("optimize", model, "--device", "pocl", "--no-check", "-o", plan).exit_code == 0
+    for given in ([plan], [model, plan]):
+        refused = smartmem("diff", *given, "--to-level", "none")
+        assert refused.exit_code == 2
+        assert f"{plan.name} is a plan, which is made already" in refused.output.replace("\n", " ")
+    against = data_of("diff", plan, model, "--device", "pocl", "--to-level", "none")
+    assert against["launches"][0] < against["launches"][1]
+
+
 def test_stages_in_files(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "stages"
     files = data_of("optimize", model, "--no-check", "--dump", folder)["dumped"]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.cli import main
 from smartmem_rules.fuzzing.campaigns.campaign import Answer, answers_here, drawn_requests
 from smartmem_rules.fuzzing.campaigns.hunt import gather, requests_for
-from smartmem_rules.fuzzing.case import Case, Mode
+from smartmem_rules.fuzzing.case import Case, Mode, load_case
 from smartmem_rules.fuzzing.equal.hunting import Hunt
 from smartmem_rules.fuzzing.equal.rules import BACKWARDS, Admitted, admitted_base
 from smartmem_rules.fuzzing.judge import Verdict
@@ -53,6 +54,42 @@ def test_a_finding_is_reduced_kept_and_not_reported_twice(tmp_path: Path) -> Non
     (finding,) = hunted.findings
     assert (finding.operators, hunted.again, hunted.kinds["wrong"]) == (("Relu",), 1, 2)
     assert Path(finding.kept).exists()
+
+
+def recipe_and_data(folder: Path) -> Path:
+    """A model of which one weight is described and the other lies in a data file."""
+    names, shape = ("drawn", "stored"), [4, 4]
+    nodes = [helper.make_node("MatMul", ["x", names[0]], ["a"]), helper.make_node("MatMul", ["a", names[1]], ["y"])]
+    weights = [TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=1) for name in names]
+    recipe = {"location": "seeded-normal", "offset": 1, "std": 1, "mean": 0, "min": -2, "max": 2}
+    for tensor, entries in zip(weights, (recipe, {"location": "stored.bin"}), strict=True):
+        for key, value in entries.items():
+            tensor.external_data.add(key=key, value=str(value))
+    (folder / "stored.bin").write_bytes(np.eye(4, dtype=np.float32).tobytes())
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "two", ends[:1], ends[1:], weights)
+    path = folder / "two.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString())
+    return path
+
+
+def test_weights_may_be_described_or_lie_in_data_files(tmp_path: Path) -> None:
+    path = recipe_and_data(tmp_path)
+    drawn, stored = (numpy_helper.to_array(tensor) for tensor in load_case(path).model.graph.initializer)
+    assert drawn.shape == (4, 4)
+    assert 0 < np.abs(drawn).max() <= 2
+    np.testing.assert_array_equal(stored, np.eye(4))
+    done = CliRunner().invoke(main, ["fuzz", str(path), "--forms", "1", "--keep", str(tmp_path / "kept"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["judged"] > 0
+
+
+def test_a_missing_data_file_gets_one_message(tmp_path: Path) -> None:
+    path = recipe_and_data(tmp_path)
+    (tmp_path / "stored.bin").unlink()
+    done = CliRunner().invoke(main, ["fuzz", str(path)])
+    assert done.exit_code == 2
+    assert "stored.bin: 1 tensor (stored)" in done.output
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from smartmem_rules.language.blocks.device import ImageLimits
+from smartmem_rules.language.blocks.schedule import FewBitWeights
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds, pack
+from smartmem_rules.plan.kernel.words import packed_words
+from smartmem_rules.plan.schedule.contraction.few_bits import FewBits, few_bits
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.plan.schedule.contraction.winograd import transformed_weights
 from smartmem_rules.plan.schedule.contraction.winograd_sizes import WinogradProblem
@@ -32,6 +35,32 @@ class PackedPanel:
 
     name: str
     batch: tuple[Var, ...]
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """All tensors that hold it."""
+        return (self.name,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedWords(PackedPanel):
+    """A constant factor as integers of few bits, several in a word, with a scale for each block (`kernel.words`).
+
+    Attributes:
+        bits: of an integer.
+        block: steps of the reduction that share a scale.
+        scales, zeros: the tensors that hold them; no zeros where all of them are `zero`.
+    """
+
+    bits: int
+    block: int
+    scales: str
+    zeros: str | None
+    zero: int
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return (self.name, self.scales) if self.zeros is None else (self.name, self.scales, self.zeros)
 
 
 class Packer:
@@ -56,6 +85,7 @@ class Packer:
         self.storage = storage
         self.limits = limits
         self._names: dict[tuple[object, ...], str] = {}
+        self._words: dict[tuple[object, ...], PackedWords | None] = {}
 
     def panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -71,6 +101,49 @@ class Packer:
             rows = values.reshape(*values.shape[:2], tiles, columns).transpose(0, 2, 1, 3)
             name = self._keep(factor, key, rows)
         return PackedPanel(name, batch)
+
+    def words(self, n: Var, factor: Expr, c: Contraction, columns: int, s: FewBitWeights) -> PackedWords | None:
+        """The constant factor as integers of few bits in the same tiles; None where the schedule does not take it."""
+        found = few_bits(factor, c.k) if count((*c.k, n)) >= s.elements else None
+        if found is None:
+            return None
+        batch = tuple(v for v in c.batch if v in free_variables(factor))
+        key = ("words", _canonical(factor, (*batch, *c.k, n)), columns)
+        if key not in self._words:
+            self._words[key] = self._in_words(factor, found, (*batch, *c.k, n), columns, s.bits)
+        made = self._words[key]
+        return made and replace(made, batch=batch)
+
+    def _in_words(
+        self, factor: Expr, found: FewBits, axes: tuple[Var, ...], columns: int, widths: tuple[int, ...]
+    ) -> PackedWords | None:
+        *batch, n = (v for v in axes if v not in found.k)
+        shape = (count(tuple(batch)), -1, n.extent)
+        of_blocks = (*batch, found.blocks, n)
+        packed = packed_words(
+            self._values(found.integers, axes).reshape(shape),
+            self._values(found.zero, of_blocks).reshape(shape),
+            self._values(found.scale, of_blocks).reshape(shape),
+            block=found.block,
+            columns=columns,
+            widths=widths,
+        )
+        if packed is None:
+            return None
+        name, zeros = self._unused(factor), packed.zeros
+        self._store(name, packed.words, "uint32")
+        self._store(f"{name}.scales", packed.scales, "float32")
+        if isinstance(zeros, np.ndarray):
+            self._store(f"{name}.zeros", zeros, "uint8")
+        return PackedWords(
+            name,
+            (),
+            bits=packed.bits,
+            block=found.block,
+            scales=f"{name}.scales",
+            zeros=f"{name}.zeros" if isinstance(zeros, np.ndarray) else None,
+            zero=zeros if isinstance(zeros, int) else 0,
+        )
 
     def transformed(self, n: Var, factor: Expr, problem: WinogradProblem, columns: int) -> PackedPanel:
         w, transform = problem.windows, problem.transform
@@ -128,20 +201,24 @@ class Packer:
         Args:
             layout: None stores them one after the other.
         """
-        name = f"{tensors_read(factor)[0]}@{len(self._names)}"
-        self._names[key] = name
-        type_ = TensorType("float32", (values.size,) if layout is None else values.shape)
-        storage = self.storage if holds(self.storage, values) else "float32"
-        packed = pack(values, layout or row_major(values.ndim), storage)
+        name = self._names[key] = self._unused(factor)
+        self._store(name, values, self.storage if holds(self.storage, values) else "float32", layout)
+        return name
+
+    def _unused(self, factor: Expr) -> str:
+        """A name for what is made of a factor."""
+        return f"{tensors_read(factor)[0]}@{len(self._names) + len(self._words)}"
+
+    def _store(self, name: str, values: np.ndarray, storage: str, layout: Layout | None = None) -> None:
+        dtype = "float32" if storage == "float16" else storage
         self.tensors[name] = Stored(
             name=name,
-            type=type_,
+            type=TensorType(dtype, (values.size,) if layout is None else values.shape),
             layout=layout or Layout("buffer", (0,)),
             role="constant",
             storage=storage,
-            packed=packed,
+            packed=pack(values, layout or row_major(values.ndim), storage),
         )
-        return name
 
 
 def _canonical(expr: Expr, axes: tuple[Var, ...]) -> Expr:

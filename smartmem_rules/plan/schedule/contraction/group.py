@@ -156,9 +156,9 @@ class GroupTile:
         each = self.threads // self.rows
         return each if each >= SMALLEST_TEAM or not self.direct else min(TEAM, self.threads)
 
-    def sum(self, number: int) -> str:
+    def sum(self, number: int, name: str = "c") -> str:
         """C text of a work-item's vector of sums."""
-        return f"c[{number}]" if self.direct else f"c{number}"
+        return f"{name}[{number}]" if self.direct else f"{name}{number}"
 
     @property
     def sums(self) -> int:

@@ -1,0 +1,110 @@
+"""Attempts to simplify a model: with all rules, then with those that keep every bit; each result is checked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import onnx
+
+from smartmem_rules.collector import no_collections, return_free_memory
+from smartmem_rules.egraph.saturation import EngineError
+from smartmem_rules.extraction.problem import Infeasible
+from smartmem_rules.simplification.checking import Checking, DifferentError
+from smartmem_rules.simplification.encoding import size_of_files
+from smartmem_rules.simplification.files import write_model
+from smartmem_rules.simplification.in_place import Aside
+from smartmem_rules.simplification.opsets import in_opset
+from smartmem_rules.simplification.options import Options
+from smartmem_rules.simplification.region import NothingToDo
+from smartmem_rules.simplification.report import Check, Report, counts_of
+from smartmem_rules.simplification.simplifying import Simplified, opset_of, seen_by_rules, simplified
+from smartmem_rules.writing.views import NotExpressible
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model, and where what is made of it is written.
+
+    Attributes:
+        folder: of the model's data files.
+        place: a folder for the result.
+        name: the result's file name.
+        aside: where large computed weights are written meanwhile; None if the result holds them.
+    """
+
+    model: onnx.ModelProto
+    folder: Path | None
+    place: Path
+    name: str
+    aside: Aside | None
+
+
+def attempted(task: Task, options: Options, checking: Checking) -> tuple[Report, Simplified | None]:
+    """Simplify, write the result into a folder and check it; with rules that keep every bit where it differs.
+
+    The exceptions are those of `simplify_file`.
+    """
+    started = time.perf_counter()
+    model, reason, differed = task.model, "", False
+    given = in_opset(model, options.opset)
+    for tried in (options, replace(options, exact=True)):
+        try:
+            with no_collections():
+                seen = seen_by_rules(given, task.folder, tried)
+                checking.wait()  # the e-graph and ONNX Runtime's tensors would add up
+                found = simplified(seen, tried, task.aside)
+        except (NothingToDo, EngineError, Infeasible, NotExpressible) as error:
+            reason = reason or str(error)
+            break
+        if given is model and not found.is_better:
+            reason = reason or "no form with fewer nodes or a smaller file was found"
+            break
+        checking.begin(seen.bounds)
+        del seen
+        return_free_memory()
+        try:
+            check = checking.checker().check(write_model(found.model, task.folder, task.place, task.name))
+        except DifferentError as error:
+            reason, differed = f"the simplified model differs: {error}", True
+            if found.relaxes:
+                continue
+            break
+        if given is not model:
+            found = replace(found, before=counts_of(model, size_of_files(model)))
+        return _report(found, tried, check, time.perf_counter() - started), found
+    return _unchanged(model, options, reason, differed, time.perf_counter() - started), None
+
+
+def _report(found: Simplified, options: Options, check: Check, seconds: float) -> Report:
+    return Report(
+        changed=True,
+        reason="",
+        differed=False,
+        before=found.before,
+        after=found.after,
+        opset=found.opset,
+        rules=found.uses,
+        added=found.added,
+        kept=found.kept,
+        refused=found.refused,
+        exact=options.exact,
+        selection=found.selection,
+        check=check,
+        seconds=seconds,
+    )
+
+
+def _unchanged(model: onnx.ModelProto, options: Options, reason: str, differed: bool, seconds: float) -> Report:
+    counts = counts_of(model, size_of_files(model))
+    return Report(
+        changed=False,
+        reason=reason,
+        differed=differed,
+        before=counts,
+        after=counts,
+        opset=opset_of(model),
+        exact=options.exact,
+        seconds=seconds,
+    )
