@@ -152,8 +152,8 @@ def main() -> int:
         for bits in given.bits:
             case = Case(**sizes, bits=bits, block=given.block)
             rows.append(row(case, given.threads, given.turns))
-    head = "product | bits | file / halves | packed, us | float32, us | ONNX Runtime, us | float32 / packed | "
-    print(markdown(head + "ONNX Runtime / packed | error | error of ONNX Runtime", rows))
+    head = "product | bits | file / halves | packed, us | float32, us | ORT, us | float32 / packed | ORT / packed | "
+    print(markdown(head + "error | ORT", rows))
     print(f"Load of the computer: {os.getloadavg()[0]:.1f}; {os.cpu_count()} cores.")
     return 0
 

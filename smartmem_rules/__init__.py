@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smartmem_rules.api import OptimizedPlan, load, optimize, simplify, verify
+    from smartmem_rules.api import OptimizedPlan, load, optimize, quantize, simplify, verify
     from smartmem_rules.specialized import SpecializedModel
 
 from smartmem_rules.errors import SmartmemError
@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "load",
     "optimize",
+    "quantize",
     "simplify",
     "verify",
 ]
@@ -25,7 +26,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # imported when first used: the engine's libraries take longer to import than small programs run
-    if name in ("OptimizedPlan", "load", "optimize", "simplify", "verify"):
+    if name in ("OptimizedPlan", "load", "optimize", "quantize", "simplify", "verify"):
         from smartmem_rules import api  # start-up time
 
         return getattr(api, name)

@@ -15,6 +15,8 @@ from smartmem_rules.planned import DEFAULT_LEVEL as DEFAULT_LEVEL
 from smartmem_rules.planned import PlanOptions as PlanOptions
 from smartmem_rules.planned import plan_only as plan_only
 from smartmem_rules.planned import planned
+from smartmem_rules.quantization.options import LEAST
+from smartmem_rules.quantization.options import Options as QuantizeOptions
 from smartmem_rules.runtime.devices import AUTO
 from smartmem_rules.runtime.plan_file import is_plan_file, load_plan, plan_files
 from smartmem_rules.runtime.target import device_for
@@ -176,6 +178,36 @@ def simplify(
         rules=rules, disable=disable, keep=keep, domains=domains, opset=opset, fold_limit=fold_limit, exact=exact
     )
     return simplify_model(model, options)[0]
+
+
+def quantize(
+    model: ModelSource,
+    weights: str = "int4",
+    block: int = 32,
+    form: str = "matmulnbits",
+    exclude: Collection[str] = (),
+    least: int = LEAST,
+) -> ModelProto:
+    """The model whose products (MatMul, Gemm) have weights of few bits; all else of it stays as it is.
+
+    `quantization.quantize.quantize_model` gives a report of what each product and each output loses as well.
+
+    Args:
+        model: a path, the bytes of an ONNX file, or a ModelProto, which stays as it is.
+        weights: `int4` or `int8` (symmetric), `uint4` or `uint8` (with a zero point for each block).
+        block: neighbouring weights of a column that share a scale; 0 for one scale for each column (only `qdq`).
+        form: `matmulnbits`, ONNX Runtime's operator, or `qdq`, ONNX's DequantizeLinear in front of the product.
+        exclude: names of nodes that stay as they are.
+        least: products with fewer weights stay as they are.
+
+    Raises:
+        QuantizeError: the model cannot be quantized so; the message says why.
+        GraphError: the model is damaged.
+    """
+    from smartmem_rules.quantization.quantize import quantize_model  # start-up time
+
+    options = QuantizeOptions(weights=weights, block=block, form=form, exclude=exclude, least=least)
+    return quantize_model(model, options, None)[0]
 
 
 def certify(

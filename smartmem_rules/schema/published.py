@@ -15,6 +15,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS: Mapping[str, tuple[type, ...]] = {
     "optimize": (plans.OptimizeReport,),
     "simplify": (SimplifyReport,),
+    "quantize": (runs.QuantizedModel,),
     "run": (runs.RunReport,),
     "export": (runs.ExportReport,),
     "doctor": (runs.DoctorReport,),

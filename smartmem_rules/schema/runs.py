@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from smartmem_rules.bundle import Bundle
+from smartmem_rules.quantization.report import Report as QuantizeReport
 from smartmem_rules.runtime.calibration.record import Calibration
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.roof import Roof
@@ -43,6 +44,14 @@ class RunReport(TypedDict):
     random_inputs: list[str]
     outputs: dict[str, OutputSummary]
     trace: NotRequired[str]
+
+
+@with_fields_of(QuantizeReport)
+class QuantizedModel(TypedDict):
+    """A model whose products got weights of few bits, the file that holds it, and what that loses."""
+
+    model: str
+    output: str
 
 
 class KernelProfile(TypedDict):

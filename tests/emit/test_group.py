@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from smartmem_rules.emit.c import partial_sums
+from smartmem_rules.emit.contraction import group
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.invariants.violation import InvariantError
 from smartmem_rules.plan.schedule import templates
@@ -71,7 +71,7 @@ def test_products_with_every_tile(
 @pytest.mark.parametrize("splits", [1, 2])
 def test_long_products_are_sums_of_partial_sums(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _force(monkeypatch, tile, splits)
-    monkeypatch.setattr(partial_sums, "LONGEST_TILE", 64)
+    monkeypatch.setattr(group, "LONGEST_TILE", 64)
     x, w = np.ones((20, 1500), np.float32), np.ones((1500, 36), np.float32)
     x[:, 0] = 2.0**24
     got = run(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU, {"x": x})["y"]

@@ -28,6 +28,7 @@ from tests.schema.validating import errors
 TESTS = Path(__file__).parents[1]
 ELSEWHERE = {
     "run": "cli/test_commands.py",
+    "quantize": "cli/models/test_quantize_command.py",
     "show": "cli/models/test_show.py",
     "diff": "cli/models/test_show.py",
     "report": "cli/models/test_report.py",

@@ -125,11 +125,12 @@ def product_block(k: int) -> int:
     return 0 if surely_at_most(k, LONGEST_PRODUCT) else LONGEST_PRODUCT
 
 
-def turns_summed(turns: int, products: int) -> int:
+def turns_summed(turns: int, products: int, longest: int) -> int:
     """Turns of a partial sum of a work-group's tile; 0 where one sum takes them all.
 
     Args:
         products: of an accumulator in each turn.
+        longest: products that one accumulator takes.
     """
-    most = max(LONGEST_TILE // products, 1)
+    most = max(longest // products, 1)
     return 0 if surely_at_most(turns, most) else most

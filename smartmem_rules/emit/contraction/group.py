@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.kernel import Emission, LocalArray
-from smartmem_rules.emit.c.partial_sums import turns_summed
+from smartmem_rules.emit.c.partial_sums import LONGEST_TILE, turns_summed
 from smartmem_rules.emit.c.program import Target, render
 from smartmem_rules.emit.c.team import Team
 from smartmem_rules.emit.contraction.epilogue import LANES, VectorEpilogue
@@ -67,6 +67,7 @@ class _Group:
         columns = sum(-(-n // tile.columns) for n in extents)
         row_tiles = -(-self.m_count // tile.rows)
         turns = -(-math.prod(v.extent for v in c.k) // tile.step)
+        turns_each = -(-turns // self.splits)
         shared = {name: self.emission.accesses[tensor].parameter for name, tensor in self._meeting.items()}
         prologue = captured(self.emission, self._prologue)
         left, right = loading(self.emission, tile, self._left()), loading(self.emission, tile, self._right(columns))
@@ -77,8 +78,8 @@ class _Group:
             s=tile,
             splits=self.splits,
             turns=turns,
-            turns_summed=turns_summed(turns, tile.step // tile.slices),
-            turns_each=-(-turns // self.splits),
+            turns_each=turns_each,
+            turns_summed=self._turns_summed(turns_each),
             column_tiles=columns,
             row_tiles=row_tiles,
             m=self.m_count,
@@ -91,6 +92,11 @@ class _Group:
             **names,
             **shared,
         )
+
+    def _turns_summed(self, turns: int) -> int:
+        """Turns of a partial sum where a work-group takes so many; 0 where one sum takes them all."""
+        most = LONGEST_TILE if self.unit is None else self.unit.longest_sum or LONGEST_TILE
+        return turns_summed(turns, self.tile.step // self.tile.slices, most)
 
     def _unit_texts(self) -> str:
         """The functions of the matrix unit."""
@@ -211,7 +217,7 @@ class _Group:
             ),
             tiles=-(-scores.n.extent // tile.columns),
             turns=turns,
-            turns_summed=turns_summed(turns, tile.step // tile.slices),
+            turns_summed=self._turns_summed(turns),
             padded=padded,
             u=self.unit,
         )

@@ -95,13 +95,32 @@ def _products_leave_range(node: onnx.NodeProto, operands: Operands) -> bool:
     return float(np.maximum(sizes, 0).sum()) > 127 or float(np.minimum(sizes, 0).sum()) < -126
 
 
+def _go_together(*operands: Array) -> bool:
+    """Whether the shapes broadcast; the node is invalid where they do not, and every reference refuses it."""
+    try:
+        np.broadcast_shapes(*(operand.shape for operand in operands))
+    except ValueError:
+        return False
+    return True
+
+
 def _power_overflows(node: onnx.NodeProto, operands: Operands) -> bool:
     base, exponent = operands[0], operands[1]
     if base is None or exponent is None or base.dtype.kind not in "iu":
         return False
+    if not _go_together(base, exponent):
+        return False
     with np.errstate(all="ignore"):
         powers = np.abs(np.power(base.astype(np.float64), exponent.astype(np.float64)))
     return not bool(np.all(powers < 2.0 ** (8 * base.dtype.itemsize - 1)))
+
+
+def _far_away(node: onnx.NodeProto, operands: Operands) -> bool:
+    x, places = operands[0], operands[1]
+    if x is None or places is None or not places.size:
+        return False
+    far = np.abs(places.astype(np.float64)) * max(x.shape[2:], default=1)
+    return bool(np.any(np.isfinite(far) & (far >= 2.0**24)))
 
 
 def _negative_clip(node: onnx.NodeProto, operands: Operands) -> bool:
@@ -338,6 +357,11 @@ FAULTS = (
         "MeanVarianceNormalization",
         _no_variance,
         "rows of small variance: ONNX's function adds 1e-9 to the deviation, and ONNX Runtime does not",
+    ),
+    Fault(
+        "GridSample",
+        _far_away,
+        "beside places beyond 2^24, where singles are whole and apart, both of ONNX Runtime's weights are 0",
     ),
     Fault("MaxPool", _window_of_padding, "ONNX Runtime's place of the largest element of nothing is none of the data"),
     *(

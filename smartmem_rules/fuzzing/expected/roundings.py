@@ -42,14 +42,12 @@ WITHOUT_SIGN = LINEAR | {"Where"}
 """Operators whose zeros may lose their sign: sums, and ONNX Runtime's choice, which adds what is chosen to 0."""
 CANCELLING = frozenset(
     {
-        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "FusedConv", "FusedGemm",
-        "Gelu", "GridSample", "Mish", "QuickGelu", "Resize", "STFT",
+        "Acos", "Acosh", "Asinh", "Atanh", "BiasGelu", "BiasSplitGelu", "DFT", "FastGelu", "Gelu", "GridSample", "Mish",
+        "QuickGelu", "Resize", "STFT",
         "LogSoftmax", "ReduceLogSumExp", "Sin", "Cos", "Tan", "LSTM", "GRU", "RNN",
     }
 )  # fmt: skip
 """Functions that are computed in steps whose roundings are those of numbers as large as the operand."""
-UNPROVED = frozenset({"FusedConv", "FusedGemm"})
-"""Sums that nobody computes in double precision: where one is not finite, it may have overflowed on its way only."""
 INTERPOLATING = frozenset({"GridSample", "Resize"})
 """Those of them that weigh neighbours by the fraction of a place: the place's rounding grows with the extent."""
 STASHED = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization", "SkipLayerNormalization"})

@@ -98,6 +98,9 @@ class Matrix(BlockRecord):
     )
     multiply: str = text("the instruction or built-in function that multiplies, as the file of `texts` takes it")
     passes: int = whole("products of parts of the factors that make one product", 1)
+    longest_sum: int = whole(
+        "products that one sum takes before it is added to a sum in float32; 0: as many as without a unit", 0
+    )
     option: tuple[str, ...] = all_texts("an option of the OpenCL compiler for kernels that multiply on the unit")
     asynchronous: int = whole("bytes that a work-item copies to local memory while it goes on; 0: none", 0)
     exchange: int = whole("bytes of local memory through which a sub-group's lanes exchange fragments", 0)

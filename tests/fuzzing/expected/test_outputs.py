@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -324,3 +325,29 @@ def test_a_process_that_ends_is_a_result() -> None:
         verdict, _ = worker.ask({"file": "/nowhere/at/all.onnx"})
         assert verdict.kind == "crash"
         assert "nowhere" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("activation", "numbers"),
+    [("Relu", []), ("Tanh", []), ("Clip", [-1.5, 2.0]), ("LeakyRelu", [0.25]), ("HardSigmoid", [0.3, 0.4])],
+)
+def test_a_fused_convolution_is_a_long_sum(activation: str, numbers: list[float]) -> None:
+    """ONNX Runtime computes it in single precision only; the judge takes it apart, and knows doubles."""
+    given = {"activation_params": numbers} if numbers else {}
+    node = helper.make_node(
+        "FusedConv", ["x", "w", "b", "z"], ["y"], "fused", domain="com.microsoft", activation=activation, **given
+    )
+    draw = np.random.default_rng(0)
+    w, b, z = (draw.normal(size=shape).astype(np.float32) for shape in ((2, 700, 1, 1), (2,), (1, 2, 3, 1)))
+    model = _model([node], (1, 700, 3, 1))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    model.graph.initializer.extend(numpy_helper.from_array(v, n) for v, n in ((w, "w"), (b, "b"), (z, "z")))
+    x = draw.normal(size=(1, 700, 3, 1)).astype(np.float32)
+    x[0, 0] = 3e4  # cancels, so that the sum's roundings are larger than the sum's own
+    x[0, 1] = -3e4 * w[:, 0, 0, 0].mean() / w[:, 1, 0, 0].mean()
+    own = Reference(model, {"x": x})
+    fused = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    got = fused.run(None, {"x": x})[0]
+    assert not _wrong(model, x, got)
+    assert _wrong(model, x, got + np.float32(0.25))
+    assert own.precise_ways[0]

@@ -1,0 +1,1 @@
+"""Models with weights of few bits, made of models with floats (`smartmem quantize`)."""
