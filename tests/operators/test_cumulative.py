@@ -39,10 +39,10 @@ def test_lengths_that_are_known_at_run_time(exclusive: int, reverse: int) -> Non
         np.testing.assert_array_equal(plan.run({"x": x})["y"], _expected(x, exclusive, reverse))
 
 
-@pytest.mark.parametrize("length", [1, 300, 20_001])
+@pytest.mark.parametrize(("length", "dtype"), [(1, np.float64), (300, np.float32), (20_001, np.float64)])
 @pytest.mark.parametrize(("exclusive", "reverse"), FORMS)
-def test_nan_reaches_what_comes_behind_it(length: int, exclusive: int, reverse: int) -> None:
-    x = np.random.default_rng(length).integers(-9, 10, (2, length, 3)).astype(np.float32)
+def test_nan_reaches_what_comes_behind_it(length: int, dtype: type, exclusive: int, reverse: int) -> None:
+    x = np.random.default_rng(length).integers(-9, 10, (2, length, 3)).astype(dtype)
     x[0, length // 3, 1], x[1, length // 2, 0] = np.nan, np.inf
-    plan = optimize(_model(length, onnx.TensorProto.FLOAT, exclusive, reverse))
+    plan = optimize(_model(length, helper.np_dtype_to_tensor_dtype(x.dtype), exclusive, reverse))
     np.testing.assert_array_equal(plan.run({"x": x})["y"], _expected(x, exclusive, reverse))
