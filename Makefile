@@ -7,7 +7,7 @@ FUZZ ?= 10000
 SEED ?= 1
 JOBS ?= 2
 
-.PHONY: demo docs test test-all test-opencl lint check wheel fuzz damaged tables models certificates operators schema arm android clean
+.PHONY: demo docs test test-all test-opencl lint check wheel fuzz damaged tables gallery models certificates operators schema arm android clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -57,6 +57,10 @@ wheel: $(VENV)/.installed
 fuzz: $(VENV)/.installed
 	$(BIN)/python bench/fuzz.py --count $(FUZZ) --seed $(SEED) --jobs $(JOBS) --json build/fuzz/summary.json \
 		--write docs/fuzzing.md
+
+# one page with plots of the stored results, build/gallery.html
+gallery: $(VENV)/.installed
+	$(BIN)/python bench/gallery.py
 
 tables: $(VENV)/.installed
 	$(BIN)/python bench/tables.py --write README.md

@@ -8,18 +8,22 @@
 
 Each model is simplified by each tool; every result is compared with the model itself by ONNX Runtime on random inputs,
 both without optimizations. Memory is that of the process, in which a worker does one model if `--latency` is given and
-all of them otherwise. Latency is the median of interleaved runs with all of ONNX Runtime's optimizations.
+all of them otherwise. Latency is the median of interleaved runs with all of ONNX Runtime's optimizations, and the ratio
+to the input's that of runs in the same turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import math
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,24 @@ from smartmem_rules.simplification.report import counts_of
 
 TOOLS = ("smartmem", "onnxsim", "onnxslim")
 _PATIENCE = 600
+_FEW_RUNS = 7
+_NOISE = 0.05
+"""What two measurements of one file differ by."""
+_SECONDS = 60.0
+"""After so many seconds no more than a few runs are measured."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How long ONNX Runtime takes.
+
+    Attributes:
+        milliseconds: the median.
+        to_input: the median of the ratios to the run of the model itself in the same turn.
+    """
+
+    milliseconds: float
+    to_input: float
 
 
 def main() -> None:
@@ -113,8 +135,8 @@ def compared(path: Path, said: Mapping[str, dict[str, Any]], latency: int) -> di
     if latency:
         right = [tool for tool in said if "wrong" not in result[tool] and "path" in result[tool]]
         files = {tool: Path(result[tool]["path"]) for tool in right}
-        for name, milliseconds in latencies({"input": path, **files}, checker, latency).items():
-            result[name]["milliseconds"] = milliseconds
+        for name, found in latencies({"input": path, **files}, checker, latency).items():
+            result[name] |= asdict(found)
     return result
 
 
@@ -128,23 +150,39 @@ def _counts(path: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def latencies(files: Mapping[str, Path], checker: Checker, runs: int) -> dict[str, float]:
-    """The median milliseconds of each file; the files take turns, so that what disturbs disturbs all of them."""
+def latencies(files: Mapping[str, Path], checker: Checker, runs: int) -> dict[str, Latency]:
+    """The latency of each file. The files take turns in changing order, so that what disturbs disturbs all of them.
+
+    Files of equal content are measured once. Models that are slow have fewer runs, so that none takes many minutes.
+    """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    # threads that wait busily would disturb the next one's run
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    same = {name: hashlib.sha256(path.read_bytes()).digest() for name, path in files.items()}
+    first = {digest: name for name, digest in reversed(same.items())}
     sessions = {
-        name: onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        for name, path in files.items()
+        name: onnxruntime.InferenceSession(str(files[name]), options, providers=["CPUExecutionProvider"])
+        for name in files
+        if name in first.values()
     }
     feeds = dict(checker.feeds)
     spent: dict[str, list[float]] = {name: [] for name in sessions}
+    names, began = list(sessions), time.perf_counter()
     for number in range(runs + 1):
-        for name, session in sessions.items():
-            began = time.perf_counter()
-            session.run(None, feeds)
+        if number > _FEW_RUNS and time.perf_counter() - began > _SECONDS:
+            break
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            start = time.perf_counter()
+            sessions[name].run(None, feeds)
             if number:
-                spent[name].append(1000 * (time.perf_counter() - began))
-    return {name: float(np.median(times)) for name, times in spent.items()}
+                spent[name].append(1000 * (time.perf_counter() - start))
+    given = np.array(spent[first[same["input"]]])
+    return {
+        name: Latency(float(np.median(taken)), float(np.median(np.array(taken) / given)))
+        for name, digest in same.items()
+        for taken in (spent[first[digest]],)
+    }
 
 
 def table_of(results: Mapping[str, Any]) -> str:
@@ -164,6 +202,7 @@ def table_of(results: Mapping[str, Any]) -> str:
             "s",
             "GB",
             "ms",
+            "of the input's",
         )
         lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         lines += [_line(name, one) for name, one in sorted(checked.items())]
@@ -184,7 +223,8 @@ def _line(name: str, one: Mapping[str, Any]) -> str:
         f"| {name} | {one['input']['nodes']} | {' | '.join(nodes)} | {row('kinds', '.0f')} "
         f"| {row('initializers', '.0f')} "
         f"| {row('bytes', '.0f', 1e-6)} | {row('seconds', '.1f', tools=TOOLS)} "
-        f"| {row('kilobytes', '.1f', 1e-6, TOOLS)} | {row('milliseconds', '.1f')} |"
+        f"| {row('kilobytes', '.1f', 1e-6, TOOLS)} | {row('milliseconds', '.1f')} "
+        f"| {row('to_input', '.2f', tools=TOOLS)} |"
     )
 
 
@@ -205,6 +245,14 @@ def _totals(checked: Mapping[str, Any]) -> list[str]:
     keys = ("nodes", "initializers", "bytes")
     rows = [f"| {key} | " + " | ".join(total(key, tool) for tool in everyone) + " |" for key in keys]
     rows.append("| wrong | | " + " | ".join(count("wrong", tool) for tool in TOOLS) + " |")
+    if any("to_input" in one["input"] for one in checked.values()):
+        ratios = {
+            tool: [one[tool]["to_input"] for one in checked.values() if "to_input" in one[tool]] for tool in TOOLS
+        }
+        means = " | ".join(f"{math.exp(float(np.mean(np.log(found)))):.3f}" for found in ratios.values())
+        slower = " | ".join(str(sum(ratio > 1 + _NOISE for ratio in found)) for found in ratios.values())
+        rows.append(f"| ONNX Runtime's time of the input's, geometric mean | 1 | {means} |")
+        rows.append(f"| models on which that is more than {1 + _NOISE} | | {slower} |")
     rows.append("| refused or crashed | | " + " | ".join(count("error", tool) for tool in TOOLS) + " |")
     rows.append(
         f"\n{len(checked)} models; on {best} of them smartmem has at most the nodes of the better of the others."

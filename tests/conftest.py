@@ -56,10 +56,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is not in the sample; tests that are asked for by name always run."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    left_out = [item for item in items if not _is_sampled(item)]
+    sampled, left_out = [], []
+    for item in items:
+        (sampled if _is_sampled(item) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        items[:] = sampled
 
 
 def _is_sampled(item: pytest.Item) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 TEXT = """
@@ -29,26 +31,37 @@ def test_for_minutes():
 """
 
 
-def collected(file: Path, *options: str) -> set[str]:
-    """The names of the tests that run."""
-    conftest = Path(__file__).parent / "conftest.py"
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+COLLECT = """
+import json, sys, pytest
+
+for arguments in json.loads(sys.argv[1]):
+    print("next")
+    pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", *arguments])
+"""
+
+
+def collected(folder: Path, *calls: Sequence[str]) -> list[set[str]]:
+    """The names of the tests that each call of pytest would run; one process makes all calls, to start only once."""
+    arguments = [[f"--rootdir={folder}", "-c", "/dev/null", *call] for call in calls]
     ran = subprocess.run(
-        [*command, f"--rootdir={file.parent}", "-c", "/dev/null", *options, str(file)],
-        capture_output=True, text=True, cwd=conftest.parents[1], env={**os.environ, "PYTEST_ADDOPTS": ""},
+        [sys.executable, "-c", COLLECT, json.dumps(arguments)],
+        capture_output=True, text=True, cwd=Path(__file__).parents[1], env={**os.environ, "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
-    return set(re.findall(r"::(\S+)$", ran.stdout, re.M))
+    return [set(re.findall(r"::(\S+)$", part, re.M)) for part in ran.stdout.split("next\n")[1:]]
 
 
 def test_the_sample_is_fixed_and_all_of_it_can_be_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "test_many.py"
     file.write_text(TEXT)
-    sample, again, whole = collected(file), collected(file), collected(file, "--all")
+    everything = {*(f"test_of_many_cases[{n}]" for n in range(100)), "test_of_one_case", "test_for_minutes"}
+    names = sorted(name for name in everything if "[" in name)
+    calls = [[str(file)], [str(file)], ["--all", str(file)], *([f"{file}::{name}"] for name in names[:8])]
+    sample, again, whole, *alone = collected(tmp_path, *calls)
     assert sample == again
-    assert whole == {*(f"test_of_many_cases[{n}]" for n in range(100)), "test_of_one_case", "test_for_minutes"}
+    assert whole == everything
     assert sample < whole
     assert "test_of_one_case" in sample
     assert "test_for_minutes" not in sample
     assert 10 <= len(sample) <= 45
-    name = next(name for name in whole - sample if "[" in name)
-    assert collected(Path(f"{file}::{name}")) == {name}
+    assert not sample >= set(names[:8])
+    assert alone == [{name} for name in names[:8]]

@@ -9,6 +9,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.analyses import equation_of, guard_of
 from smartmem_rules.language.analyses import operators_of as operators_of_analysis
 from smartmem_rules.language.blocks.strategy import Phase
+from smartmem_rules.language.by_identity import ByIdentity
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, Families, chosen, families_of, operators_of
 from smartmem_rules.language.expressions import nodes
 from smartmem_rules.language.lets import with_attribute_operands, with_lets
@@ -17,7 +18,30 @@ from smartmem_rules.language.rebuilding import rebuilt
 from smartmem_rules.language.roots import equations
 from smartmem_rules.language.vocabulary import ALL_FUNCTIONS
 
+_MOST_MODULES = 64
+_MOST_ITEMS = 4096
+
 # --- families ----------------------------------------------------------------------------------------
+
+
+def expanded_modules(modules: Iterable[s.Module], families: Families) -> list[s.Item]:
+    """What `expanded` gives of all items of modules; the same objects for a module that was expanded before."""
+    return [item for module in modules for item in _expanded_module(module, families)]
+
+
+def _expanded_module(module: s.Module, families: Families) -> tuple[s.Item, ...]:
+    known = _EXPANDED.get(module, lambda _: {})
+    key = tuple(sorted((name, tuple(members)) for name, members in families.items()))
+    found = known.get(key)
+    if found is None:
+        found = tuple(expanded(module.items, families))
+        known.clear()  # families seldom change, and what they were before is not asked for again
+        known[key] = found
+    return found
+
+
+_Key = tuple[tuple[str, tuple[str, ...]], ...]
+_EXPANDED: ByIdentity[s.Module, dict[_Key, tuple[s.Item, ...]]] = ByIdentity(_MOST_MODULES)
 
 
 def expanded(items: Iterable[s.Item], families: Families | None = None) -> Iterator[s.Item]:
@@ -116,6 +140,41 @@ def _text(word: s.Expression | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Mentions:
+    """What an item speaks of.
+
+    Attributes:
+        words: all names in it, those that it defines among them.
+        computes: whether something stands where it may be a computed number or an operator's application.
+    """
+
+    words: frozenset[str]
+    computes: bool
+
+
+def mentions(item: s.Item) -> Mentions:
+    """What an item speaks of; the same for the same object without looking at its tree again."""
+    return _MENTIONS.get(item, _mentions)
+
+
+def _mentions(item: s.Item) -> Mentions:
+    words: set[str] = set()
+    computes = False
+    for node in nodes(item):
+        computes = computes or isinstance(node, s.PatternComputed)
+        for part in s.parts_of(node):
+            value = getattr(node, part)
+            if isinstance(value, str):
+                words.add(value)
+            elif isinstance(value, tuple):
+                words.update(one for one in value if isinstance(one, str))
+    return Mentions(frozenset(words), computes)
+
+
+_MENTIONS: ByIdentity[s.Item, Mentions] = ByIdentity(_MOST_ITEMS)
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
     """The predicates, constants and functions of all files that are used together."""
 
@@ -162,19 +221,10 @@ class Names:
         return rebuilt(rule, lambda node: self.application(node) if isinstance(node, s.PatternComputed) else None)
 
     def _occur_in(self, item: s.Item) -> bool:
-        """Whether an item speaks of any of them; most do not."""
-        return any(self._is_one(node) for node in nodes(item))
-
-    def _is_one(self, node: s.Syntax) -> bool:
-        match node:
-            case s.Name(id=name) | s.PatternVariable(name=name):
-                return name in self.constants
-            case s.PatternComputed():
-                return True
-            case s.Call(function=function):
-                return function in self.predicates or function in self.analyses
-            case _:
-                return False
+        """Whether an item may speak of any of them; most do not."""
+        found = mentions(item)
+        known = (self.constants, self.predicates, self.analyses)
+        return found.computes or not all(found.words.isdisjoint(names) for names in known)
 
     def _resolved(self, node: s.Syntax, hidden: frozenset[str]) -> s.Syntax | None:
         if isinstance(node, s.Name) and node.id in self.constants and node.id not in hidden:

@@ -22,7 +22,7 @@ from smartmem_rules.language.blocks.strategy import Strategy, one_by_one
 from smartmem_rules.language.choices import MEMBER_SEPARATOR, families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, LanguageError
-from smartmem_rules.language.expansion import Names, expanded, with_rulesets
+from smartmem_rules.language.expansion import Names, expanded_modules, with_rulesets
 from smartmem_rules.language.fixes import advice, did_you_mean, nearest, replacement
 from smartmem_rules.language.parsing.parser import parse_file
 from smartmem_rules.language.parsing.source import read_source
@@ -112,12 +112,17 @@ def _with_files(shipped: Sequence[Path], extra: Iterable[str | Path]) -> RuleBas
     """The rule base of the built-in files and a user's."""
     built_in = load_modules(shipped)
     known = {Path(module.span.file).resolve() for module in built_in}
-    return _checked(built_in, load_modules([path for path in map(Path, extra) if path.resolve() not in known], known))
+    user = load_modules([path for path in map(Path, extra) if path.resolve() not in known], known)
+    try:
+        _built_in(tuple(map(_version, shipped)))
+    except LanguageError:  # reported together with what is wrong with the user's
+        return _checked(built_in, user)
+    return _checked(built_in, user, right={module.span.file for module in built_in})
 
 
-def _checked(built_in: Sequence[s.Module], user: Sequence[s.Module]) -> RuleBase:
+def _checked(built_in: Sequence[s.Module], user: Sequence[s.Module], right: Collection[str] = ()) -> RuleBase:
     own = {module.span.file for module in user}
-    errors = [one for one in check([*built_in, *user], deep=own) if one.severity == "error"]
+    errors = [one for one in check([*built_in, *user], deep=own, right=right) if one.severity == "error"]
     if errors:
         raise LanguageError(errors, {module.span.file: module.text for module in (*built_in, *user)})
     return collect(user, built_in)
@@ -143,9 +148,7 @@ def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
     """
     first, then = list(first), list(then)
     families = families_of(item for module in (*then, *first) for item in module.items)
-    own, other = (
-        [item for module in modules for item in expanded(module.items, families)] for modules in (first, then)
-    )
+    own, other = (expanded_modules(modules, families) for modules in (first, then))
     identities = Identities.of([*other, *own])
     own, other = ([identities.identified(item) for item in items] for items in (own, other))
     names = Names.of([*own, *other])

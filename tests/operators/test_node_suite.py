@@ -114,6 +114,11 @@ def test_published_case(name: str) -> None:
                 raise
 
 
+def test_the_cases_have_definitions() -> None:
+    assert len(cases()) >= EXPECTED_CASES
+
+
+@pytest.mark.exhaustive
 def test_coverage() -> None:
     """Lists what the definitions refuse."""
     refused: Counter[tuple[str, str]] = Counter()

@@ -19,18 +19,46 @@ from smartmem_rules.language.parsing.parser import parse_file, parse_text
 from smartmem_rules.language.printing.builtin_docs import DOCS
 from smartmem_rules.language.printing.sarif import sarif
 from smartmem_rules.resources import rules_path
-from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.rulebase.base import load_modules, load_rules
 from smartmem_rules.rulebase.checking import check_files
 from smartmem_rules.rulebase.checks.checker import check
 from smartmem_rules.rulebase.checks.index_checks import check_index_form
 from smartmem_rules.tensor.builtins import FUNCTIONS
 from smartmem_rules.tensor.definitions.elements import ELEMENT_FUNCTIONS
-from tests.language.test_corpus import FAIL, PASS
+from tests.language.test_corpus import CORPUS, FAIL, PASS
+
+WITH_RULES = (*(CORPUS / "sound").glob("*.smr"), *(CORPUS / "unsound").glob("*.smr"))
 
 
 def test_the_shipped_rules_give_no_message() -> None:
     found, sources = check_files([*sorted(rules_path().rglob("*.smr"))])
     assert not found, render(found, sources)
+
+
+@pytest.mark.sampled(48)
+@pytest.mark.parametrize(
+    "path", sorted((*PASS, *FAIL, *WITH_RULES)), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_files_that_are_right_need_not_be_looked_at_again(path: Path) -> None:
+    shipped = load_modules(sorted(rules_path().rglob("*.smr")))
+    known = {Path(module.span.file).resolve() for module in shipped}
+    try:
+        own = load_modules([path], known)
+    except LanguageError:
+        return
+    deep = {module.span.file for module in own}
+    found = check([*shipped, *own], deep=deep, right={module.span.file for module in shipped})
+    assert found == check([*shipped, *own], deep=deep)
+
+
+def test_what_a_file_spoils_in_a_right_one_is_found() -> None:
+    operator = "operator {}<T: float>(x: T[*S]) -> y: T[*S] {{ y[*i] = -x[*i] }}\n"
+    right = parse_text(
+        operator.format("First") + operator.format("Second") + "family Any = First | Second\n", "right.smr"
+    )
+    other, spoiling = (parse_text(operator.format(name), "own.smr") for name in ("Third", "Any"))
+    assert check([right, other], right=["right.smr"]) == []
+    assert [one.span.file for one in check([right, spoiling], right=["right.smr"])] == ["right.smr"]
 
 
 def test_every_shipped_rule_has_its_equation_as_a_comment() -> None:

@@ -228,7 +228,7 @@ def test_tunings_are_read_from_a_read_only_disk(tmp_path: Path) -> None:
 
 def test_ctrl_c_at_any_stage_of_optimizing(saved: tuple[Path, Path, Path], tmp_path: Path, all_cases: bool) -> None:
     longest = 0.0
-    for seconds in chances(60 if all_cases else 4, 6.0):
+    for seconds in chances(60 if all_cases else 2, 6.0):
         folder = tmp_path / "out"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()

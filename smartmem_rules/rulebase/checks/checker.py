@@ -11,7 +11,7 @@ from smartmem_rules.language import syntax as s
 from smartmem_rules.language.choices import families_of
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic, with_certain_edits
-from smartmem_rules.language.expansion import Names, expanded
+from smartmem_rules.language.expansion import Names, expanded_modules, mentions
 from smartmem_rules.rulebase.checks.analysis_checks import check_analysis, check_facts
 from smartmem_rules.rulebase.checks.block_checks import (
     check_block,
@@ -72,19 +72,24 @@ Named = (
 
 
 def check(
-    modules: Sequence[s.Module], deep: Collection[str] | None = None, only: Collection[str] | None = None
+    modules: Sequence[s.Module],
+    deep: Collection[str] | None = None,
+    only: Collection[str] | None = None,
+    right: Collection[str] = (),
 ) -> list[Diagnostic]:
     """The problems of modules that are used together, in the order of their text.
 
     Args:
         deep: files whose items are also tried at operand types and compared with one another; all where None.
         only: files whose messages are wanted; the others take part as far as these need them.
+        right: files in which nothing is wrong as long as they are used without the others: of their items, those are
+            looked at that speak of what the others define.
     """
     families = families_of(item for module in modules for item in module.items)
-    written = [item for module in modules for item in expanded(module.items, families)]
+    written = expanded_modules(modules, families)
     identities = Identities.of(written)
     checker = _Checker([identities.identified(item) for item in written])
-    found = [*check_domains(written, identities), *checker.problems(only)]
+    found = [*check_domains(written, identities), *checker.problems(only, right)]
     found = [one for one in found if only is None or one.span.file in only]
     found += checker.deep_problems({one.span for one in found if one.severity == "error"}, deep)
     lines = {module.span.file: module.text.split("\n") for module in modules} if found else {}
@@ -120,15 +125,18 @@ class _Checker:
             "strategy": {block.name for block in self.blocks if block.kind == "strategy"},
         }
 
-    def problems(self, only: Collection[str] | None) -> Iterator[Diagnostic]:
+    def problems(self, only: Collection[str] | None, right: Collection[str] = ()) -> Iterator[Diagnostic]:
         """What each item shows by itself, and names that clash."""
+        new = {name for item in self.items if item.span.file not in right and (name := getattr(item, "name", None))}
         yield from _check_names(self.items)
         yield from check_recursion(self.functions, self.names)
         yield from check_duplicate_rewrites(_of(self.items, s.Rewrite))
         yield from check_kept_already(_of(self.items, s.Keep))
         yield from check_rulesets(self.rulesets, self.runners, self.known["ruleset"] | self.declared_rulesets)
         for item in self.items:
-            if only is None or item.span.file in only:
+            if only is not None and item.span.file not in only:
+                continue
+            if item.span.file not in right or not mentions(item).words.isdisjoint(new):
                 yield from self._item(item)
         for overloads in self.operators.values():
             yield from check_overloads(overloads)

@@ -7,14 +7,16 @@ from click.testing import CliRunner
 
 from smartmem_rules.cli import main
 from smartmem_rules.resources import models_path
+from tests.cli.onnx_files import chain
 
 
 @pytest.fixture(scope="module")
-def mmoe():
-    return str(models_path() / "mmoe.onnx")
+def model(tmp_path_factory):
+    return str(chain(tmp_path_factory.mktemp("models") / "chain.onnx"))
 
 
-def test_json_of_two_levels(mmoe):
+def test_json_of_two_levels():
+    mmoe = str(models_path() / "mmoe.onnx")
     result = CliRunner().invoke(main, ["simulate", mmoe, "--levels", "dnnfusion,smartmem", "--json"])
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
@@ -29,8 +31,8 @@ def test_json_of_two_levels(mmoe):
     assert data["levels"]["smartmem"]["kernels"] < data["levels"]["dnnfusion"]["kernels"]
 
 
-def test_all_levels_as_a_table(mmoe):
-    result = CliRunner().invoke(main, ["simulate", mmoe, "--levels", "--kernels", "--memory", "level"])
+def test_all_levels_as_a_table(model):
+    result = CliRunner().invoke(main, ["simulate", model, "--levels", "--kernels", "--memory", "level"])
     assert result.exit_code == 0, result.output
     for level in ("none", "dnnfusion", "eliminate", "layout", "smartmem"):
         assert level in result.stdout
@@ -44,8 +46,8 @@ def test_all_levels_as_a_table(mmoe):
         (["--levels", "smartmen"], "there is no level 'smartmen'"),
     ],
 )
-def test_bad_input_is_one_message(mmoe, options, message):
-    result = CliRunner().invoke(main, ["simulate", mmoe, *options])
+def test_bad_input_is_one_message(model, options, message):
+    result = CliRunner().invoke(main, ["simulate", model, *options])
     assert result.exit_code == 2
     assert message in result.stderr
     assert not result.stdout
