@@ -16,6 +16,8 @@ from smartmem_rules.tensor.views import IndexMap, keeps_order
 from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of
 from smartmem_rules.writing.views import NotExpressible, view_steps
 
+MOST_NODES = 16
+"""Of an operator that is written as several."""
 MOST_PLACES = 1
 """What a view may gather: one place of an axis; a table of places is slower than the operators that it stands for."""
 
@@ -37,6 +39,7 @@ class WrittenCosts:
     def choices(self) -> dict[int, list[Choice]]:
         """The ways to write each class."""
         found: dict[int, list[Choice]] = {}
+        together = self._together()
         for number, eclass in self.saturation.classes.items():
             if is_leaf(eclass):
                 found[number] = [Choice(self._leaf_cost(eclass), (), leaf_key(eclass))]
@@ -45,8 +48,39 @@ class WrittenCosts:
             found[number] = [
                 Choice(cost, tuple(child for child in node.children if child >= 0), place)
                 for place, node in enumerate(eclass.nodes)
-                if (cost := self._cost(node, eclass, node.children in reshaped)) is not None
+                for cost in (
+                    0.0 if (number, place) in together else self._cost(node, eclass, node.children in reshaped),
+                )
+                if cost is not None
             ]
+        return found
+
+    def _together(self) -> set[tuple[int, int]]:
+        """The e-nodes of the model, by class and place, that the system computes as one operator.
+
+        None of them costs anything, so that no form without one of them is cheaper.
+        """
+        found: set[tuple[int, int]] = set()
+        for number, eclass in self.saturation.classes.items():
+            for node in eclass.nodes:
+                fused = node.rules and node.operator in self.export.fused
+                if fused and self._cost(node, eclass, False) is None:  # else it is written as what it is
+                    found |= self._written_as(number, node)
+        return found
+
+    def _written_as(self, number: int, fused: ENode) -> set[tuple[int, int]]:
+        """The model's own e-nodes between the operands of an operator and the class of its result."""
+        pending, seen, found = [number], {number, *fused.children}, set[tuple[int, int]]()
+        while pending:
+            current = pending.pop()
+            for place, node in enumerate(self.saturation.classes[current].nodes):
+                if node.rules or node.operator in (INPUT, CONSTANT, OUT):
+                    continue
+                found.add((current, place))
+                pending += [child for child in node.children if child >= 0 and child not in seen]
+                seen.update(node.children)
+            if len(found) > MOST_NODES:  # it does not end at the operands
+                return set()
         return found
 
     def _leaf_cost(self, eclass: EClass) -> float:
