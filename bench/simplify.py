@@ -153,7 +153,8 @@ def _counts(path: Path) -> dict[str, Any]:
 def latencies(files: Mapping[str, Path], checker: Checker, runs: int) -> dict[str, Latency]:
     """The latency of each file: processor time in one thread, which others that use the machine disturb least.
 
-    The files take turns in changing order, so that what disturbs disturbs all of them. Files of equal content are measured once. Models that are slow have fewer runs, so that none takes many minutes.
+    The files take turns in changing order, so that what disturbs disturbs all of them. Files of equal content are
+    measured once. Models that are slow have fewer runs, so that none takes many minutes.
     """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
