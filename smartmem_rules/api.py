@@ -187,8 +187,9 @@ def quantize(
     form: str = "matmulnbits",
     exclude: Collection[str] = (),
     least: int = LEAST,
+    tables: bool = True,
 ) -> ModelProto:
-    """The model whose products (MatMul, Gemm) have weights of few bits; all else of it stays as it is.
+    """The model whose products (MatMul, Gemm) and tables (Gather) have weights of few bits; all else stays as it is.
 
     `quantization.quantize.quantize_model` gives a report of what each product and each output loses as well.
 
@@ -196,9 +197,10 @@ def quantize(
         model: a path, the bytes of an ONNX file, or a ModelProto, which stays as it is.
         weights: `int4` or `int8` (symmetric), `uint4` or `uint8` (with a zero point for each block).
         block: neighbouring weights of a column that share a scale; 0 for one scale for each column (only `qdq`).
-        form: `matmulnbits`, ONNX Runtime's operator, or `qdq`, ONNX's DequantizeLinear in front of the product.
+        form: `matmulnbits`, ONNX Runtime's operators, or `qdq`, ONNX's DequantizeLinear in front of the product.
         exclude: names of nodes that stay as they are.
         least: products with fewer weights stay as they are.
+        tables: whether tables of which rows are read (embeddings) are quantized as well; only as `matmulnbits`.
 
     Raises:
         QuantizeError: the model cannot be quantized so; the message says why.
@@ -206,7 +208,7 @@ def quantize(
     """
     from smartmem_rules.quantization.quantize import quantize_model  # start-up time
 
-    options = QuantizeOptions(weights=weights, block=block, form=form, exclude=exclude, least=least)
+    options = QuantizeOptions(weights=weights, block=block, form=form, exclude=exclude, least=least, tables=tables)
     return quantize_model(model, options, None)[0]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from smartmem_rules.graph.loading import Dims, input_types
 from smartmem_rules.graph.weights import graph_tensors, is_external, tensor_value
@@ -38,18 +39,29 @@ class Original:
     def __init__(self, model: onnx.ModelProto, products: Sequence[Product], feeds: Mapping[str, Array]) -> None:
         """Raises QuantizeError where ONNX Runtime does not run the model."""
         self._outputs = [value.name for value in model.graph.output]
-        left = dict.fromkeys(model.graph.node[product.place].input[0] for product in products)
+        left = dict.fromkeys(model.graph.node[product.place].input[product.operand] for product in products)
         inside = [name for name in left if name not in feeds and name not in self._outputs]
         asked = onnx.ModelProto()
         asked.CopyFrom(model)
+        constants = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer if one.name in inside}
+        inside = [name for name in inside if name not in constants]
         asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inside)
-        self._values = dict(feeds) | _run(asked, [*self._outputs, *inside], feeds)
+        self._values = {**feeds, **constants, **_run(asked, [*self._outputs, *inside], feeds)}
         self._feeds = feeds
 
-    def left(self, name: str) -> Array:
-        """The rows of a left factor."""
-        values = self._values[name]
-        return values.reshape(-1, values.shape[-1]).astype(np.float32)
+    def product_error(self, node: onnx.NodeProto, product: Product, lost: Array, matrix: Array) -> float:
+        """What the output of a product, or the rows that are read, lose with the operand that the model has there.
+
+        Args:
+            lost, matrix: what the weight lost, and the weight, [depth, columns].
+        """
+        values = self._values[node.input[product.operand]]
+        if product.table:
+            places = values.reshape(-1)
+            return relative(lost[:, places], matrix[:, places])
+        rows = values.reshape(-1, values.shape[-1]).astype(np.float32)
+        rows = rows if rows.shape[-1] == product.depth else rows.T
+        return relative(rows @ lost, rows @ matrix)
 
     def compared(self, quantized: onnx.ModelProto) -> tuple[OutputError, ...]:
         """How far the floating-point outputs of the quantized model are from those of this one.

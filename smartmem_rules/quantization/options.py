@@ -9,7 +9,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.fixes import did_you_mean
 
 OPERATOR, PAIRS = "matmulnbits", "qdq"
-"""The forms: ONNX Runtime's operator `MatMulNBits`, and `DequantizeLinear` in front of the product."""
+"""The forms: ONNX Runtime's operators (`MatMulNBits`), and `DequantizeLinear` in front of the product."""
 LEAST_BLOCK = 16
 """Of ONNX Runtime's operator, which takes powers of two from here on."""
 LEAST = 4096
@@ -63,6 +63,7 @@ class Options:
         form: `matmulnbits` or `qdq`.
         exclude: names of nodes that stay as they are.
         least: weights below which a product stays as it is.
+        tables: whether tables of rows (embeddings) are quantized as well; only as operators of ONNX Runtime.
     """
 
     weights: str = "int4"
@@ -70,6 +71,7 @@ class Options:
     form: str = OPERATOR
     exclude: Collection[str] = ()
     least: int = LEAST
+    tables: bool = True
 
     @property
     def code(self) -> Code:

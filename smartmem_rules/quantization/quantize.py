@@ -94,7 +94,7 @@ def _quantized(
         held = rounded(matrix, options.code, options.block, product.dtype)
         writer.put(product, held)
         lost = held.values - matrix
-        left = None if original is None else original.left(model.graph.node[product.place].input[0])
+        node = model.graph.node[product.place]
         layers.append(
             Layer(
                 node=product.name,
@@ -104,16 +104,11 @@ def _quantized(
                 bytes_before=stored_bytes(tensors[product.weight]),
                 bytes_after=writer.bytes_of(product),
                 weight_error=relative(lost, matrix),
-                output_error=None if left is None else _product_error(left, lost, matrix, product),
+                output_error=None if original is None else original.product_error(node, product, lost, matrix),
             )
         )
     writer.finish({product.weight for product in products} - read_by_others(model.graph, products))
     return tuple(layers), made
-
-
-def _product_error(left: Array, lost: Array, matrix: Array, product: Product) -> float:
-    rows = left if left.shape[-1] == product.depth else left.T
-    return relative(rows @ lost, rows @ matrix)
 
 
 def _matrix(product: Product, tensor: onnx.TensorProto) -> Array:

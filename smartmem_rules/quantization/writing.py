@@ -1,4 +1,4 @@
-"""Quantized products as ONNX: `MatMulNBits` of ONNX Runtime, or `DequantizeLinear` in front of the product."""
+"""Quantized weights as ONNX: operators of ONNX Runtime, or `DequantizeLinear` in front of the product."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ PAIRS_OPSET = 21
 PAIRS_FORMAT = 10
 """The first version of the file format with integers of four bits."""
 _CODES = {"int4": TensorProto.INT4, "uint4": TensorProto.UINT4, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
+
+
+_Key = tuple[str, bool, float, bool]
 
 
 @dataclass
@@ -57,9 +60,9 @@ class Writer:
         names = {name for node in graph.node for name in (*node.input, *node.output, node.name)}
         names.update(one.name for one in (*graph.initializer, *graph.input, *graph.output))
         self._names = _Names(names)
-        self._stored: dict[tuple[str, bool, float], _Stored] = {}
+        self._stored: dict[_Key, _Stored] = {}
         self._nodes: dict[int, list[onnx.NodeProto]] = {}
-        self._bytes: dict[tuple[str, bool, float], int] = {}
+        self._bytes: dict[_Key, int] = {}
 
     def put(self, product: Product, rounded: Rounded) -> None:
         """Replace a node; its weight is stored once for all nodes that read it alike."""
@@ -70,7 +73,7 @@ class Writer:
             added = self.model.graph.initializer[before:]
             self._bytes[key] = sum(len(tensor.raw_data) for tensor in added)
         node, held = self.model.graph.node[product.place], self._stored[key]
-        make = self._operator if self.options.form == OPERATOR else self._pair
+        make = self._rows if product.table else self._operator if self.options.form == OPERATOR else self._pair
         self._nodes[product.place] = list(make(node, product, held))
 
     def bytes_of(self, product: Product) -> int:
@@ -98,8 +101,11 @@ class Writer:
         zeros = None if code.symmetric else rounded.zeros
         scales = rounded.scales.astype(product.dtype)
         if self.options.form == OPERATOR:
-            integers = _in_blocks(rounded.integers - code.low, rounded.block, self.options.block)
-            packed = _bytes(integers, code.bits).reshape(product.columns, len(scales), -1)
+            if product.table:
+                packed = _bytes((rounded.integers - code.low).T, code.bits)
+            else:
+                integers = _in_blocks(rounded.integers - code.low, rounded.block, self.options.block)
+                packed = _bytes(integers, code.bits).reshape(product.columns, len(scales), -1)
             return _Stored(
                 integers=self._add(name, packed),
                 scales=self._add(f"{name}_scales", scales.T),
@@ -154,6 +160,18 @@ class Writer:
             name = self._names.unused(f"{node.name}_summand") if node.name else ""
             yield helper.make_node("Add", [result, summand], [node.output[0]], name)
 
+    def _rows(self, node: onnx.NodeProto, product: Product, held: _Stored) -> Iterator[onnx.NodeProto]:
+        made = helper.make_node(
+            "GatherBlockQuantized",
+            [held.integers, node.input[1], held.scales, *([held.zeros] if held.zeros else [])],
+            [node.output[0]],
+            node.name,
+            domain=OPERATOR_DOMAIN,
+        )
+        sizes = {"bits": self.options.code.bits, "block_size": held.block, "gather_axis": 0, "quantize_axis": 1}
+        made.attribute.extend(helper.make_attribute(name, size) for name, size in sizes.items())
+        yield made
+
     def _pair(self, node: onnx.NodeProto, product: Product, held: _Stored) -> Iterator[onnx.NodeProto]:
         unpacked = self._names.unused(f"{product.weight}_unpacked")
         across = 0 if product.transposed else 1
@@ -173,9 +191,9 @@ class Writer:
         yield product_node
 
 
-def _key(product: Product) -> tuple[str, bool, float]:
+def _key(product: Product) -> _Key:
     """What tells weights apart that are stored by themselves."""
-    return product.weight, product.transposed, product.factor
+    return product.weight, product.transposed, product.factor, product.table
 
 
 def _in_blocks(integers: Array, block: int, wanted: int) -> Array:

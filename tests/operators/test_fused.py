@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -38,6 +39,8 @@ def ints(*values: Any, dtype: str = "int32") -> Array:
 MASK = ints([1, 1, 1, 0, 0], [1, 1, 1, 1, 1])
 BYTES = np.arange(12, dtype=np.uint8).reshape(3, 4) * 19
 WEIGHTS = (np.arange(192) * 37 % 256).astype(np.uint8).reshape(6, 2, 16)
+ROWS = (np.arange(280) * 73 % 251).astype(np.uint8).reshape(7, 40)
+NIBBLES = (ROWS % 16).astype(np.int8).astype(ml_dtypes.uint4)
 SCALE, ZERO = np.float32(0.05), np.uint8(120)
 CASES = [
     Case("FusedMatMul", ((2, 3, 5, 4), (3, 5, 6)), {"transA": 1, "alpha": 0.5}),
@@ -142,6 +145,19 @@ CASES = [
         "MatMulNBits",
         ((3, 64), WEIGHTS, (12,), (12,), (np.arange(64) // 3 % 2).astype(np.int32), (6,)),
         {"K": 64, "N": 6, "bits": 4, "block_size": 32},
+    ),
+    *(
+        Case(
+            "GatherBlockQuantized",
+            (ROWS[:, : 5 * bits], ints([0, 6, 3], [1, -1, 2], dtype="int64"), (7, 3), *zeros),
+            {"bits": bits, "block_size": 16},
+        )
+        for bits in (2, 4, 8)
+        for zeros in ((), (ROWS[:, : -(-3 * bits // 8)],))
+    ),
+    *(
+        Case("GatherBlockQuantized", (NIBBLES, ints(3, 0, dtype="int64"), *others), {"block_size": 16, **axes})
+        for axes, others in (({}, ((7, 3),)), ({"gather_axis": 1, "quantize_axis": 0}, ((1, 40), NIBBLES[:1])))
     ),
     Case("DequantizeLinear", (BYTES, SCALE, ZERO)),
     Case(

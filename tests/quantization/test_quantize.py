@@ -111,6 +111,45 @@ def test_half_precision_keeps_its_type() -> None:
     np.testing.assert_allclose(found, exact, rtol=0, atol=4e-3 * np.abs(exact).max())
 
 
+def embedded(rows: int = 300, length: int = 40) -> onnx.ModelProto:
+    """y = table[ids]."""
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "ids"], ["y"], "read")],
+        "embedded",
+        [helper.make_tensor_value_info("ids", onnx.TensorProto.INT64, [2, 3])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 3, length])],
+        [numpy_helper.from_array(normal(rows, length), "table")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("weights", CODES)
+def test_rows_of_a_table_are_unpacked_where_they_are_read(weights: str) -> None:
+    model, ids = embedded(), np.array([[0, 299, 7], [3, 150, 42]])
+    options = Options(weights=weights)
+    made, report = quantize_model(model, options, Trial(given={"ids": ids}, dims={}))
+    table = numpy_helper.to_array(model.graph.initializer[0])
+    values = rounded(table.T, options.code, 32, "float32").values.T
+    exact = values[ids]
+    plan = sm.optimize(made)
+    np.testing.assert_allclose(plan.run({"ids": ids})["y"], exact, rtol=0, atol=1e-6)
+    (layer,), (output,) = report.layers, report.outputs
+    assert layer.output_error == pytest.approx(output.relative, rel=1e-4)
+    stored = {one.storage for one in plan.plan.tensors.values() if one.role == "constant"}
+    assert stored == {"uint8", "float32"}
+
+
+def test_tables_that_have_no_form_are_left_with_the_reason() -> None:
+    for options, reason in (
+        (Options(tables=False), "tables stay as they are"),
+        (Options(form="qdq"), "DequantizeLinear would unpack all of the table"),
+    ):
+        with pytest.raises(QuantizeError, match=reason):
+            quantize_model(embedded(), options, None)
+    with pytest.raises(QuantizeError, match="a row fills no whole bytes"):
+        quantize_model(embedded(length=41), Options(), None)
+
+
 # --- what cannot be quantized ---
 
 

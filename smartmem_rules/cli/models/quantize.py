@@ -47,7 +47,7 @@ from smartmem_rules.cli.common import (
     type=click.Choice(["matmulnbits", "qdq"]),
     default="matmulnbits",
     show_default=True,
-    help="ONNX Runtime's operator MatMulNBits, or ONNX's DequantizeLinear in front of the product.",
+    help="ONNX Runtime's operators (MatMulNBits), or ONNX's DequantizeLinear in front of the product.",
 )
 @click.option("--exclude", multiple=True, metavar="NODE", help="The name of a node that stays as it is; repeatable.")
 @click.option(
@@ -58,6 +58,7 @@ from smartmem_rules.cli.common import (
     metavar="N",
     help="Products with fewer weights stay as they are.",
 )
+@click.option("--no-tables", is_flag=True, help="Tables of which rows are read (embeddings) stay as they are.")
 @inputs_option
 @dims_option
 @click.option("--seed", default=0, show_default=True, help="Of the inputs that are not given.")
@@ -72,13 +73,14 @@ def command(
     form: str,
     exclude: tuple[str, ...],
     least: int,
+    no_tables: bool,
     inputs: dict[str, Path],
     dims: dict[str, Any],
     seed: int,
     no_check: bool,
     as_json: bool,
 ) -> None:
-    """Write a model whose products have weights of few bits; all else of it stays as it is.
+    """Write a model whose products and tables have weights of few bits; all else of it stays as it is.
 
     ONNX Runtime runs both models on the inputs, random ones where none are given: what each product and each output
     loses is printed, in parts of its own norm.
@@ -86,7 +88,9 @@ def command(
     from smartmem_rules.quantization.options import Options  # start-up time
     from smartmem_rules.quantization.quantize import Trial, quantize_file  # start-up time
 
-    options = Options(weights=weights, block=block, form=form, exclude=names(exclude), least=least)
+    options = Options(
+        weights=weights, block=block, form=form, exclude=names(exclude), least=least, tables=not no_tables
+    )
     trial = None if no_check else Trial(given=read_inputs(inputs), dims=dims, seed=seed)
     report = quantize_file(model, output, options, trial)
     data = {"model": str(model), "output": str(output), **report.data()}
