@@ -173,7 +173,7 @@ def _horizontal_on_gpus(
         tensors=tensors,
         device=device,
         unsized=unsized,
-        rereads=rule.rereads,
+        limits=rule,
     )
     candidates = [Candidate(launch, configs.of(launch)) for launch in launches]
     return side_by_side_in_groups(candidates, rule, device, configs.reschedule)

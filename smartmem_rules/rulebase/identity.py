@@ -22,6 +22,7 @@ def is_shipped(file: str) -> bool:
     return Path(file).resolve().is_relative_to(rules_path().resolve())
 
 
+@lru_cache(maxsize=1024)
 def shown_file(file: str) -> str:
     """A rule file for readers elsewhere: a built-in one as `rules/algebra.smr`, any other as it was given."""
     if not is_shipped(file):

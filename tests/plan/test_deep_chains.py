@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
 from onnx import helper
 
 import smartmem_rules as sm
-from smartmem_rules.plan.fusion.depth import DEEPEST
-from smartmem_rules.plan.fusion.on_chip.rows import LARGEST_ROW
+from smartmem_rules.plan.schedule.elementwise import private_rows
+from smartmem_rules.resources import rules_path
+from smartmem_rules.rulebase.base import load_rules
+
+LEVEL = load_rules().levels["smartmem"]
 
 
 def chain(operators: list[str], extents: list[int]) -> onnx.ModelProto:
@@ -19,7 +26,7 @@ def chain(operators: list[str], extents: list[int]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-@pytest.mark.parametrize("count", [DEEPEST // 6, 3 * DEEPEST])
+@pytest.mark.parametrize("count", [LEVEL.deepest // 6, 3 * LEVEL.deepest])
 def test_a_chain_of_many_operators_is_planned_and_right(count: int) -> None:
     x = np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32)
     operators = ["Tanh", "Neg"] * (count // 2)
@@ -30,11 +37,40 @@ def test_a_chain_of_many_operators_is_planned_and_right(count: int) -> None:
     np.testing.assert_allclose(found, wanted, rtol=2e-6 * count)
 
 
+def own_level(path: Path, keys: str) -> Path:
+    """A file with a level `mine`, which is `smartmem` with some more keys."""
+    shipped = (rules_path() / "levels.smr").read_text()
+    block = re.search(r"^level smartmem \{.*?^\}", shipped, re.M | re.S)
+    assert block is not None
+    path.write_text(block.group(0).replace("level smartmem {", f"level mine {{ {keys}"))
+    return path
+
+
+def test_a_level_says_how_deep_kernels_become(tmp_path: Path) -> None:
+    model = chain(["Tanh", "Neg"] * 12, [4, 8])
+    file = own_level(tmp_path / "level.smr", "deepest 12;")
+    (mine,), (shipped,) = (sm.optimize(model, rules=[file], level=level).kernels for level in ("mine", "smartmem"))
+    assert (len(mine.kernels), len(shipped.kernels)) == (6, 1)
+
+
+def test_a_level_says_what_is_kept_of_a_row(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(ROW.format(512))
+    file = own_level(tmp_path / "level.smr", "kept_row 64;")
+    mine, shipped = (sm.optimize(model, level=level, rules=[file]).plan.launches[0] for level in ("mine", "smartmem"))
+    assert [len(launch.kernels[0].stages) for launch in (mine, shipped)] == [2, 3]
+
+
+def test_a_device_says_what_a_work_group_keeps_to_itself() -> None:
+    device = load_rules().devices["pocl"]
+    half = replace(device, memory=replace(device.memory, private_bytes=device.memory.private_bytes // 2))
+    assert private_rows(4096, device) == 2 * private_rows(4096, half) == 1024
+
+
 ROW = """<ir_version: 8, opset_import: ["" : 17]>
 f (float[{0}, 1] x) => (float[{0}, 1] y) {{ a = Softmax <axis = -2> (x)  y = ReduceLogSumExp <axes = [1]> (a) }}"""
 
 
-@pytest.mark.parametrize("extent", [16_359, 8 * LARGEST_ROW])
+@pytest.mark.parametrize("extent", [16_359, 8 * LEVEL.rows.kept_row])
 @pytest.mark.parametrize("device", ["pocl", "nvidia"])
 def test_a_row_that_no_stack_holds_is_right(device: str, extent: int) -> None:
     """The terms of the second reduction are kept by each work-item of a group, or computed again."""

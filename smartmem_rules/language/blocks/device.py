@@ -137,6 +137,11 @@ class Memory:
     array_capability: tuple[int, ...] = wholes("compute capability from which on `array_memory` holds", (0, 0), 2, 2)
     unit_memory: int = whole("bytes of local memory that the work-groups of a unit share; 0: it is not known", 0)
     stack_bytes: int = whole("bytes of arrays that one work-item may keep to itself; 0: what the schedules say", 0)
+    private_bytes: int = whole(
+        "bytes that all work-items of a work-group may keep to themselves together: on a CPU they lie on one stack, a "
+        "GPU keeps them in global memory",
+        1 << 22,
+    )
     step_bytes: int = whole("bytes that a work-item may keep to itself from one step of a scan to the next", 65536)
     storage: tuple[str, ...] = words("element types in memory, the preferred one first", "float32", "float16")
 

@@ -153,6 +153,8 @@ class Horizontal(FuseBlock):
     kernels: int = whole("kernels of one launch at most: each has parameters of its own", 32)
     group: int = whole("work-items of a work-group where no kernel asks for another number", 64)
     rereads: int = whole("reads of one tensor that count, in sizes of the result: a table is not read whole", 16)
+    largest_group: int = whole("work-items of the largest work-group that a launch of several kernels may have", 1024)
+    spare_local_bytes: int = whole("bytes of local memory that a launch of several kernels leaves between them", 1024)
     deepest_first: bool = flag(
         "whether what joins two branches is computed by the kernel with the longer path of dependencies before it, so "
         "that the shorter branch can share a launch with the longer one's beginning",

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smartmem_rules.language.blocks.keys import BlockRecord, real, whole, word, words
+from smartmem_rules.language.blocks.keys import BlockRecord, part, real, whole, word, words
 from smartmem_rules.language.blocks.strategy import Phase
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptRows:
+    """What a kernel over rows keeps of a row until it needs that again; the rest is computed again."""
+
+    kept_row: int = whole("elements of a row that are kept at most: they lie on a work-item's stack", 1 << 18)
+    kept_operations: int = whole("scalar operations of an element up to which it is computed again", 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +36,12 @@ class Level(BlockRecord):
     schedules: str = word("which schedules are admitted", "default", "tuned", default="default")
     memory: str = word(
         "`preferred`: textures or buffers as the device prefers", "buffer", "preferred", default="buffer"
+    )
+    rows: KeptRows = part(KeptRows)
+    deepest: int = whole(
+        "nested operations of a kernel's expression above which it takes in no further producer or consumer: planning "
+        "and compilers walk expressions by recursion",
+        240,
     )
     half_margin: float = real("how much larger than in the calibration run values in float16 may become", 4.0)
     intermediates: str = word("how they share memory", "shared", "in_place", default="shared")

@@ -103,6 +103,11 @@ class Matrix(BlockRecord):
     )
     option: tuple[str, ...] = all_texts("an option of the OpenCL compiler for kernels that multiply on the unit")
     asynchronous: int = whole("bytes that a work-item copies to local memory while it goes on; 0: none", 0)
+    padding: int = whole(
+        "bytes behind each row of a tile of elements narrower than a float: rows of a fragment then lie in different "
+        "banks of local memory",
+        16,
+    )
     exchange: int = whole("bytes of local memory through which a sub-group's lanes exchange fragments", 0)
     left_lanes: tuple[Digit, ...] = _digits("left factor, a digit of the lane: values, rows and columns that one moves")
     left_elements: tuple[Digit, ...] = _digits("left factor, a digit of the element in a lane: the same")

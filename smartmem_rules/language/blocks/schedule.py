@@ -141,8 +141,27 @@ class GroupCycles:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WorkGroup:
+    """How tiles lie in local memory, and who makes what their rows need."""
+
+    padding: tuple[int, ...] = wholes(
+        "floats behind each row of a tile of the left factor, of the right factor and of the sums, so that "
+        "neighbouring work-items meet different banks of local memory",
+        (4, 8, 4),
+        3,
+        3,
+    )
+    row_team: int = whole("work-items that make what a row needs, in turn, where few of a tile's would share a row", 8)
+    smallest_row_team: int = whole("so many of a tile's work-items that share a row need no such teams", 4)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Group(Schedule):
-    """Tiles in local memory that a work-group shares (GPU)."""
+    """Tiles in local memory that a work-group shares (GPU).
+
+    Attributes:
+        subgroup: work-items of the device's sub-groups.
+    """
 
     factors: str = word(
         "the type of both factors' elements in local memory: what a matrix unit of the device multiplies; floats are "
@@ -157,7 +176,9 @@ class Group(Schedule):
         7,
         7,
     )
+    work_group: WorkGroup = part(WorkGroup)
     cycles: GroupCycles = part(GroupCycles)
+    subgroup: int = 32
 
 
 @dataclass(frozen=True, kw_only=True)

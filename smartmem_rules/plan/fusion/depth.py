@@ -12,9 +12,6 @@ from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.plan.fusion.reads import reads_of
 from smartmem_rules.tensor.expr import Expr, children
 
-DEEPEST = 240
-"""The depth above which a kernel takes in no further producer or consumer; those of shipped models have at most 60."""
-
 
 def own_depth(definition: Definition) -> int:
     """Nested operations of one definition, and one more for its place in another one."""

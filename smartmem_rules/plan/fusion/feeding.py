@@ -97,7 +97,7 @@ class Feeding(Grouping):
         key = tuple((m.tensor, m.tensor in self.inlined) for m in group.members)
         if key not in self.rows:
             size, total = 0, 0
-            for stage in Rows(self.program, self.inlined, group, {}, {}).stages():
+            for stage in Rows(self.program, self.inlined, group, {}, {}, self.policy.rows).stages():
                 sums = [operations(n.body) for n in walk(stage.body) if isinstance(n, Reduce)]
                 total += operations(stage.body) if stage.axes else max(sums, default=0)
                 size += 4 * array_size(stage.axes) if stage.axes else 0

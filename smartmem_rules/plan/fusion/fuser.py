@@ -11,7 +11,7 @@ from smartmem_rules.language.blocks.fuse import (
     Siblings,
 )
 from smartmem_rules.plan.fusion.dependence import Watched
-from smartmem_rules.plan.fusion.depth import DEEPEST, depth_after, depth_of
+from smartmem_rules.plan.fusion.depth import depth_after, depth_of
 from smartmem_rules.plan.fusion.feeding import Feeding
 from smartmem_rules.plan.fusion.grouping import CircleError, nodes_of
 from smartmem_rules.plan.fusion.groups import Group, join, start
@@ -66,7 +66,14 @@ class Fuser(Feeding):
             self._finish_rows()
         groups = self._ordered()
         stored = {t for g in groups for t in self._outputs(g)}
-        return FusionResult(groups=groups, inlined=self.inlined, stored=stored, decisions=self.decisions, growth=growth)
+        return FusionResult(
+            groups=groups,
+            rows=self.policy.rows,
+            inlined=self.inlined,
+            stored=stored,
+            decisions=self.decisions,
+            growth=growth,
+        )
 
     # --- growing groups over their consumers ---
 
@@ -76,7 +83,7 @@ class Fuser(Feeding):
             return
         for group in self._candidates(definition):
             depth = depth_after(definition, {m: self.depths[m] for m in self._read_in(definition, group)})
-            if depth > DEEPEST:
+            if depth > self.policy.deepest:
                 self._refuse_definition(group, definition, "the expression would be too deep", 2)
             elif self._makes_cycle(group, definition):
                 self._refuse_definition(group, definition, "another of its operands needs that kernel", 1)
@@ -155,7 +162,7 @@ class Fuser(Feeding):
         if not readers or repeated > min(rule.recompute for rule in rules) * elements:
             self._refuse_inline(group, readers, rules, repeated, elements)
             return
-        if any(self._depth_with(group, reader) > DEEPEST for reader in readers):
+        if any(self._depth_with(group, reader) > self.policy.deepest for reader in readers):
             return
         self.decisions.applied.update(rule.name for rule in rules)
         if repeated:
@@ -165,7 +172,7 @@ class Fuser(Feeding):
     def _depth_with(self, group: Group, reader: Group) -> int:
         """The depth of a reader that computes a group's elements itself."""
         together = self.deepest[group] + self.deepest[reader]
-        return together if together <= DEEPEST else depth_of((*group.members, *reader.members))
+        return together if together <= self.policy.deepest else depth_of((*group.members, *reader.members))
 
     def _feeding(self, group: Group, tensor: str, reader: Group) -> FeedBlock | None:
         """The rule by which a reader may compute a group's elements itself; None where it may not."""

@@ -52,7 +52,7 @@ def _realised(program: Program, fused: FusionResult, group: Group) -> Kernel:
         case "reduction" if group.source is not None:
             return _finished_rows(program, fused, group, outputs)
         case "reduction":
-            rows = Rows(program, fused.inlined, group, {}, {})
+            rows = Rows(program, fused.inlined, group, {}, {}, fused.rows)
             return Kernel(
                 name="", form="reduction", axes=group.space, stores=rows.stores(outputs), stages=rows.stages()
             )
@@ -136,7 +136,7 @@ def _contraction(program: Program, fused: FusionResult, group: Group, outputs: l
         if group.scores is not None:
             scores = _scores(program, fused, group, feeding, stages, handlers)
         rows = _feed(feeding, group)
-        made = Rows(program, fused.inlined, feeding, row_values(feeding, group), handlers)
+        made = Rows(program, fused.inlined, feeding, row_values(feeding, group), handlers, fused.rows)
         factors.handlers[rows.tensor] = made.read
         stages.extend(made.stages())
         if rows.tensor in fused.stored:
@@ -175,7 +175,7 @@ def _finished_rows(program: Program, fused: FusionResult, group: Group, outputs:
     body = _with_inner(substitute_variables(made.value, {matched.n: variable(local)}), local)
     first = Stage(on_chip(tensor), (local,), body, body.dtype)
     handlers: dict[str, Handler] = {tensor: lambda node: Read(first.name, (node.indices[axis],), first.dtype)}
-    rows = Rows(program, fused.inlined, group, values, handlers)
+    rows = Rows(program, fused.inlined, group, values, handlers, fused.rows)
     left = _contraction(program, fused, source, [])
     assert left.contraction is not None
     stages = (first, *rows.stages())

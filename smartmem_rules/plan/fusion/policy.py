@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock
-from smartmem_rules.language.blocks.level import Level
+from smartmem_rules.language.blocks.level import KeptRows, Level
 from smartmem_rules.language.syntax import Table
 from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.plan.kernel.model import PlanError
@@ -25,6 +25,8 @@ class Policy:
         joins_earliest: of several kernels that could take in a definition, the first does, not the last.
         depends: what the cells of that name say: `counted`, fuse where no element is computed more than once; always;
             never.
+        rows: what kernels over rows keep of them.
+        deepest: nested operations of a kernel above which it takes in no further producer or consumer.
     """
 
     level: str
@@ -35,6 +37,8 @@ class Policy:
     tuned: bool
     prefers_device_memory: bool
     writes_in_place: bool
+    rows: KeptRows
+    deepest: int
     chooses_kernels: bool = False
     joins_earliest: bool = False
     depends: Literal["counted", "always", "never"] = "counted"
@@ -128,4 +132,6 @@ def policy_of(level: Level, tables: Mapping[str, Table], fuse: Mapping[str, Fuse
         prefers_device_memory=level.memory == "preferred",
         writes_in_place=level.intermediates == "in_place",
         chooses_kernels=level.kernels == "joint",
+        rows=level.rows,
+        deepest=level.deepest,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from smartmem_rules.language.blocks.level import KeptRows
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.tensor.expr import Equation
 
@@ -43,12 +44,14 @@ class FusionResult:
     """The kernels-to-be in an order that can be executed.
 
     Attributes:
+        rows: what kernels over rows keep of them.
         inlined: tensors that are recomputed inside their readers.
         stored: tensors that lie in memory between kernels.
         decisions: where the policy could have decided otherwise.
     """
 
     groups: list[Group]
+    rows: KeptRows
     inlined: dict[str, Equation] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
     decisions: FusionTrace = field(default_factory=FusionTrace)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device
+from smartmem_rules.language.blocks.fuse import Horizontal
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -26,11 +27,7 @@ from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.tensor.extents import is_symbolic
 
 LANES = 4
-LARGEST_GROUP = 1024
-"""Work-items of the largest group that a launch of several kernels may have."""
 """Elements of a work-item's vector."""
-SPARE_LOCAL_BYTES = 1024
-"""Bytes of local memory that launches of several kernels leave between them."""
 UNBOUNDED_ITEMS = 1 << 20
 """Work-items that no multiprocessor holds: only its own limits count."""
 
@@ -41,7 +38,7 @@ class LaunchConfigs:
 
     Attributes:
         unsized: the launches by name, as they were before they were sized.
-        rereads: reads of one tensor that count, in sizes of the kernel's result.
+        limits: of launches of several kernels.
     """
 
     scheduler: Scheduler
@@ -49,7 +46,7 @@ class LaunchConfigs:
     tensors: Mapping[str, Stored]
     device: Device
     unsized: Mapping[str, Launch]
-    rereads: int
+    limits: Horizontal
 
     def of(self, launch: Launch) -> tuple[LaunchConfig, ...]:
         """The way that the kernel is sized for, then others; none where it has to have its launch for itself."""
@@ -106,9 +103,9 @@ class LaunchConfigs:
         groups = demand.batch * -(-demand.m // tile.rows) * sum(-(-n // tile.columns) for n in demand.columns)
         local = 4 * (tile.memory + (tile.threads if c.stages else 0)) + tile.rows * demand.row_bytes
         cycles = self.costs.group_schedule(kernel).cycles
-        busy = int(cycles.resident_subgroups) * 32 if cycles.sums_per_cycle else UNBOUNDED_ITEMS
+        busy = int(cycles.resident_subgroups) * tile.subgroup if cycles.sums_per_cycle else UNBOUNDED_ITEMS
         items = groups * choice.splits * tile.threads
-        alone = choice.splits > 1 or local + SPARE_LOCAL_BYTES > self.device.memory.local_memory
+        alone = choice.splits > 1 or local + self.limits.spare_local_bytes > self.device.memory.local_memory
         return LaunchConfig(
             threads=tile.threads, items=items, local=local, time=time, busy=busy, choice=choice.sizes(), alone=alone
         )
@@ -138,13 +135,13 @@ class LaunchConfigs:
             local=local,
             time=self._roofline(kernel),
             busy=UNBOUNDED_ITEMS,
-            alone=team == 1 and private_rows(arrays) < LARGEST_GROUP,
+            alone=team == 1 and private_rows(arrays, self.device) < self.limits.largest_group,
         )
 
     def _roofline(self, kernel: Kernel) -> float:
         """Nanoseconds of a kernel that fills the device: its arithmetic, or its traffic."""
         written = sum(stored_bytes(self.tensors[name]) for name in kernel.writes)
         # a table that is looked up is not read whole
-        most = self.rereads * max(written, 1) if kernel.form == "pointwise" else UNBOUNDED_ITEMS**2
+        most = self.limits.rereads * max(written, 1) if kernel.form == "pointwise" else UNBOUNDED_ITEMS**2
         read = sum(min(most, stored_bytes(self.tensors[name])) for name in kernel.reads)
         return max(self.device.compute.time(kernel.operations), (written + read) / self.device.memory.global_bandwidth)

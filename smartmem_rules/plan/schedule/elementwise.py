@@ -17,9 +17,6 @@ from smartmem_rules.tensor.ranges import largest, several
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
 LANES = 4
-PRIVATE_ROOM = 1 << 22
-"""Bytes of private memory that the work-items of a group take together. On a CPU they lie on one stack, often of 8 MiB;
-a GPU keeps them in global memory."""
 
 
 def sizes_of_elements(
@@ -70,7 +67,7 @@ def _teams(
     arrays = array_bytes(kernel)
     if arrays + 4 * team > device.memory.local_memory:
         # rows that do not fit on chip lie in the private memory of single work-items
-        team, arrays, most = 1, 0, private_rows(arrays)
+        team, arrays, most = 1, 0, private_rows(arrays, device)
     else:
         most = schedule.team_group // team
     teams = max(1, min(schedule.team_group // team, most, device.memory.local_memory // (2 * max(arrays, 1))))
@@ -106,9 +103,9 @@ def array_bytes(kernel: Kernel) -> int:
     return sum(homes.values())
 
 
-def private_rows(arrays: int) -> int:
+def private_rows(arrays: int, device: Device) -> int:
     """How many work-items of a group may keep a row of so many bytes each to themselves: a power of two."""
-    return 1 << (max(1, PRIVATE_ROOM // max(1, arrays)).bit_length() - 1)
+    return 1 << (max(1, device.memory.private_bytes // max(1, arrays)).bit_length() - 1)
 
 
 def in_group(schedule: KernelSchedule | None, arrays: int, threads: int, local_memory: int) -> VectorSchedule:

@@ -62,21 +62,25 @@ def candidates(
 
 
 def on_device(schedules: tuple[Schedule, ...], device: Device) -> tuple[Schedule, ...]:
-    """The schedules with the device's registers; no work-item keeps more bytes to itself than there is room for."""
+    """The schedules with the device's registers and sub-groups."""
+    return tuple(_on_device(s, device) for s in schedules)
+
+
+def _on_device(s: Schedule, device: Device) -> Schedule:
+    """The schedule for a device; no work-item keeps more bytes to itself than there is room for."""
     compute, room = device.compute, device.memory.stack_bytes
-    return tuple(
-        replace(
-            s,
-            scratch_bytes=min(s.scratch_bytes, room) if room else s.scratch_bytes,
-            product_latency=compute.product_latency or s.product_latency,
-            load_cost=compute.load_cost or s.load_cost,
-            lanes=compute.lanes,
-            register_count=compute.register_count,
-            width=min(compute.vector_width, compute.lanes),
-        )
-        if isinstance(s, RegisterTiles)
-        else s
-        for s in schedules
+    if isinstance(s, Group):
+        return replace(s, subgroup=compute.subgroup)
+    if not isinstance(s, RegisterTiles):
+        return s
+    return replace(
+        s,
+        scratch_bytes=min(s.scratch_bytes, room) if room else s.scratch_bytes,
+        product_latency=compute.product_latency or s.product_latency,
+        load_cost=compute.load_cost or s.load_cost,
+        lanes=compute.lanes,
+        register_count=compute.register_count,
+        width=min(compute.vector_width, compute.lanes),
     )
 
 

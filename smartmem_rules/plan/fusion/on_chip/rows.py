@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from smartmem_rules.language.blocks.level import KeptRows
 from smartmem_rules.plan.fusion.groups import Group
 from smartmem_rules.plan.fusion.on_chip.expander import Expander, Handler, on_chip
 from smartmem_rules.plan.fusion.program import Definition, Program
@@ -17,11 +18,6 @@ from smartmem_rules.tensor.expr import Equation, Expr, Read, inline, substitute_
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest
 from smartmem_rules.tensor.substitution import substitute
-
-LARGEST_ROW = 1 << 18
-"""Elements above which a row is computed again: a work-item that keeps one on its stack would overflow that."""
-WORTH_STAGING = 2
-"""Scalar operations above which a row's elements are kept in scratch memory rather than computed again."""
 
 
 class Rows:
@@ -34,8 +30,10 @@ class Rows:
         group: Group,
         values: dict[Var, Index],
         handlers: Mapping[str, Handler],
+        kept: KeptRows,
     ) -> None:
         self.program = program
+        self.kept = kept
         self.group = group
         self.values = values
         self.members = [m for m in group.members if m.tensor in group.coordinates]
@@ -76,8 +74,8 @@ class Rows:
             return False
         return (
             self.uses[member.tensor] > 1
-            and operations(member.equation.body) > WORTH_STAGING
-            and _elements(self.group.locals[member.tensor]) <= LARGEST_ROW
+            and operations(member.equation.body) > self.kept.kept_operations
+            and _elements(self.group.locals[member.tensor]) <= self.kept.kept_row
         )
 
     def _stage(self, member: Definition) -> None:
@@ -107,7 +105,7 @@ class Rows:
         """A costly producer that several members read for the same elements is computed once for the row."""
         for name in self._read_again():
             equation = self.inlined[name]
-            if operations(equation.body) <= WORTH_STAGING:
+            if operations(equation.body) <= self.kept.kept_operations:
                 continue
             member, first = next((m, r) for m in self.members for r in _reads(m.equation.body) if r.tensor == name)
             values = dict(zip(member.equation.variables, self.group.coordinates[member.tensor], strict=True))
@@ -117,7 +115,7 @@ class Rows:
             if len(running) != 1:
                 continue
             (var,) = running
-            if _elements((var,)) > LARGEST_ROW or sum(i == variable(var) for i in indices) != 1:
+            if _elements((var,)) > self.kept.kept_row or sum(i == variable(var) for i in indices) != 1:
                 continue
             local = self.program.names.var(var.extent)
             at = self._row_indices(tuple(substitute(i, {var: variable(local)}) for i in indices))

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.matrix import Matrix
-from smartmem_rules.language.blocks.schedule import Group, GroupCycles
+from smartmem_rules.language.blocks.schedule import Group, GroupCycles, WorkGroup
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.plan.kernel.row_arrays import row_bytes
 from smartmem_rules.plan.schedule.contraction.sizing import count
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
-PADDING_LEFT = 4
-PADDING_RIGHT = 8
-PADDING_SUMS = 4
-PADDING_BYTES = 16
-"""Bytes behind each row of a tile of halves: rows of a fragment then lie in different banks."""
-"""Floats behind each row of a tile in local memory, so that neighbouring work-items meet different banks."""
 FLOAT_BYTES = 4
-SUBGROUP = 32
-SMALLEST_TEAM = 4
-TEAM = 8
-"""Work-items that read a row together: eight texels of halves fill a line."""
+_SIZES = ("rows", "columns", "step", "slices", "warp_rows", "warp_columns", "buffers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +27,12 @@ class GroupTile:
         rows, columns: sums of a work-group.
         step: places of the reduction that lie in local memory at a time.
         slices: parts of a step that different sub-groups sum.
-        warp_rows, warp_columns: sums of a sub-group of 32 work-items.
+        warp_rows, warp_columns: sums of a sub-group.
         buffers: steps that lie in local memory at once; with 1 the next step takes the place of the present one.
         left_type, right_type: of the factors' elements in local memory.
         unit: the matrix unit that multiplies them, None for ordinary arithmetic.
+        subgroup: work-items of a sub-group where no matrix unit multiplies.
+        work_group: what the schedule's block says of all its tiles.
     """
 
     rows: int
@@ -52,9 +45,11 @@ class GroupTile:
     left_type: str = "float"
     right_type: str = "float"
     unit: Matrix | None = None
+    subgroup: int = 32
+    work_group: WorkGroup = field(default_factory=WorkGroup)
 
     @staticmethod
-    def of(sizes: Sequence[int]) -> GroupTile:
+    def of(sizes: Sequence[int], subgroup: int, work_group: WorkGroup) -> GroupTile:
         """The tile of a schedule block's entry."""
         rows, columns, step, slices, warp_rows, warp_columns, buffers = sizes
         return GroupTile(
@@ -65,12 +60,13 @@ class GroupTile:
             warp_rows=warp_rows,
             warp_columns=warp_columns,
             buffers=buffers,
+            subgroup=subgroup,
+            work_group=work_group,
         )
 
     def numbers(self) -> dict[str, int]:
         """The sizes, as schedules and the database of tuned sizes hold them."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, int)}
+        return {name: getattr(self, name) for name in _SIZES}
 
     @property
     def direct(self) -> bool:
@@ -80,7 +76,7 @@ class GroupTile:
     @property
     def lanes(self) -> int:
         """Work-items of a sub-group."""
-        return SUBGROUP if self.unit is None else self.unit.lanes
+        return self.subgroup if self.unit is None else self.unit.lanes
 
     @property
     def warps(self) -> int:
@@ -93,17 +89,17 @@ class GroupTile:
 
     @property
     def left_stride(self) -> int:
-        return self.step + self._padding(PADDING_LEFT)
+        return self.step + self._padding(self.work_group.padding[0])
 
     @property
     def right_stride(self) -> int:
-        return self.columns + self._padding(PADDING_RIGHT)
+        return self.columns + self._padding(self.work_group.padding[1])
 
     def _padding(self, floats: int) -> int:
         """Elements behind a row of a tile."""
         if self.unit is None or self.unit.element_bytes == FLOAT_BYTES:
             return floats
-        return PADDING_BYTES // self.unit.element_bytes
+        return self.unit.padding // self.unit.element_bytes
 
     @property
     def left_size(self) -> int:
@@ -118,7 +114,7 @@ class GroupTile:
 
     @property
     def sum_stride(self) -> int:
-        return self.columns + PADDING_SUMS
+        return self.columns + self.work_group.padding[2]
 
     @property
     def tile(self) -> int:
@@ -154,7 +150,10 @@ class GroupTile:
     def team(self) -> int:
         """Work-items that make what one row needs; with few for each row, teams take several rows in turn."""
         each = self.threads // self.rows
-        return each if each >= SMALLEST_TEAM or not self.direct else min(TEAM, self.threads)
+        work_group = self.work_group
+        if each >= work_group.smallest_row_team or not self.direct:
+            return each
+        return min(work_group.row_team, self.threads)
 
     def sum(self, number: int, name: str = "c") -> str:
         """C text of a work-item's vector of sums."""
@@ -163,7 +162,7 @@ class GroupTile:
     @property
     def sums(self) -> int:
         """Vectors of four sums that a work-item holds."""
-        return self.warp_rows * self.warp_columns // (4 * SUBGROUP)
+        return self.warp_rows * self.warp_columns // (4 * self.subgroup)
 
     def takes(self, unit: Matrix) -> bool:
         """Whether a matrix unit's products fill the sub-groups' tiles, its right fragments in pairs."""
@@ -257,7 +256,7 @@ class GroupChoice:
 
 def tiles_of(schedule: Group) -> tuple[GroupTile, ...]:
     """The tiles that a schedule block lists."""
-    return tuple(map(GroupTile.of, schedule.tile))
+    return tuple(GroupTile.of(sizes, schedule.subgroup, schedule.work_group) for sizes in schedule.tile)
 
 
 def fitting(tiles: Sequence[GroupTile], demand: GemmShape, local_memory: int) -> list[GroupTile]:
