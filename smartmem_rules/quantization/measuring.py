@@ -41,12 +41,13 @@ class Original:
         self._outputs = [value.name for value in model.graph.output]
         left = dict.fromkeys(model.graph.node[product.place].input[product.operand] for product in products)
         inside = [name for name in left if name not in feeds and name not in self._outputs]
-        asked = onnx.ModelProto()
-        asked.CopyFrom(model)
         constants = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer if one.name in inside}
         inside = [name for name in inside if name not in constants]
-        asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inside)
-        self._values = {**feeds, **constants, **_run(asked, [*self._outputs, *inside], feeds)}
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inside)
+        try:
+            self._values = {**feeds, **constants, **_run(model, [*self._outputs, *inside], feeds)}
+        finally:
+            del model.graph.output[len(self._outputs) :]
         self._feeds = feeds
 
     def product_error(self, node: onnx.NodeProto, product: Product, lost: Array, matrix: Array) -> float:
@@ -113,6 +114,8 @@ def _run(model: onnx.ModelProto, outputs: Sequence[str], feeds: Mapping[str, Arr
     options.log_severity_level = 4
     # its optimizer rounds left factors to integers as well
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # one run: what makes many of them quick takes memory
+    options.add_session_config_entry("session.disable_prepacking", "1")
     with TemporaryDirectory(prefix="smartmem-quantize-") as folder:
         path = save(_complete(model), Path(folder) / "model.onnx")
         try:

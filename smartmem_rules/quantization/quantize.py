@@ -56,16 +56,13 @@ def quantize_model(source: ModelSource, options: Options, trial: Trial | None) -
     """The quantized model with all its data; the exceptions are those of `quantize_file`."""
     started = time.perf_counter()
     options.check()
-    given, folder = load_model(source)
-    model = onnx.ModelProto()
-    model.CopyFrom(given)
-    model = _in_opset(with_weights(model, folder), options)
+    model = _in_opset(_own(source), options)
     found = find_products(model.graph, options)
     feeds = None if trial is None else feeds_for(model, trial.given, trial.dims, trial.seed)
     original = None if feeds is None else Original(model, found.products, feeds)
     before = _bytes(model)
-    layers, made = _quantized(model, found.products, options, original)
-    return made, Report(
+    layers = _quantize(model, found.products, options, original)
+    return model, Report(
         weights=options.weights,
         block=options.block,
         form=options.form,
@@ -74,21 +71,30 @@ def quantize_model(source: ModelSource, options: Options, trial: Trial | None) -
         reference=REFERENCE if original is not None else "",
         seed=0 if trial is None else trial.seed,
         random_inputs=tuple(name for name in feeds or () if trial is not None and name not in trial.given),
-        outputs=() if original is None else original.compared(made),
+        outputs=() if original is None else original.compared(model),
         bytes_before=before,
-        bytes_after=_bytes(made),
+        bytes_after=_bytes(model),
         seconds=time.perf_counter() - started,
     )
 
 
-def _quantized(
+def _own(source: ModelSource) -> onnx.ModelProto:
+    """The model with all its data, to be changed: large ones are in memory once."""
+    given, folder = load_model(source)
+    if given is not source:
+        return with_weights(given, folder)
+    model = onnx.ModelProto()
+    model.CopyFrom(given)
+    return with_weights(model, folder)
+
+
+def _quantize(
     model: onnx.ModelProto, products: tuple[Product, ...], options: Options, original: Original | None
-) -> tuple[tuple[Layer, ...], onnx.ModelProto]:
-    """The layers, and the model in which they are quantized."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    writer, layers = Writer(made, options), []
+) -> tuple[Layer, ...]:
+    """Quantize the products of a model, one after the other."""
+    writer, layers = Writer(model, options), []
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    unread = {product.weight for product in products} - read_by_others(model.graph, products)
     for product in products:
         matrix = _matrix(product, tensors[product.weight])
         held = rounded(matrix, options.code, options.block, product.dtype)
@@ -107,8 +113,8 @@ def _quantized(
                 output_error=None if original is None else original.product_error(node, product, lost, matrix),
             )
         )
-    writer.finish({product.weight for product in products} - read_by_others(model.graph, products))
-    return tuple(layers), made
+    writer.finish(unread)
+    return tuple(layers)
 
 
 def _matrix(product: Product, tensor: onnx.TensorProto) -> Array:

@@ -10,6 +10,8 @@ import numpy as np
 from smartmem_rules.quantization.options import Code
 
 Array = np.ndarray[Any, np.dtype[Any]]
+TOGETHER = 2048
+"""Columns that are rounded together: what is tried for them takes memory."""
 SHRINKS = (1.0, 0.96, 0.92, 0.88, 0.84)
 """Parts of the scale that reaches a block's largest weight: smaller steps for all may be worth clipping that one."""
 
@@ -46,6 +48,15 @@ def rounded(matrix: Array, code: Code, block: int, dtype: str) -> Rounded:
         block: rows that share a scale; 0 for all of them.
         dtype: the type in which the model holds scales.
     """
+    if matrix.shape[1] > TOGETHER:
+        starts = range(0, matrix.shape[1], TOGETHER)
+        made = [rounded(matrix[:, start : start + TOGETHER], code, block, dtype) for start in starts]
+        return Rounded(
+            integers=np.concatenate([one.integers for one in made], axis=1),
+            scales=np.concatenate([one.scales for one in made], axis=1),
+            zeros=np.concatenate([one.zeros for one in made], axis=1),
+            block=made[0].block,
+        )
     depth, columns = matrix.shape
     block = min(block, depth) or depth
     blocks = -(-depth // block)

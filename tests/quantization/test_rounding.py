@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from smartmem_rules.quantization import rounding
 from smartmem_rules.quantization.options import CODES
 from smartmem_rules.quantization.rounding import rounded
 from tests.plan.models import normal
@@ -51,6 +52,16 @@ def test_weights_lose_no_more_than_by_the_largest_weight_of_each_block() -> None
     scales = np.abs(parts).max(axis=1, keepdims=True) / 7
     plain = np.rint(parts / scales) * scales
     assert np.square(found.values - matrix).sum() < np.square(plain - parts).sum()
+
+
+def test_columns_are_rounded_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = normal(40, 23)
+    whole = rounded(matrix, CODES["uint4"], 16, "float32")
+    monkeypatch.setattr(rounding, "TOGETHER", 5)
+    parts = rounded(matrix, CODES["uint4"], 16, "float32")
+    assert parts.block == whole.block
+    for name in ("integers", "scales", "zeros"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
 def test_scales_are_numbers_of_the_models_type() -> None:
