@@ -192,7 +192,7 @@ def _of_simplified(results: Results) -> Iterator[Shown]:
             heading="ONNX Runtime on simplified models",
             said=f"Its time over that of the model as exported, in geometric mean: {_means(made)}. "
             f"Models on which that is more than {1 + NOISE}: {slower}.",
-            origin=f"{origin}; medians of the ratios in turns",
+            origin=f"{origin}; processor time of one thread, medians of the ratios in turns",
             plot=Plot(title=title, axis=axis, series=made, line_at=1.0),
             form="{:.3f}",
         )

@@ -8,8 +8,8 @@
 
 Each model is simplified by each tool; every result is compared with the model itself by ONNX Runtime on random inputs,
 both without optimizations. Memory is that of the process, in which a worker does one model if `--latency` is given and
-all of them otherwise. Latency is the median of interleaved runs with all of ONNX Runtime's optimizations, and the ratio
-to the input's that of runs in the same turn.
+all of them otherwise. Latency is the median processor time of interleaved runs in one thread with all of ONNX Runtime's
+optimizations, and the ratio to the input's that of runs in the same turn.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Latency:
     """How long ONNX Runtime takes.
 
     Attributes:
-        milliseconds: the median.
+        milliseconds: of processor time, the median.
         to_input: the median of the ratios to the run of the model itself in the same turn.
     """
 
@@ -151,14 +151,14 @@ def _counts(path: Path) -> dict[str, Any]:
 
 
 def latencies(files: Mapping[str, Path], checker: Checker, runs: int) -> dict[str, Latency]:
-    """The latency of each file. The files take turns in changing order, so that what disturbs disturbs all of them.
+    """The latency of each file: processor time in one thread, which others that use the machine disturb least.
 
-    Files of equal content are measured once. Models that are slow have fewer runs, so that none takes many minutes.
+    The files take turns in changing order, so that what disturbs disturbs all of them. Files of equal content are
+    measured once. Models that are slow have fewer runs, so that none takes many minutes.
     """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # threads that wait busily would disturb the next one's run
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.intra_op_num_threads = 1
     same = {name: hashlib.sha256(path.read_bytes()).digest() for name, path in files.items()}
     first = {digest: name for name, digest in reversed(same.items())}
     sessions = {
@@ -173,10 +173,10 @@ def latencies(files: Mapping[str, Path], checker: Checker, runs: int) -> dict[st
         if number > _FEW_RUNS and time.perf_counter() - began > _SECONDS:
             break
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            start = time.perf_counter()
+            start = time.thread_time()
             sessions[name].run(None, feeds)
             if number:
-                spent[name].append(1000 * (time.perf_counter() - start))
+                spent[name].append(1000 * (time.thread_time() - start))
     given = np.array(spent[first[same["input"]]])
     return {
         name: Latency(float(np.median(taken)), float(np.median(np.array(taken) / given)))

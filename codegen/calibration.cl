@@ -1,8 +1,8 @@
 {% from "register_block.cl" import accumulate %}
-// What a CPU takes for what kernels are made of. Each kernel does one thing `turns` times; `smartmem calibrate` times them.
+// Measurements of a CPU for `smartmem calibrate`: each kernel does `turns` times one thing that emitted kernels consist of.
 
 {% for tile in tiles %}
-// a register tile of {{ tile.rows }} x {{ tile.columns }} over both factors in the first-level cache
+// a register tile of {{ tile.rows }} x {{ tile.columns }}; both factors lie in the first-level cache
 SMR_VECTORS({{ 32 * tile.lanes }})
 __kernel void {{ tile.kernel }}(__global const float* left, __global const float* right, __global float* sums, const int turns) {
     const int row_count = {{ tile.rows }}, r = 0;
@@ -21,7 +21,7 @@ __kernel void smr_nothing(__global float* y, const int turns) {
     if (turns < 0) y[0] = 0.0f;
 }
 
-// each work-item reads its own `each` floats
+// bandwidth: each work-item reads `each` floats that no other one reads
 __kernel void smr_read(__global const float* x, __global float* y, const int each, const int turns) {
     __global const float* own = x + (size_t)get_global_id(0) * each;
     float{{ width }} {% for i in range(chains) %}c{{ i }} = 0.0f{{ ", " if not loop.last }}{% endfor %};
@@ -37,7 +37,7 @@ __kernel void smr_read(__global const float* x, __global float* y, const int eac
 }
 
 {% for name, asks in (("smr_loads", false), ("smr_requests", true)) %}
-// the same lines again and again{{ ", each asked for before" if asks }}
+// the same cache lines again and again{{ ", each prefetched before it is read" if asks }}
 __kernel void {{ name }}(__global const float* x, __global float* y, const int turns) {
     float{{ width }} c = 0.0f;
     for (int turn = 0; turn < turns; ++turn) {

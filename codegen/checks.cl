@@ -1,4 +1,5 @@
-{# What checked kernels rely on. A log holds {{ record }} integers for each tensor: how many accesses were outside, and the first of them. #}
+{# Functions of debug builds, whose kernels check each access to device memory. The log holds `record` integers for each
+   tensor: how many accesses were outside of the tensor, and a description of the first of them. #}
 #ifndef SMR_CHECKS
 #define SMR_CHECKS
 static void smr_note(__global int* log, int tensor, int write, int a, int b, int bytes, int image) {
@@ -7,7 +8,8 @@ static void smr_note(__global int* log, int tensor, int write, int a, int b, int
     note[1] = write; note[2] = a; note[3] = b; note[4] = bytes; note[5] = image;
     note[6] = (int)get_global_id(0); note[7] = (int)get_global_id(1); note[8] = (int)get_global_id(2);
 }
-// The index of an access, or one that leads to the beginning of the tensor; `before` are the bytes from there to the pointer.
+// The index of an access; of one outside of the tensor, which is noted, the index of the tensor's first element instead.
+// `before`: bytes from the beginning of the tensor to the pointer from which the index counts.
 static long smr_at(long e, long before, int size, int count, long limit, int tensor, int write, __global int* log) {
     const long first = before + e * size;
     if (first >= 0 && first + (long)count * size <= limit) return e;

@@ -3,13 +3,14 @@
 {{ text }}
 {% endfor %}
 {% if form == "chain" %}
-// Kernels one after the other: what a work-item reads of the kernels before, it wrote itself.
+// Vertical fusion: each work-item runs several kernels. What it reads of the kernels before, it has written itself.
 {% elif in_group %}
-// Kernels side by side: none reads what another one writes; the number of the work-group says whose it is, and all of its
-// work-items come to the same barriers. Local memory is one array, which each kernel parts in its own way; each begins some
-// bytes further on, because PoCL 3.0 crashed where its compiler had made one of equal branches with barriers.
+// Horizontal fusion: kernels that do not need each other. The number of the work-group selects the kernel, so that all
+// work-items of a work-group reach the same barriers. The kernels share one array of local memory, and each divides the
+// array in its own way. Each begins some bytes behind the kernel before: PoCL 3.0 crashed where its compiler had merged
+// equal branches with barriers.
 {% else %}
-// Kernels side by side: none reads what another one writes; the number of the work-item says whose it is.
+// Horizontal fusion: kernels that do not need each other. The number of the work-item selects the kernel.
 {% endif %}
 {{ entry(inside, false, parameters, tables, shared, none, threads) }}
 {% if in_group %}

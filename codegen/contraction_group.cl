@@ -1,18 +1,18 @@
 {% from "entry.cl" import entry %}
 {% from "group_product.cl" import product, finished, each %}
 {% from "matrix_product.cl" import unit_product %}
-// Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums; tiles of both factors, {{ s.step }} deep, lie in local
-// memory, and the next ones are on their way in registers while these are used.
-//   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
-//      computed by all work-items, a team for each row;
-//   2. {{ s.slices }} slices of sub-groups of {{ s.lanes }} work-items share the depth of a tile; a sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums;
-//   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
-//      columns in fours.
+// Contractions for GPUs with local memory. A work-group owns {{ s.rows }} x {{ s.columns }} sums. Tiles of both factors, {{ s.step }} deep, lie in local
+// memory; the next tiles are loaded while these are multiplied.
+//   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
+//      or the scores of an attention and their softmax.
+//   2. {{ s.slices }} slices of sub-groups of {{ s.lanes }} work-items share the depth of a tile (slice-K). A sub-group owns {{ s.warp_rows }} x {{ s.warp_columns }} sums.
+//   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
+//      runs the epilogue of some sums, four columns at a time.
 {% if splits > 1 %}
-// {{ splits }} work-groups share the reduction of a tile; the last one to arrive adds up what all have left in memory.
+// Split-K: {{ splits }} work-groups share the reduction of a tile. The last of them adds up the partial sums that all have stored.
 {% endif %}
 {% if u %}
-// The products run on the matrix unit {{ u.name }}.
+// The matrix unit {{ u.name }} multiplies the tiles.
 {{ unit_texts }}
 {% endif %}
 

@@ -28,11 +28,12 @@
         }
 {% endmacro %}
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of {{ columns }} columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of {{ rows }} x {{ columns }} are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of {{ columns }} columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of {{ rows }} x {{ columns }} sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
 {{ entry(inside, in_group, parameters, tables, shared, vector_bits=vector_bits) }}
     const int column_block = item % {{ column_blocks }};

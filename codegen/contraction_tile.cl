@@ -1,6 +1,6 @@
 {% from "entry.cl" import entry %}
-// Contractions in registers, for textures and for devices without wide vectors: a work-item computes {{ rows }} rows by
-// {{ width }} columns. Both factors are read through their own index maps; four steps of k share one texel of the left factor.
+// Contractions in registers, for textures and for devices without wide vectors. A work-item computes {{ rows }} rows by
+// {{ width }} columns. It reads both factors through their index maps; a texel of the left factor serves four steps of k.
 
 {{ entry(inside, in_group, parameters, tables, shared) }}
 {{ body }}

@@ -13,13 +13,13 @@
 {% endfor %}
             }
 {% endmacro %}
-// Convolutions with windows of {{ taps }} x {{ taps }} and stride 1 by Winograd's minimal filtering, for CPUs:
-// {{ points * points }} products for each channel make a tile of {{ outputs }} x {{ outputs }} outputs. A work-item owns whole rows of tiles
+// Winograd's minimal filtering, for convolutions with windows of {{ taps }} x {{ taps }} and stride 1 on CPUs:
+// {{ points * points }} products for each channel give a tile of {{ outputs }} x {{ outputs }} outputs. A work-item owns whole rows of tiles
 // and a range of columns.
-//   1. tiles of the left factor are transformed (B^T d B), a vector of channels at a time;
-//   2. the right factor was transformed when the plan was made; at each of the {{ points * points }} points the tiles are the rows
-//      of a product with register blocks of {{ rows }} x {{ columns }};
-//   3. the sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
+//   1. The tiles of the left factor are transformed (B^T d B), a vector of channels at a time.
+//   2. The right factor was transformed when the plan was made. At each of the {{ points * points }} points the tiles are the
+//      rows of a product, whose sums are accumulated in register tiles of {{ rows }} x {{ columns }}.
+//   3. The sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
 
 {{ entry(inside, in_group, parameters, tables, shared, vector_bits=vector_bits) }}
     const int column_block = item % {{ column_blocks }};

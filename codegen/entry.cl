@@ -1,9 +1,10 @@
-{# Around a function in which each operation rounds by itself, so that a value that it computes twice is the same number both
-   times: where a compiler makes one multiply-add of a product and the subtraction of the largest product, exp overflows. #}
+{# Written before and behind a function in which each operation has to round by itself, so that a value that is computed
+   twice is the same number both times. Else a compiler may contract a product and the subtraction of the largest product
+   into one multiply-add, whose result is above zero, and exp of that overflows. #}
 {% macro contracted(how) %}
 #pragma OPENCL FP_CONTRACT {{ how }}
 {%- endmacro %}
-{# How a kernel's body begins: as a kernel of its own, or as a function that a launch of several kernels calls. #}
+{# The beginning of a kernel: of one with its own launch, or of a function that a launch of several kernels calls (`inside`). #}
 {% macro entry(inside, in_group, parameters, tables, shared, group=none, threads=0, numbered=true, vector_bits=0) %}
 {% if inside %}
 {% for name, values in tables %}

@@ -1,8 +1,9 @@
-{# The sums of one tile of a contraction, shared by a work-group, and how they reach local memory.
-   Sums of more than `turns_summed` turns are sums of partial ones (0: none are).
-   With one slice the sums stay in registers, and tiles of factors that are stored as halves are halves.
-   s: sizes (GroupTile); left, right: how the factors' tiles are loaded; turns: steps of the reduction; `first_turn` and
-   `last_turn` are C expressions. Needs memory, thread, lane, slice, warp_row and warp_column. #}
+{# The sums of one tile of a contraction, which a work-group computes together. A turn is one K step of the tile. The sums of
+   several slices end in local memory; those of one slice stay in registers, and then factors that are stored as halves
+   are halves in local memory, too.
+   s: sizes (GroupTile); left, right: how the factors' tiles are loaded; first_turn, last_turn: C expressions.
+   turns_summed: so many turns make a partial sum, and partial sums are added up (0: all turns make one sum).
+   The text around it declares memory, thread, lane, slice, warp_row and warp_column. #}
 {% macro product(s, left, right, first_turn, last_turn, turns_summed=0) %}
 {{ left.declaration }}
 {{ right.declaration }}
@@ -91,7 +92,7 @@
 {% if type == "half" %}vload_half4(0, {{ address }}){% else %}*(__local const float4*)({{ address }}){% endif %}
 {%- endmacro %}
 
-{# The head of a loop over the sums of a tile that a work-item finishes: row and first column of each four in the tile. #}
+{# The head of a loop over the sums that a work-item finishes, four neighbours at a time, with their row and first column. #}
 {% macro each(s) %}
 {% if s.direct %}
     #pragma unroll
@@ -105,7 +106,7 @@
 {% endif %}
 {% endmacro %}
 
-{# The sums of all slices at a work-item's place of the tile. #}
+{# Four neighbouring sums at `place`, added over all slices. #}
 {% macro finished(s) %}
 {% if s.direct %}
         const float4 finished = c[place];

@@ -1,9 +1,11 @@
-{# The sums of one tile of a contraction on a matrix unit, shared by a work-group, and how they reach local memory.
+{# The sums of one tile of a contraction on a matrix unit, which a work-group computes together; they end in local memory. A
+   turn is one K step of the tile.
    s: sizes (GroupTile); u: the matrix block, whose functions begin with its name; left, right: how the factors' tiles are
-   loaded: those that are `copied` are under way for {{ "`s.buffers` - 1" }} turns, others come through registers in one.
-   Sums of more than `turns_summed` turns are sums of partial ones (0: none are).
-   turns: steps of the reduction; `first_turn` and `last_turn` are C expressions. Needs memory, thread, lane, slice,
-   warp_row and warp_column; {{ "`smr_exchange`" }} where the unit asks for it. #}
+   loaded. Tiles that are `copied` are under way for `s.buffers` - 1 turns; others pass through registers during one turn.
+   first_turn, last_turn: C expressions.
+   turns_summed: so many turns make a partial sum, and partial sums are added up (0: all turns make one sum).
+   The text around it declares memory, thread, lane, slice, warp_row and warp_column, and smr_exchange where the unit
+   asks for it. #}
 {% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0) %}
 {% set copies = left.copied or right.copied %}
 {% set right_stride = s.left_stride if right.turned else s.right_stride %}

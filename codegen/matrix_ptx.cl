@@ -8,7 +8,7 @@
 {% set chunk = 16 // u.element_bytes %}
 #ifndef SMR_UNIT_{{ n }}
 #define SMR_UNIT_{{ n }}
-typedef {{ {"float32": "float", "float16": "ushort", "bfloat16": "ushort", "int8": "char"}[u.factors] }} __attribute__((may_alias)) {{ n }}_element; // the memory of tiles is later that of sums
+typedef {{ {"float32": "float", "float16": "ushort", "bfloat16": "ushort", "int8": "char"}[u.factors] }} __attribute__((may_alias)) {{ n }}_element; // sums take the place of tiles in local memory
 typedef {{ "int4" if integers else "float4" }} {{ n }}_sums;
 #define {{ n }}_no_sums (({{ n }}_sums)(0))
 #define {{ n }}_mma(C, A, B)                                                                              \
@@ -111,7 +111,7 @@ static inline void {{ n }}_store(__local {{ "int" if integers else "float" }}* t
     at[({{ offset(f.sum, 2, "stride") }}) / 2] = c.s23;
 }
 {% if u.asynchronous %}
-// 16 bytes from memory to local memory; where they do not count, zeros.
+// Copies 16 bytes from global to local memory, or writes zeros there where `counts` is 0.
 static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");

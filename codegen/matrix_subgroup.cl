@@ -1,7 +1,7 @@
-{# Matrix units behind a built-in function of sub-groups, in plain OpenCL C: fragments are loaded element by element as the
-   matrix block says where they lie, and packed into registers of 32 bits.
-   u: the matrix block; f: its fragments by name. With `exchange`, the function is made here: lanes put their fragments
-   into local memory, and each multiplies what its sums need, which any device can do, slowly. #}
+{# Matrix units that OpenCL C reaches by a built-in function of sub-groups. The matrix block says where the elements of
+   fragments lie; they are loaded one by one and packed into registers of 32 bits.
+   u: the matrix block; f: its fragments by name. With `exchange` the function is emulated, on any device and slowly:
+   lanes put their fragments into local memory, and each lane multiplies what its own sums need. #}
 {% from "matrix_fragments.cl" import row, column, offset %}
 {% set n = u.name %}
 {% set each = 4 // u.element_bytes %}
@@ -13,7 +13,7 @@
 {% set letters = "0123456789abcdef" %}
 #ifndef SMR_UNIT_{{ n }}
 #define SMR_UNIT_{{ n }}
-typedef {{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }} __attribute__((may_alias)) {{ n }}_element; // the memory of tiles is later that of sums
+typedef {{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }} __attribute__((may_alias)) {{ n }}_element; // sums take the place of tiles in local memory
 typedef uint{{ lefts }} {{ n }}_left;
 typedef uint{{ rights }} {{ n }}_right;
 typedef {{ sum }}{{ counts }} {{ n }}_sums;
@@ -94,7 +94,7 @@ static inline {{ n }}_sums {{ n }}_emulated({{ n }}_left a, {{ n }}_right b, {{ 
 #define {{ n }}_multiply(PASS, C, A, B) C = {{ u.multiply }}(as_int{{ lefts }}(A), as_int{{ rights }}(B), C)
 {% endif %}
 {% if u.asynchronous %}
-// Where copies cannot be under way while a work-item goes on, they are made at once.
+// A copy that is complete on return, for devices without asynchronous copies.
 static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
     if (counts) vstore{{ u.chunk }}(vload{{ u.chunk }}(0, from), 0, to);
     else vstore{{ u.chunk }}(({{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }}{{ u.chunk }})(0), 0, to);

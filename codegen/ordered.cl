@@ -15,10 +15,11 @@
 {% for text in functions %}
 {{ text }}
 {% endfor %}
-// Kernels of which some need what others make, in one launch. Work-groups go through the kernels in their order and take one
-// work-item after the other, each when all that it needs is done; none holds a work-item that it has not begun. One that waits
-// for long, because another one is kept from running, leaves the rest to the others, unless it is the last one. The last to
-// leave sets all counters back.
+// A persistent kernel with task counters: kernels of which some need what others make, in one launch. Each work-group goes
+// through the kernels in their order and takes one work-item after the other, as soon as all is done that the work-item
+// needs. No work-group holds a work-item that it has not begun. A work-group that has waited for too many polls, because
+// another one was preempted, leaves the rest to the others, unless it is the last one. The last work-group to leave resets
+// all counters.
 {{ entry(inside, false, parameters, tables, shared, numbered=false) }}
     volatile __global atomic_int* state = (volatile __global atomic_int*){{ state }};
     int active = 0;

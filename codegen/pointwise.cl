@@ -1,5 +1,5 @@
 {% from "entry.cl" import contracted, entry %}
-// Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
+// Elementwise and window kernels: one expression for each element holds the prologue, the core and the epilogue.
 
 {% if rounded %}
 {{ contracted("OFF") }}

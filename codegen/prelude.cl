@@ -1,4 +1,4 @@
-// What every kernel relies on. Inserted once at the top of each program.
+// Declarations that all kernels use, once at the top of each program.
 //
 // Textures are read through an unnormalised nearest sampler that clamps: a read outside an image gives zeros.
 // Lanes of a texel that lie past the end of a tensor's lane axis hold zeros; kernels write them so.
@@ -13,12 +13,12 @@ static inline float smr_lane(float4 texel, int lane) {
 }
 #endif
 
-// vectors in memory need no more alignment than their elements
+// Vectors in memory, which is aligned for their elements only.
 typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
 typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));
 typedef float smr_float16 __attribute__((ext_vector_type(16), aligned(4)));
 
-// A function whose vectors are wider than its compiler likes best: without this LLVM takes 256 bits at a time where it could 512.
+// An attribute of functions that compute in vectors of BITS: without it LLVM divides vectors of 512 bits into two of 256.
 #if defined(__has_attribute)
 #if __has_attribute(min_vector_width)
 #define SMR_VECTORS(BITS) __attribute__((min_vector_width(BITS)))
@@ -28,8 +28,9 @@ typedef float smr_float16 __attribute__((ext_vector_type(16), aligned(4)));
 #define SMR_VECTORS(BITS)
 #endif
 
-// Nor do halves. PoCL's own vload_half4, vload_half8 and their vstore take the pointer to be aligned as the whole vector
-// is, and where the compiler moves the conversion out of a loop, the aligned instruction that is left stops the process.
+// Vectors of halves in memory, which is aligned for one half only. PoCL's vload_half4, vload_half8 and their vstores assume
+// the alignment of the whole vector, and where the compiler moves the conversion out of a loop, the aligned instruction
+// that remains stops the process.
 #ifdef SMR_CPU
 #define SMR_HALVES(W)                                                                                  \
 typedef ushort smr_ushort##W __attribute__((ext_vector_type(W), aligned(2)));                          \
@@ -52,7 +53,7 @@ SMR_HALVES(8)
 #define smr_vstore_half8_rte vstore_half8_rte
 #endif
 
-// Integers: what has no value (a division by zero) has some value, but never stops the device; what overflows wraps.
+// Integer arithmetic that never stops the device: a division by zero gives some number, and what overflows wraps.
 #define SMR_SIGNED(S, T, U)                                                                            \
 static inline T smr_div_##S(T a, T b) { return b == 0 ? 0 : (b == -1 ? (T)(0 - (U)a) : a / b); }        \
 static inline T smr_fmod_##S(T a, T b) { return b == 0 || b == -1 ? 0 : a % b; }                        \
@@ -85,7 +86,7 @@ SMR_UNSIGNED(u, uint)
 SMR_UNSIGNED(ul, ulong)
 
 // Floats to integers, truncated toward zero. C and OpenCL leave open what NaN and values out of range become, and devices
-// differ; here it is what x86 gives: the lowest signed integer, for unsigned ones the bits of the conversion of x or x - 2^63.
+// differ; here they become what x86 gives: the lowest signed integer, for unsigned ones the bits of the conversion of x or x - 2^63.
 #define SMR_TO_INTEGERS(S, T)                                                                           \
 static inline int smr_to_int_##S(T x) { return x >= (T)-2147483648.0 && x < (T)2147483648.0 ? (int)x : INT_MIN; } \
 static inline long smr_to_long_##S(T x) { return x >= (T)-9223372036854775808.0 && x < (T)9223372036854775808.0 ? (long)x : LONG_MIN; } \
@@ -98,11 +99,12 @@ SMR_TO_INTEGERS(f, float)
 SMR_TO_INTEGERS(d, double)
 #endif
 
-// Indices that come from a tensor: negative ones count from the end; none leaves the axis, whatever the tensor holds.
+// Indices that a tensor holds: negative ones count from the end of the axis, and what still lies outside is clamped.
 static inline int smr_inside(int i, int extent) { return clamp(i, 0, max(extent - 1, 0)); }
 static inline int smr_wrap(int i, int extent) { return smr_inside(i < 0 ? i + extent : i, extent); }
 
-// The sign of the divisor, also for infinite ones and for a rest of zero; fmod of an infinite divisor is not exact everywhere.
+// The remainder has the sign of the divisor, also where the divisor is infinite or the remainder zero; fmod by an infinite
+// divisor is not exact on every device.
 #define SMR_MOD(NAME, T)                                                                               \
 static inline T NAME(T a, T b) {                                                                       \
     const T r = isinf(b) && isfinite(a) ? a : fmod(a, b);                                              \
@@ -122,7 +124,8 @@ static inline float smr_round_bfloat(float x) {
     return x != x ? x : as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }
 
-// To a float of few bits: `mantissa` of them behind the point, normal from 2 ** least on.
+// Rounds to a float of few bits: `mantissa` bits behind the point; numbers from 2 ** least on are normal. What rounds to
+// more than `largest` becomes `beyond`.
 static inline float smr_round_small(float x, int mantissa, int least, float largest, float beyond) {
     if (x != x || x == 0.0f) return x;
     const float magnitude = fabs(x);
@@ -170,7 +173,8 @@ static inline F smr_erf##W(F given) {                                           
 }
 
 #ifdef SMR_SHUFFLE_PTX
-// What the work-item that is `distance` away holds; all `size` neighbours ask, and a work-group's work-items are numbered in one direction.
+// The x of the work-item whose number differs in the bits of `distance`. All `size` neighbours have to call this, and
+// work-groups have one dimension.
 static inline float smr_neighbour(float x, int distance, int size) {
     const uint all = size == 32 ? 0xffffffffu : ((1u << size) - 1u) << ((int)get_local_id(0) & 31 & ~(size - 1));
     float other;
@@ -180,7 +184,7 @@ static inline float smr_neighbour(float x, int distance, int size) {
 #endif
 
 #ifdef SMR_CPU
-// Ask for the cache line at P, which may lie past the end of its buffer.
+// Prefetches the cache line at P, which may lie past the end of its buffer.
 #if defined(__has_builtin) && !defined(SMR_NO_PREFETCH)
 #if __has_builtin(__builtin_prefetch)
 #define SMR_PREFETCH(P) __builtin_prefetch((const void*)(size_t)(P))
@@ -194,7 +198,7 @@ static inline float smr_neighbour(float x, int distance, int size) {
 static inline F smr_exp##W(F x) {                                                                      \
     const F below = x > 88.8f ? (F)(88.8f) : x;                                                        \
     const F limited = below < -87.0f ? (F)(-87.0f) : below;                                            \
-    /* a float of this size has its lowest bit at one: what is added is rounded to an integer */       \
+    /* floats of this size are integers: the sum rounds what is added to one */                        \
     const F shifted = limited * 1.44269504f + 12582912.0f;                                             \
     const F k = shifted - 12582912.0f;                                                                 \
     const F r = (limited - k * 0.693359375f) + k * 2.12194440e-4f;                                     \
@@ -204,7 +208,7 @@ static inline F smr_exp##W(F x) {                                               
     p = p * r + 1.6666665459e-1f;                                                                      \
     p = p * r + 5.0000001201e-1f;                                                                      \
     p = p * (r * r) + r + 1.0f;                                                                        \
-    /* 2^(k - 1), whose exponent is one of a float for every k, and twice that */                      \
+    /* 2^k as twice 2^(k - 1), which is a float for every k */                                         \
     const F scaled = p * SMR_AS_FLOAT##W((SMR_AS_INT##W(shifted) + 126) << 23) * 2.0f;                 \
     return x < -86.98f ? (F)(0.0f) : scaled;                                                           \
 }
@@ -212,16 +216,17 @@ static inline F smr_exp##W(F x) {                                               
 #define SMR_EXP(W, F, I) static inline F smr_exp##W(F x) { return exp(x); }
 #endif
 
-// Sine, cosine and tangent. PoCL's vector ones take all lanes on the way that the largest lane needs (what a lane gets depends
-// on its neighbours), and they are wrong for denormals; its scalar ones are right. On CPUs each lane takes its own way: below 2^20
-// the angle is reduced in double precision by two parts of pi/2 (the first one's 33 bits times a number of 20 are exact) and
-// a polynomial follows (error below 2.5 ulp, of the tangent below 4); larger angles go to the scalar built-in.
+// Sine, cosine and tangent. PoCL's vector functions compute all lanes as the largest angle needs, so that the result of a
+// lane depends on its neighbours, and they are wrong for denormals; its scalar functions are right. On CPUs each lane is
+// computed by itself. An angle below 2^20 is reduced in double precision by two parts of pi/2 (the product of the first
+// part, of 33 bits, and a number of 20 bits is exact), and a polynomial follows (error below 2.5 ulp, of the tangent below
+// 4). Larger angles go to the scalar built-in function.
 #if defined(SMR_CPU) && defined(cl_khr_fp64)
 #define SMR_FAR 1048576.0f
 #define SMR_REDUCED(W, F, I, D)                                                                        \
 static inline F smr_reduced##W(F x, I* quarter) {                                                      \
     const D wide = SMR_TO_DOUBLE##W(x);                                                                \
-    /* a double of this size has its lowest bit at one */                                              \
+    /* doubles of this size are integers */                                                            \
     const D shifted = wide * 0.63661977236758134308 + 6755399441055744.0;                              \
     const D n = shifted - 6755399441055744.0;                                                          \
     *quarter = SMR_LOW_INT##W(shifted);                                                                \

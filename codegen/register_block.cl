@@ -1,6 +1,7 @@
-{# The register block of a contraction on a CPU: rows x columns sums in vectors of `lanes`, one step of k at a time.
-   Every `ahead` steps it asks for a cache line of the next tile of the right factor (0: never); the blocks of rows share its lines.
-   Sums of more than `block` steps are sums of partial ones (0: none are). #}
+{# The register tile of a contraction on a CPU: rows x columns sums in vectors of `lanes`, one step of k at a time.
+   ahead: after so many steps a cache line of the right factor's next tile is prefetched (0: never); the register tiles of
+   all rows prefetch different lines of that tile.
+   block: so many steps make a partial sum, and partial sums are added up (0: all steps make one sum). #}
 {% macro accumulate(rows, columns, lanes, k, left_space, left_pointer, right_space, ahead=0, block=0) %}
 {% for i in range(rows) %}
             {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};

@@ -1,4 +1,4 @@
-// What a device can do at most: multiply-adds in registers, and floats through memory.
+// The most that a device does: multiply-adds in registers, and floats that are copied through memory.
 
 __kernel void smr_sums(__global float* y, const int turns) {
     const int item = (int)get_global_id(0);

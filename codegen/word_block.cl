@@ -1,6 +1,6 @@
 {% from "register_block.cl" import zeros %}
-{# One word of each column: `count` steps of k, the first in the lowest bits. 0x4b000000 holds 2^23 as a float, whose last bits
-   then are the integer; `zero` is 2^23 and the zero point, so that the difference is exact. #}
+{# The products of one word of each column: `count` steps of k, the first in the lowest bits. An integer below 2^23 becomes a
+   float in the last bits of 0x4b000000, which is 2^23; `zero` is 2^23 + the zero point, so that the difference is exact. #}
 {% macro word(rows, columns, lanes, right, count) %}
 {% for j in range(columns // lanes) %}
                     const uint{{ lanes }} w{{ j }} = *(__global const uint{{ lanes }}*)(words + {{ j * lanes }});
@@ -18,7 +18,7 @@
 {% endfor %}
 {% endfor %}
 {%- endmacro %}
-{# The words of `count` steps that share a scale: their products are summed before they are scaled. #}
+{# The products of `count` steps of k that share a scale: they are summed before they are scaled. #}
 {% macro block_of_words(rows, columns, lanes, right, count) %}
 {% set each = 32 // right.bits %}
 {% for j in range(columns // lanes) %}
@@ -50,7 +50,7 @@
 {% endfor %}
 {% endfor %}
 {%- endmacro %}
-{# The register block of a contraction on a CPU, as `register_block.cl` has it, over a right factor of integers in words. #}
+{# The register tile of a contraction on a CPU, as in `register_block.cl`, over a right factor of integers in words. #}
 {% macro accumulate_words(rows, columns, lanes, left_space, left_pointer, right) %}
 {% for i in range(rows) %}
             {{ left_space }}const float* a{{ i }} = {{ left_pointer.replace('ROW', 'min(r + %d, row_count - 1)' % i) }};

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smartmem_rules.egraph.model import CONSTANT, IMPORTED, INPUT, OUT, EClass, ENode, Saturation
 from smartmem_rules.extraction.cost import CostModel, operand_types, size_in_bytes
@@ -16,8 +16,23 @@ from smartmem_rules.tensor.views import IndexMap, keeps_order
 from smartmem_rules.writing.expressing import STANDARD, is_expressible, least_opset, name_of
 from smartmem_rules.writing.views import NotExpressible, view_steps
 
+MOST_NODES = 16
+"""Of an operator that is written as several."""
 MOST_PLACES = 1
 """What a view may gather: one place of an axis; a table of places is slower than the operators that it stands for."""
+
+
+@dataclass
+class _Together:
+    """E-nodes of the model that the system computes as one operator.
+
+    Attributes:
+        nodes: by class and place. They cost nothing, so that no form without one of them is cheaper.
+        inner: the classes of what such an operator keeps to itself. What else reads one takes the operator apart.
+    """
+
+    nodes: set[tuple[int, int]] = field(default_factory=set)
+    inner: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +52,7 @@ class WrittenCosts:
     def choices(self) -> dict[int, list[Choice]]:
         """The ways to write each class."""
         found: dict[int, list[Choice]] = {}
+        together = self._together()
         for number, eclass in self.saturation.classes.items():
             if is_leaf(eclass):
                 found[number] = [Choice(self._leaf_cost(eclass), (), leaf_key(eclass))]
@@ -45,8 +61,46 @@ class WrittenCosts:
             found[number] = [
                 Choice(cost, tuple(child for child in node.children if child >= 0), place)
                 for place, node in enumerate(eclass.nodes)
-                if (cost := self._cost(node, eclass, node.children in reshaped)) is not None
+                for cost in (self._cost_beside(together, number, place, node.children in reshaped),)
+                if cost is not None
             ]
+        return found
+
+    def _cost_beside(self, together: _Together, number: int, place: int, reshapes: bool) -> float | None:
+        """The cost of an e-node: nothing where it is computed with others, more where it takes such others apart."""
+        if (number, place) in together.nodes:
+            return 0.0
+        eclass = self.saturation.classes[number]
+        node = eclass.nodes[place]
+        cost = self._cost(node, eclass, reshapes)
+        apart = together.inner.isdisjoint(node.children)
+        return cost if cost is None or apart else cost + MOST_NODES * self.export.node
+
+    def _together(self) -> _Together:
+        """What the system computes as one operator, where the model's operators have none that could be written."""
+        found = _Together()
+        for number, eclass in self.saturation.classes.items():
+            for node in eclass.nodes:
+                fused = node.rules and node.operator in self.export.fused
+                if fused and self._cost(node, eclass, False) is None:
+                    nodes = self._written_as(number, node)
+                    found.nodes |= nodes
+                    found.inner |= {inner for inner, _ in nodes} - {number}
+        return found
+
+    def _written_as(self, number: int, fused: ENode) -> set[tuple[int, int]]:
+        """The model's own e-nodes between the operands of an operator and the class of its result."""
+        pending, seen, found = [number], {number, *fused.children}, set[tuple[int, int]]()
+        while pending:
+            current = pending.pop()
+            for place, node in enumerate(self.saturation.classes[current].nodes):
+                if node.rules or node.operator in (INPUT, CONSTANT, OUT):
+                    continue
+                found.add((current, place))
+                pending += [child for child in node.children if child >= 0 and child not in seen]
+                seen.update(node.children)
+            if len(found) > MOST_NODES:  # it does not end at the operands
+                return set()
         return found
 
     def _leaf_cost(self, eclass: EClass) -> float:

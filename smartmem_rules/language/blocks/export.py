@@ -20,4 +20,5 @@ class Export(BlockRecord):
     stored: float = real("nanoseconds that a byte of a constant in the file counts as", 0.0)
     made: float = real("nanoseconds that an operator made by a rule costs beyond one of the model", 0.0)
     composed: tuple[str, ...] = words("operators that the system computes as several: no rule may make them")
+    fused: tuple[str, ...] = words("operators that the system makes of the nodes that they are written as: those stay")
     kept: tuple[str, ...] = words("operators that stay as they are, and are not computed beforehand")

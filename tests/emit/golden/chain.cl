@@ -1,14 +1,15 @@
 // k0_contraction: global (2,), local (1,)
-#ifndef smr_part_f59d7f22adf5_DEFINED
-#define smr_part_f59d7f22adf5_DEFINED
+#ifndef smr_part_90c72094eb4f_DEFINED
+#define smr_part_90c72094eb4f_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 16 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 6 x 16 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 16 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 6 x 16 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_f59d7f22adf5(
+static void smr_part_90c72094eb4f(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     float* restrict p2 /* scratch[d0d1] of [20, 16] */,
@@ -134,16 +135,17 @@ static void smr_part_f59d7f22adf5(
     }
 }
 #endif
-#ifndef smr_part_87b73dcf92f9_DEFINED
-#define smr_part_87b73dcf92f9_DEFINED
+#ifndef smr_part_281608bf92b8_DEFINED
+#define smr_part_281608bf92b8_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 8 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 6 x 8 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 8 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 6 x 8 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_87b73dcf92f9(
+static void smr_part_281608bf92b8(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     const float* restrict p1 /* scratch[d0d1] of [20, 16] */,
     __global const float* restrict p2 /* buffer[d0] of [128] */,
@@ -247,7 +249,7 @@ static void smr_part_87b73dcf92f9(
     }
 }
 #endif
-// Kernels one after the other: what a work-item reads of the kernels before, it wrote itself.
+// Vertical fusion: each work-item runs several kernels. What it reads of the kernels before, it has written itself.
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [20, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
@@ -256,6 +258,6 @@ __kernel void smr_kernel(
     const int item = (int)get_global_id(0);
     const int first_row = item / 2 * 20 + item % 2 * 10;
     float rows0[176] __attribute__((aligned(64)));
-    smr_part_f59d7f22adf5(p0, p1, rows0 - first_row * 16, item);
-    smr_part_87b73dcf92f9(p0, rows0 - first_row * 16, p2, p3, item);
+    smr_part_90c72094eb4f(p0, p1, rows0 - first_row * 16, item);
+    smr_part_281608bf92b8(p0, rows0 - first_row * 16, p2, p3, item);
 }

@@ -1,5 +1,5 @@
 // k0_pointwise: global (6,), local (1,)
-// Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
+// Elementwise and window kernels: one expression for each element holds the prologue, the core and the epilogue.
 
 #pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(

@@ -1,15 +1,15 @@
 // k0_contraction: global (128,), local (128,)
-// Contractions for GPUs with local memory. A work-group owns 32 x 32 sums; tiles of both factors, 64 deep, lie in local
-// memory, and the next ones are on their way in registers while these are used.
-//   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
-//      computed by all work-items, a team for each row;
-//   2. 4 slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns 32 x 32 sums;
-//   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
-//      columns in fours.
-// The products run on the matrix unit nvidia_tf32.
+// Contractions for GPUs with local memory. A work-group owns 32 x 32 sums. Tiles of both factors, 64 deep, lie in local
+// memory; the next tiles are loaded while these are multiplied.
+//   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
+//      or the scores of an attention and their softmax.
+//   2. 4 slices of sub-groups of 32 work-items share the depth of a tile (slice-K). A sub-group owns 32 x 32 sums.
+//   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
+//      runs the epilogue of some sums, four columns at a time.
+// The matrix unit nvidia_tf32 multiplies the tiles.
 #ifndef SMR_UNIT_nvidia_tf32
 #define SMR_UNIT_nvidia_tf32
-typedef float __attribute__((may_alias)) nvidia_tf32_element; // the memory of tiles is later that of sums
+typedef float __attribute__((may_alias)) nvidia_tf32_element; // sums take the place of tiles in local memory
 typedef float4 nvidia_tf32_sums;
 #define nvidia_tf32_no_sums ((nvidia_tf32_sums)(0))
 #define nvidia_tf32_mma(C, A, B)                                                                              \

@@ -1,11 +1,11 @@
 // k0_contraction: global (256,), local (128,)
-// Contractions for GPUs with local memory. A work-group owns 32 x 64 sums; tiles of both factors, 32 deep, lie in local
-// memory, and the next ones are on their way in registers while these are used.
-//   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
-//      computed by all work-items, a team for each row;
-//   2. 2 slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns 32 x 32 sums;
-//   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
-//      columns in fours.
+// Contractions for GPUs with local memory. A work-group owns 32 x 64 sums. Tiles of both factors, 32 deep, lie in local
+// memory; the next tiles are loaded while these are multiplied.
+//   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
+//      or the scores of an attention and their softmax.
+//   2. 2 slices of sub-groups of 32 work-items share the depth of a tile (slice-K). A sub-group owns 32 x 32 sums.
+//   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
+//      runs the epilogue of some sums, four columns at a time.
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2] of [2, 12, 8] */,

@@ -1,14 +1,15 @@
 // k0_contraction: global (16,), local (1,)
-#ifndef smr_part_95e26d66211a_DEFINED
-#define smr_part_95e26d66211a_DEFINED
+#ifndef smr_part_0a4278995bfd_DEFINED
+#define smr_part_0a4278995bfd_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 16 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 5 x 16 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 16 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 5 x 16 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_95e26d66211a(
+static void smr_part_0a4278995bfd(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 8] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     __global float* restrict p2 /* buffer[d1d0] of [10, 16] */,
@@ -97,13 +98,13 @@ static void smr_part_95e26d66211a(
     }
 }
 #endif
-#ifndef smr_part_fe7ce458e184_DEFINED
-#define smr_part_fe7ce458e184_DEFINED
-// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
-// memory, and everything that only depends on the row and its elements is written in the same pass.
+#ifndef smr_part_cc786ef09398_DEFINED
+#define smr_part_cc786ef09398_DEFINED
+// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, values of a row that are used twice lie
+// in scratch memory, and results that depend on the row alone are written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
-static void smr_part_fe7ce458e184(
+static void smr_part_cc786ef09398(
     __global const float* restrict p0 /* buffer[d1d0] of [10, 16] */,
     __global float* restrict p1 /* buffer[d0d1] of [10, 16] */,
     const int item) {
@@ -159,16 +160,17 @@ static void smr_part_fe7ce458e184(
 #pragma OPENCL FP_CONTRACT DEFAULT
 
 #endif
-#ifndef smr_part_c2553ffaeb82_DEFINED
-#define smr_part_c2553ffaeb82_DEFINED
+#ifndef smr_part_2bc69414edcd_DEFINED
+#define smr_part_2bc69414edcd_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 8 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 6 x 8 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 8 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 6 x 8 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_c2553ffaeb82(
+static void smr_part_2bc69414edcd(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [128] */,
     __global float* restrict p2 /* buffer[d0d1] of [10, 8] */,
@@ -233,10 +235,11 @@ static void smr_part_c2553ffaeb82(
     }
 }
 #endif
-// Kernels of which some need what others make, in one launch. Work-groups go through the kernels in their order and take one
-// work-item after the other, each when all that it needs is done; none holds a work-item that it has not begun. One that waits
-// for long, because another one is kept from running, leaves the rest to the others, unless it is the last one. The last to
-// leave sets all counters back.
+// A persistent kernel with task counters: kernels of which some need what others make, in one launch. Each work-group goes
+// through the kernels in their order and takes one work-item after the other, as soon as all is done that the work-item
+// needs. No work-group holds a work-item that it has not begun. A work-group that has waited for too many polls, because
+// another one was preempted, leaves the rest to the others, unless it is the last one. The last work-group to leave resets
+// all counters.
 __kernel void smr_kernel(
     __global const float* p0 /* buffer[d0d1] of [10, 8] */,
     __global const float* p1 /* buffer[d0] of [128] */,
@@ -258,7 +261,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_95e26d66211a(p0, p1, p2, item);
+                smr_part_0a4278995bfd(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }
@@ -271,7 +274,7 @@ const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, 
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 16) break;
-                smr_part_fe7ce458e184(p2, p3, item);
+                smr_part_cc786ef09398(p2, p3, item);
                 atomic_fetch_add_explicit(state + 96, 1, memory_order_release, memory_scope_device);
             }
         }
@@ -284,7 +287,7 @@ const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, 
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 112, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_c2553ffaeb82(p3, p4, p5, item);
+                smr_part_2bc69414edcd(p3, p4, p5, item);
                 atomic_fetch_add_explicit(state + 128, 1, memory_order_release, memory_scope_device);
             }
         }

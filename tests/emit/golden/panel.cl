@@ -1,10 +1,11 @@
 // k0_contraction: global (1,), local (1,)
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 24 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 4 x 24 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 24 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 4 x 24 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0] of [24] */,

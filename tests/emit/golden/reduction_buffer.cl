@@ -1,6 +1,6 @@
 // k0_reduction: global (6,), local (1,)
-// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
-// memory, and everything that only depends on the row and its elements is written in the same pass.
+// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, values of a row that are used twice lie
+// in scratch memory, and results that depend on the row alone are written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(

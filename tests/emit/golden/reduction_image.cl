@@ -1,5 +1,5 @@
 // k0_pointwise: global (64,), local (64,)
-// Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
+// Elementwise and window kernels: one expression for each element holds the prologue, the core and the epilogue.
 
 #pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
@@ -18,8 +18,8 @@ __kernel void smr_kernel(
 }
 
 // k1_reduction: global (48,), local (24,)
-// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
-// memory, and everything that only depends on the row and its elements is written in the same pass.
+// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, values of a row that are used twice lie
+// in scratch memory, and results that depend on the row alone are written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(
@@ -78,8 +78,8 @@ for (int i3 = (thread % 8), i3_turn = 0; i3_turn < 5; i3 += 8, i3_turn += 8) if 
 }
 
 // k2_contraction: global (64,), local (64,)
-// Contractions in registers, for textures and for devices without wide vectors: a work-item computes 4 rows by
-// 4 columns. Both factors are read through their own index maps; four steps of k share one texel of the left factor.
+// Contractions in registers, for textures and for devices without wide vectors. A work-item computes 4 rows by
+// 4 columns. It reads both factors through their index maps; a texel of the left factor serves four steps of k.
 
 __kernel void smr_kernel(
     read_only image2d_t p0 /* image[d0d1] of [6, 20] */,

@@ -1,6 +1,7 @@
 // k0_reduction: global (1,), local (1,)
-// Contractions for CPUs whose finished rows are reduced before they leave the cache: a work-item owns whole rows, computes
-// them into scratch memory, and goes on with the statistics and values of each row.
+// Contractions for CPUs with an epilogue that reduces whole rows, as a normalisation behind a product does. A work-item
+// owns whole rows of the product: it computes them into scratch memory, where they stay in cache, and then the statistics
+// and results of each row.
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [10, 48] */,
     __global const float* restrict p1 /* buffer[d0] of [1152] */,

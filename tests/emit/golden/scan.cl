@@ -1,6 +1,6 @@
 // k0_contraction: global (1,), local (1,)
-// Contractions in registers, for textures and for devices without wide vectors: a work-item computes 3 rows by
-// 4 columns. Both factors are read through their own index maps; four steps of k share one texel of the left factor.
+// Contractions in registers, for textures and for devices without wide vectors. A work-item computes 3 rows by
+// 4 columns. It reads both factors through their index maps; a texel of the left factor serves four steps of k.
 
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2] of [3, 1, 4] */,
@@ -62,9 +62,9 @@ __kernel void smr_kernel(
 }
 
 // k1_scan: global (1,), local (1,)
-// Recurrences: the steps run one after the other inside the kernel, and keep what they give in memory, where the next step
-// finds it. On CPUs a work-item does all of it, or its share of the steps; on GPUs a work-group does, with a barrier behind
-// each tensor.
+// Recurrences: the steps run one after the other inside the kernel; each stores its results in memory, where the next step
+// reads them. On CPUs a work-item runs all steps, or its share of them. On GPUs the work-items of a work-group share the
+// elements of a step, with a barrier behind each tensor.
 
 __kernel void smr_kernel(
     __global float* restrict p0 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
@@ -125,7 +125,7 @@ __kernel void smr_kernel(
 }
 
 // k2_pointwise: global (3,), local (1,)
-// Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
+// Elementwise and window kernels: one expression for each element holds the prologue, the core and the epilogue.
 
 #pragma OPENCL FP_CONTRACT OFF
 __kernel void smr_kernel(

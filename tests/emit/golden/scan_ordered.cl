@@ -1,14 +1,15 @@
 // k0_contraction: global (1,), local (1,)
-#ifndef smr_part_9e622f849fc4_DEFINED
-#define smr_part_9e622f849fc4_DEFINED
+#ifndef smr_part_ce4b3d5b73c2_DEFINED
+#define smr_part_ce4b3d5b73c2_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 8 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 3 x 8 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 8 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 3 x 8 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_9e622f849fc4(
+static void smr_part_ce4b3d5b73c2(
     __global const float* restrict p0 /* buffer[d0d1d2] of [3, 1, 4] */,
     __global const float* restrict p1 /* buffer[d0] of [32] */,
     __global float* restrict p2 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
@@ -63,13 +64,13 @@ static void smr_part_9e622f849fc4(
     }
 }
 #endif
-#ifndef smr_part_4de881849a0e_DEFINED
-#define smr_part_4de881849a0e_DEFINED
-// Recurrences: the steps run one after the other inside the kernel, and keep what they give in memory, where the next step
-// finds it. On CPUs a work-item does all of it, or its share of the steps; on GPUs a work-group does, with a barrier behind
-// each tensor.
+#ifndef smr_part_8a486854470c_DEFINED
+#define smr_part_8a486854470c_DEFINED
+// Recurrences: the steps run one after the other inside the kernel; each stores its results in memory, where the next step
+// reads them. On CPUs a work-item runs all steps, or its share of them. On GPUs the work-items of a work-group share the
+// elements of a step, with a barrier behind each tensor.
 
-static void smr_part_4de881849a0e(
+static void smr_part_8a486854470c(
     __global float* restrict p0 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
     __global const float* restrict p1 /* buffer[d0d1d2d3] of [3, 1, 1, 4] */,
     __global const float* restrict p2 /* buffer[d0d1d2] of [1, 4, 4] */,
@@ -127,10 +128,11 @@ static void smr_part_4de881849a0e(
     }
 }
 #endif
-// Kernels of which some need what others make, in one launch. Work-groups go through the kernels in their order and take one
-// work-item after the other, each when all that it needs is done; none holds a work-item that it has not begun. One that waits
-// for long, because another one is kept from running, leaves the rest to the others, unless it is the last one. The last to
-// leave sets all counters back.
+// A persistent kernel with task counters: kernels of which some need what others make, in one launch. Each work-group goes
+// through the kernels in their order and takes one work-item after the other, as soon as all is done that the work-item
+// needs. No work-group holds a work-item that it has not begun. A work-group that has waited for too many polls, because
+// another one was preempted, leaves the rest to the others, unless it is the last one. The last work-group to leave resets
+// all counters.
 __kernel void smr_kernel(
     __global const float* p0 /* buffer[d0d1d2] of [3, 1, 4] */,
     __global const float* p1 /* buffer[d0] of [32] */,
@@ -151,7 +153,7 @@ __kernel void smr_kernel(
             while (atomic_load_explicit(state + 48, memory_order_relaxed, memory_scope_device) < 1) {
 const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_9e622f849fc4(p0, p1, p2, item);
+                smr_part_ce4b3d5b73c2(p0, p1, p2, item);
                 atomic_fetch_add_explicit(state + 64, 1, memory_order_release, memory_scope_device);
             }
         }
@@ -164,7 +166,7 @@ const int item = atomic_fetch_add_explicit(state + 48, 1, memory_order_relaxed, 
                 if (stuck) break;
 const int item = atomic_fetch_add_explicit(state + 80, 1, memory_order_relaxed, memory_scope_device);
                 if (item >= 1) break;
-                smr_part_4de881849a0e(p3, p2, p4, item);
+                smr_part_8a486854470c(p3, p2, p4, item);
                 atomic_fetch_add_explicit(state + 96, 1, memory_order_release, memory_scope_device);
             }
         }

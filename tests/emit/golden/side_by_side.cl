@@ -1,14 +1,15 @@
 // k0_contraction: global (10,), local (1,)
-#ifndef smr_part_25035cfe7ae9_DEFINED
-#define smr_part_25035cfe7ae9_DEFINED
+#ifndef smr_part_fa779a6c7923_DEFINED
+#define smr_part_fa779a6c7923_DEFINED
 // Contractions for CPUs. A work-item owns a block of rows of the result and a range of its columns.
-//   1. rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
-//      padded convolution windows), are staged into a panel that stays in cache;
-//   2. the right factor lies in panels of 16 columns: constants were packed when the plan was made, others are packed here;
-//   3. blocks of 6 x 16 are accumulated in registers;
-//   4. the epilogue reads the finished block and writes each row with vector stores, after short sums straight from registers.
+//   1. Rows of the left factor that are not contiguous in memory, or that have to be computed (normalised rows,
+//      padded convolution windows), are staged into a panel that stays in cache.
+//   2. The right factor lies in packed panels of 16 columns: constants were packed when the plan was made, other
+//      factors are packed here.
+//   3. Register tiles of 6 x 16 sums accumulate the products.
+//   4. The epilogue takes the rows of a finished register tile and writes them with vector stores.
 
-static void smr_part_25035cfe7ae9(
+static void smr_part_fa779a6c7923(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [256] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -89,13 +90,13 @@ static void smr_part_25035cfe7ae9(
     }
 }
 #endif
-#ifndef smr_part_74d1342c8166_DEFINED
-#define smr_part_74d1342c8166_DEFINED
-// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
-// memory, and everything that only depends on the row and its elements is written in the same pass.
+#ifndef smr_part_69c79bc5b7b2_DEFINED
+#define smr_part_69c79bc5b7b2_DEFINED
+// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, values of a row that are used twice lie
+// in scratch memory, and results that depend on the row alone are written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
-static void smr_part_74d1342c8166(
+static void smr_part_69c79bc5b7b2(
     __global const float* restrict p0 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p1 /* buffer[d0d1] of [7, 9] */,
     const int item) {
@@ -125,7 +126,7 @@ static void smr_part_74d1342c8166(
 #pragma OPENCL FP_CONTRACT DEFAULT
 
 #endif
-// Kernels side by side: none reads what another one writes; the number of the work-item says whose it is.
+// Horizontal fusion: kernels that do not need each other. The number of the work-item selects the kernel.
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0] of [256] */,
@@ -133,6 +134,6 @@ __kernel void smr_kernel(
     __global const float* restrict p3 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p4 /* buffer[d0d1] of [7, 9] */) {
     const int item = (int)get_global_id(0);
-    if (item < 1) smr_part_25035cfe7ae9(p0, p1, p2, item - 0);
-    else if (item < 10) smr_part_74d1342c8166(p3, p4, item - 1);
+    if (item < 1) smr_part_fa779a6c7923(p0, p1, p2, item - 0);
+    else if (item < 10) smr_part_69c79bc5b7b2(p3, p4, item - 1);
 }

@@ -1,15 +1,15 @@
 // k0_contraction: global (256,), local (128,)
-#ifndef smr_part_e4d5dec3e3c6_DEFINED
-#define smr_part_e4d5dec3e3c6_DEFINED
-// Contractions for GPUs with local memory. A work-group owns 32 x 64 sums; tiles of both factors, 32 deep, lie in local
-// memory, and the next ones are on their way in registers while these are used.
-//   1. what the rows of the left factor need: statistics of a normalisation, or the scores of an attention and their softmax,
-//      computed by all work-items, a team for each row;
-//   2. 2 slices of sub-groups of 32 work-items share the depth of a tile; a sub-group owns 32 x 32 sums;
-//   3. the sums of all slices meet in local memory (those of one slice stay in registers), and every work-item finishes
-//      columns in fours.
+#ifndef smr_part_29a32ec5e496_DEFINED
+#define smr_part_29a32ec5e496_DEFINED
+// Contractions for GPUs with local memory. A work-group owns 32 x 64 sums. Tiles of both factors, 32 deep, lie in local
+// memory; the next tiles are loaded while these are multiplied.
+//   1. All work-items compute what the rows of the left factor need, a team for each row: the statistics of a normalisation,
+//      or the scores of an attention and their softmax.
+//   2. 2 slices of sub-groups of 32 work-items share the depth of a tile (slice-K). A sub-group owns 32 x 32 sums.
+//   3. The sums of several slices are added in local memory; those of one slice stay in registers. Every work-item then
+//      runs the epilogue of some sums, four columns at a time.
 
-static void smr_part_e4d5dec3e3c6(
+static void smr_part_29a32ec5e496(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0d1] of [16, 64] */,
     __global float* restrict p2 /* buffer[d0d1] of [12, 16] */,
@@ -225,13 +225,13 @@ if (column_tile < 1) {
     }
 }
 #endif
-#ifndef smr_part_1b7e5379f037_DEFINED
-#define smr_part_1b7e5379f037_DEFINED
-// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, what is used twice lies in scratch
-// memory, and everything that only depends on the row and its elements is written in the same pass.
+#ifndef smr_part_fa396fd1e1bd_DEFINED
+#define smr_part_fa396fd1e1bd_DEFINED
+// Row reductions: a work-item computes whole rows. Statistics of a row are scalars, values of a row that are used twice lie
+// in scratch memory, and results that depend on the row alone are written in the same pass.
 
 #pragma OPENCL FP_CONTRACT OFF
-static void smr_part_1b7e5379f037(
+static void smr_part_fa396fd1e1bd(
     __global const float* restrict p0 /* buffer[d0d1] of [9, 7] */,
     __global float* restrict p1 /* buffer[d0d1] of [7, 9] */,
     const int item, const int group, __local float* smr_local) {
@@ -317,9 +317,10 @@ for (int i6 = (thread % 2), i6_turn = 0; i6_turn < 3; i6 += 2, i6_turn += 2) if 
 #pragma OPENCL FP_CONTRACT DEFAULT
 
 #endif
-// Kernels side by side: none reads what another one writes; the number of the work-group says whose it is, and all of its
-// work-items come to the same barriers. Local memory is one array, which each kernel parts in its own way; each begins some
-// bytes further on, because PoCL 3.0 crashed where its compiler had made one of equal branches with barriers.
+// Horizontal fusion: kernels that do not need each other. The number of the work-group selects the kernel, so that all
+// work-items of a work-group reach the same barriers. The kernels share one array of local memory, and each divides the
+// array in its own way. Each begins some bytes behind the kernel before: PoCL 3.0 crashed where its compiler had merged
+// equal branches with barriers.
 __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1] of [12, 16] */,
     __global const float* restrict p1 /* buffer[d0d1] of [16, 64] */,
@@ -329,6 +330,6 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void smr_kernel(
     const int item = (int)get_global_id(0);
     const int group = (int)get_group_id(0);
     __local float smr_local[6916] __attribute__((aligned(16)));
-    if (group < 1) smr_part_e4d5dec3e3c6(p0, p1, p2, item - 0, group - 0, smr_local + 0);
-    else if (group < 2) smr_part_1b7e5379f037(p3, p4, item - 128, group - 1, smr_local + 4);
+    if (group < 1) smr_part_29a32ec5e496(p0, p1, p2, item - 0, group - 0, smr_local + 0);
+    else if (group < 2) smr_part_fa396fd1e1bd(p3, p4, item - 128, group - 1, smr_local + 4);
 }

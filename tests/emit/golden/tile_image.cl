@@ -1,6 +1,6 @@
 // k0_contraction: global (64,), local (64,)
-// Contractions in registers, for textures and for devices without wide vectors: a work-item computes 6 rows by
-// 8 columns. Both factors are read through their own index maps; four steps of k share one texel of the left factor.
+// Contractions in registers, for textures and for devices without wide vectors. A work-item computes 6 rows by
+// 8 columns. It reads both factors through their index maps; a texel of the left factor serves four steps of k.
 
 __kernel void smr_kernel(
     read_only image2d_t p0 /* image[d0] of [9] */,

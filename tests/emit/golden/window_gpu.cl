@@ -1,5 +1,5 @@
 // k0_window: global (128,), local (64,)
-// Elementwise and window kernels: prologue, core and epilogue are one expression for each element.
+// Elementwise and window kernels: one expression for each element holds the prologue, the core and the epilogue.
 
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2d3] of [1, 8, 6, 6] */,

@@ -1,11 +1,11 @@
 // k0_contraction: global (2,), local (1,)
-// Convolutions with windows of 3 x 3 and stride 1 by Winograd's minimal filtering, for CPUs:
-// 36 products for each channel make a tile of 4 x 4 outputs. A work-item owns whole rows of tiles
+// Winograd's minimal filtering, for convolutions with windows of 3 x 3 and stride 1 on CPUs:
+// 36 products for each channel give a tile of 4 x 4 outputs. A work-item owns whole rows of tiles
 // and a range of columns.
-//   1. tiles of the left factor are transformed (B^T d B), a vector of channels at a time;
-//   2. the right factor was transformed when the plan was made; at each of the 36 points the tiles are the rows
-//      of a product with register blocks of 4 x 16;
-//   3. the sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
+//   1. The tiles of the left factor are transformed (B^T d B), a vector of channels at a time.
+//   2. The right factor was transformed when the plan was made. At each of the 36 points the tiles are the
+//      rows of a product, whose sums are accumulated in register tiles of 4 x 16.
+//   3. The sums are transformed back (A^T m A), and the epilogue writes the rows that lie inside the image.
 
 __kernel void smr_kernel(
     __global const float* restrict p0 /* buffer[d0d1d2d3] of [1, 32, 16, 16] */,
