@@ -235,10 +235,12 @@ class _Maker:
         """These constants in the precision in which memory holds them, also those that only their packed form holds."""
         names = self._constants_read()
         found = given_constants(names, self._plan.tensors, self._constants)
-        packed = [self._plan.tensors[name] for name in self._packed()]
+        packed = [storage_dtype(self._plan.tensors[name].storage) for name in self._packed()]
+        # words hold integers, and beside them scales as they are
+        floats = [dtype for dtype in packed if dtype.kind == "f"]
         for name in names:
-            if name not in self._plan.tensors and packed and found[name].dtype.kind == "f":
-                found[name] = found[name].astype(storage_dtype(packed[0].storage))
+            if name not in self._plan.tensors and floats and found[name].dtype.kind == "f":
+                found[name] = found[name].astype(floats[0])
         return found
 
     def _packed(self) -> list[str]:

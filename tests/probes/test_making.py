@@ -55,6 +55,12 @@ def test_halves_are_asked() -> None:
     assert not self_test(Executor(plan, choose("auto"))).findings
 
 
+def test_weights_in_words_are_asked_with_their_own_scales() -> None:
+    plan = asking(CASES["panel_words"])
+    assert plan.probes
+    assert not self_test(Executor(plan, choose("auto"))).findings
+
+
 def test_indices_stay_inside() -> None:
     gather = KernelCase(
         nodes=[("Gather", "x i", "y", {"axis": 0})],

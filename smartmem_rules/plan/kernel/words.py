@@ -42,23 +42,23 @@ def packed_words(
     expression gives; a word has to be full of one block's elements.
 
     Args:
-        integers: float32[batch, depth, columns].
+        integers: whole numbers [batch, depth, columns], of any type.
         zero, scale: float32[batch, blocks, columns].
         columns: of a tile.
         widths: bits that an element may have, the fewest first.
     """
     if not np.isfinite(scale).all() or not (zero == np.rint(zero)).all():
         return None
-    least = min(integers.min(), zero.min())
-    most, highest = integers.max() - least, zero.max() - least
+    least = min(float(integers.min()), float(zero.min()))
+    most, highest = float(integers.max()) - least, float(zero.max()) - least
     bits = next((b for b in widths if most < 2**b), None)
-    overflows = float(np.abs(scale).max(initial=0)) * float(max(most, highest)) > float(np.finfo(np.float32).max)
+    overflows = float(np.abs(scale).max(initial=0)) * max(most, highest) > float(np.finfo(np.float32).max)
     if bits is None or highest > LARGEST_ZERO or block * bits < WORD_BITS or overflows:
         return None
     zeros = (zero - least).astype(np.uint8)
     one = int(zeros.flat[0])
     return Words(
-        words=_in_tiles(_words((integers - least).astype(np.uint32), block, bits), columns),
+        words=_in_tiles(_words((integers - integers.dtype.type(least)).astype(np.uint8), block, bits), columns),
         scales=_in_tiles(scale.astype(np.float32, copy=False), columns),
         zeros=one if (zeros == one).all() else _in_tiles(zeros, columns),
         bits=bits,
@@ -67,15 +67,14 @@ def packed_words(
 
 def _words(values: np.ndarray, block: int, bits: int) -> np.ndarray:
     """Neighbouring rows of blocks in words."""
-    batch, depth, width = values.shape
     each = WORD_BITS // bits
     found = []
-    for start in range(0, depth, block):
+    for start in range(0, values.shape[1], block):
         part = values[:, start : start + block]
-        words = np.zeros((batch, words_of_block(part.shape[1], bits), width), np.uint32)
-        for place in range(each):
+        words = part[:, ::each].astype(np.uint32)  # in the order in which the integers lie
+        for place in range(1, each):
             rows = part[:, place::each]
-            words[:, : rows.shape[1]] |= rows << np.uint32(place * bits)
+            words[:, : rows.shape[1]] |= rows.astype(np.uint32) << np.uint32(place * bits)
         found.append(words)
     return np.concatenate(found, axis=1)
 

@@ -19,6 +19,7 @@ from smartmem_rules.runtime.plan_file import save_plan
 from tests.emit.kernel_cases import CASES
 from tests.plan.models import model, normal, whole
 from tests.plan.open_models import attention, perceptron
+from tests.plan.quantised import Weights, n_bits
 from tests.runtime.c.library import CError, open_plan
 from tests.runtime.plans import make_plan
 
@@ -116,6 +117,11 @@ def test_types_of_elements(tmp_path: Path) -> None:
     ]
     plan = optimize(model(nodes, feeds, "y j n e v g"))
     same(plan, tmp_path / "a.plan", feeds)
+
+
+def test_weights_of_few_bits_in_words(tmp_path: Path) -> None:
+    plan = optimize(n_bits(Weights.drawn(300, 77, 32, 0, 15), 3, 4, zeros=True))
+    same(plan, tmp_path / "a.plan", {"x": normal(3, 300)})
 
 
 NARROW = {

@@ -22,6 +22,7 @@ from smartmem_rules.tensor.expr import (
     Expr,
     TensorType,
     free_variables,
+    reads,
     substitute_variables,
     tensors_read,
 )
@@ -121,7 +122,7 @@ class Packer:
         shape = (count(tuple(batch)), -1, n.extent)
         of_blocks = (*batch, found.blocks, n)
         packed = packed_words(
-            self._values(found.integers, axes).reshape(shape),
+            self._integers(found, tuple(batch), n),
             self._values(found.zero, of_blocks).reshape(shape),
             self._values(found.scale, of_blocks).reshape(shape),
             block=found.block,
@@ -144,6 +145,17 @@ class Packer:
             zeros=f"{name}.zeros" if isinstance(zeros, np.ndarray) else None,
             zero=zeros if isinstance(zeros, int) else 0,
         )
+
+    def _integers(self, found: FewBits, batch: tuple[Var, ...], n: Var) -> np.ndarray:
+        """The integers [batch, depth, columns], evaluated in the order in which the model has them."""
+        columns_first = any(v in read.indices[-1].variables for read in reads(found.integers) for v in found.k)
+        axes = (*batch, n, *found.k) if columns_first else (*batch, *found.k, n)
+        values = self._values(found.integers, axes)
+        if np.abs(values).max() <= np.iinfo(np.int16).max:
+            values = values.astype(np.int16)
+        shape = (count(batch), n.extent, -1) if columns_first else (count(batch), -1, n.extent)
+        values = values.reshape(shape)
+        return values.transpose(0, 2, 1) if columns_first else values
 
     def transformed(self, n: Var, factor: Expr, problem: WinogradProblem, columns: int) -> PackedPanel:
         w, transform = problem.windows, problem.transform
