@@ -5,6 +5,7 @@
     python bench/simplify.py zoo/*.onnx --peers peers/bin/python --latency 11 --json zoo.json
     python bench/simplify.py generated/*.onnx --peers peers/bin/python --json generated.json
     python bench/simplify.py --table zoo.json generated.json
+    python bench/simplify.py --table zoo.json --write docs/simplify.md
 
 Each model is simplified by each tool; every result is compared with the model itself by ONNX Runtime on random inputs,
 both without optimizations. Memory is that of the process, in which a worker does one model if `--latency` is given and
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from markdown_tables import replace_table
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.simplification.checking import Checker, CheckError, DifferentError
@@ -64,10 +66,14 @@ def main() -> None:
     parser.add_argument("--latency", type=int, default=0, help="runs of which the median is ONNX Runtime's latency")
     parser.add_argument("--json", type=Path, help="results; models that are in it already are left out")
     parser.add_argument("--table", nargs="+", type=Path, help="print the tables of such results instead")
+    parser.add_argument("--write", type=Path, help="put the tables into this file, between its marks")
     given = parser.parse_args()
     if given.table:
-        for path in given.table:
-            print(table_of(json.loads(path.read_text("utf-8"))))
+        text = "\n".join(table_of(json.loads(path.read_text("utf-8"))) for path in given.table)
+        if given.write:
+            replace_table(given.write, "simplified", text.rstrip())
+        else:
+            print(text)
         return
     known = json.loads(given.json.read_text("utf-8")) if given.json and given.json.exists() else {}
     paths = [path for path in given.models if path.stem not in known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import os
@@ -50,6 +51,12 @@ def first_grows_old() -> None:
         gc.freeze()
         gc.unfreeze()
     _grown = True
+
+
+def leave_to_the_system() -> None:
+    """At the end of the process, leave what still lives to the system: Python would look for cycles in all of it."""
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
 
 
 def return_free_memory() -> None:

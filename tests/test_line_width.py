@@ -22,6 +22,7 @@ WRITTEN_TABLES = {
     "docs/models.md": "bench/models.py",
     "docs/numerics.md": "bench/numerics.py",
     "docs/published_rules.md": "bench/published.py",
+    "docs/simplify.md": "bench/simplify.py",
 }
 # A cell of DNNFusion's table names an action and a mapping type: its five columns need 122.
 WIDE_ROWS = {"rules/tables.smr"}

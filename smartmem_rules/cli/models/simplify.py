@@ -57,6 +57,7 @@ def command(
     found the input is written as it is. Exit code 1 if what was found differs from the input; then, too, the input is
     written.
     """
+    from smartmem_rules.collector import leave_to_the_system  # start-up time
     from smartmem_rules.simplification.options import Options  # start-up time
     from smartmem_rules.simplification.report import text_of  # start-up time
     from smartmem_rules.simplification.simplify import simplify_file  # start-up time
@@ -71,6 +72,7 @@ def command(
         fold_limit=fold_limit,
         exact=exact,
     )
+    leave_to_the_system()
     found = simplify_file(source, target, options)
     if report is not None:
         write_whole(report, (json.dumps(found.data(), indent=2) + "\n").encode())
