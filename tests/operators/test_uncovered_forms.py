@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from smartmem_rules import optimize
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
@@ -87,3 +88,15 @@ def test_same_as_onnxruntime(operator: str, feeds: dict[str, np.ndarray], attrib
     for one in imported.nodes:
         known.update(evaluate_equations(one.equations, known))
     np.testing.assert_allclose(known["y"], session.run(None, feeds)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_long_transform_has_exact_turns() -> None:
+    """Beyond 2^24 the products of places and frequencies are no numbers of single precision."""
+    x = np.random.default_rng(0).standard_normal((1, 6000, 1)).astype(np.float32)
+    described = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", x.shape), ("y", None))]
+    node = helper.make_node("DFT", ["x"], ["y"], axis=1, onesided=1)
+    graph = helper.make_graph([node], "one", described[:1], described[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    found = optimize(model).run({"x": x})["y"]
+    expected = np.fft.rfft(x[..., 0].astype(np.float64), axis=1)
+    assert np.abs(found[..., 0] + 1j * found[..., 1] - expected).max() < 1e-6 * np.abs(expected).max()
