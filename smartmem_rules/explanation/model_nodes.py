@@ -31,7 +31,7 @@ def file_nodes(model: ModelSource | Graph | None) -> dict[str, FileNode]:
 
 def _nodes_of(graph: GraphProto, functions: Collection[tuple[str, str]] = ()) -> dict[str, FileNode]:
     from smartmem_rules.explanation.fates import FileNode  # start-up time
-    from smartmem_rules.graph.expansion.control import has_body  # start-up time
+    from smartmem_rules.graph.expansion.bodies import has_body  # start-up time
     from smartmem_rules.graph.loading import needed_tensors, node_inputs  # start-up time
 
     needed = needed_tensors(graph)

@@ -11,7 +11,8 @@ from pathlib import Path
 import onnx
 
 from smartmem_rules.graph.constants import constant_node_value, dense
-from smartmem_rules.graph.expansion.control import ControlFlow, has_body
+from smartmem_rules.graph.expansion.bodies import Bodies, has_body
+from smartmem_rules.graph.expansion.control import ControlFlow
 from smartmem_rules.graph.expansion.counted_shapes import counted_shape
 from smartmem_rules.graph.expansion.functions import body_of, is_function
 from smartmem_rules.graph.expansion.old_forms import BROADCAST_BY_RULE, NEWEST_OLD_OPSET, Known, current_form
@@ -266,9 +267,9 @@ class _Import:
         if before:
             self._process(before, {output for one in before for output in one.output})
         operands = [operand or None for operand in node.input]
-        flow = ControlFlow(self.values, self.missing, self._process, self._sized)
+        flow = ControlFlow(Bodies(self.values, self.missing, self._process), self._sized)
         if self.lists.takes(node) and not (has_body(node) and node.op_type != "SequenceMap"):
-            self.lists.unfold(node, self._process, flow.body)
+            self.lists.unfold(node, self._process, flow.bodies.body)
             return
         body = None if self.matcher.undefined(node) is None else self._function(node, operands)
         if body is not None:

@@ -11,8 +11,8 @@ from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.language.blocks.schedule import Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.kernel.model import PlanError
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import RegisterBlock
-from smartmem_rules.plan.schedule.loops import TEXEL_LANES
 from smartmem_rules.plan.schedule.scheduler import candidates, on_device
 from smartmem_rules.rulebase.base import RuleBase
 

@@ -22,7 +22,7 @@ from tests.plan.models import Array, Node, model, normal, whole
 from tests.plan.programs import rules
 from tests.plan.running import Mode, prepare
 
-pytestmark = pytest.mark.sampled(16)
+pytestmark = pytest.mark.sampled(20)
 
 WIDTHS = (4, 8, 16)
 ATTENTION: list[Node] = [

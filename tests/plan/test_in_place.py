@@ -54,8 +54,15 @@ def planned(nodes: list[Node], feeds: dict[str, Array], constants: dict[str, Arr
     return {new: old for launch in plan.launches for new, old in launch.in_place.items()}
 
 
-@pytest.mark.parametrize("device", ["pocl", "nvidia"])
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(
+    ("device", "dtype"),
+    [
+        ("pocl", "float32"),
+        ("nvidia", "float16"),
+        pytest.param("pocl", "float16", marks=pytest.mark.exhaustive),
+        pytest.param("nvidia", "float32", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_sum_is_written_over_its_addend(device: str, dtype: str) -> None:
     assert planned(RESIDUAL, IMAGE, KERNEL, Mode(device=device, dtype=dtype)) == {"d": "a"}
 
@@ -65,7 +72,7 @@ def test_other_levels_keep_tensors_apart(level: str) -> None:
     assert planned(RESIDUAL, IMAGE, KERNEL, Mode(level)) == {}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float16", marks=pytest.mark.exhaustive)])
 def test_images_are_not_written_over(dtype: str) -> None:
     """No kernel may read and write one image."""
     assert planned(RESIDUAL, IMAGE, KERNEL, Mode(memory="image", device="adreno_740", dtype=dtype)) == {}

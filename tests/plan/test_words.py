@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 import smartmem_rules as sm
 from smartmem_rules.plan.artefact import Plan
@@ -136,6 +136,41 @@ def test_kernels_of_a_debug_build_stay_inside_the_words() -> None:
     x = normal(3, 300)
     found = run(n_bits(weights, 3, 4, zeros=True), CPU, {"x": x}, debug=True)["y"]
     np.testing.assert_allclose(found, x @ weights.exact, rtol=0, atol=1e-4)
+
+
+OWN = """
+operator Unpack(w: uint8[B, K, N], scale: float32[B, G, N]) -> y: float32[B, K, N] {
+    onnx my.ops::Unpack ;
+    y[b, k, n] = (cast(w[b, k, n], float32) - 7) * scale[b, k // 16, n]
+}
+keep own Unpack defers
+"""
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_weights_of_an_operator_of_ones_own_stay_packed(tmp_path: Path, batched: bool) -> None:
+    random = np.random.default_rng(0)
+    integers = random.integers(0, 16, (3, 64, 80)).astype(np.uint8)
+    scales = random.random((3, 4, 80)).astype(np.float32)
+    shape = (3, 2, 64) if batched else (2, 64)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Unpack", ["w", "s"], ["f"], "unpack", domain="my.ops"),
+            helper.make_node("MatMul", ["x", "f"], ["y"], "product"),
+        ],
+        "own",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, (3, 2, 80))],
+        [numpy_helper.from_array(integers, "w"), numpy_helper.from_array(scales, "s")],
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("my.ops", 1)]
+    (tmp_path / "own.smr").write_text(OWN)
+    made = helper.make_model(graph, opset_imports=imports)
+    plan = sm.optimize(made, rules=[tmp_path / "own.smr"], device="pocl")
+    x = normal(*shape)
+    expected = x.astype(np.float64) @ ((integers - 7.0) * scales.repeat(16, axis=1))
+    np.testing.assert_allclose(plan.run({"x": x})["y"], expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+    assert constants(plan.plan) == {"uint32", "float32"}
 
 
 # --- numbers that words do not hold ---

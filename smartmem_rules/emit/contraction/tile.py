@@ -21,9 +21,6 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
-OPEN_GROUP = 16
-"""Work-items of a group on a CPU where their number is open: the last group has some that do nothing."""
-
 
 class _Tile:
     def __init__(self, launch: Single, target: Target, tensors: Mapping[str, Stored]) -> None:

@@ -15,8 +15,9 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Kernel, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import storage_of
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.schedule.grid import chunk_of
-from smartmem_rules.plan.schedule.loops import TEXEL_LANES, packed_rows, row_form, writes_images
+from smartmem_rules.plan.schedule.loops import packed_rows, row_form, writes_images
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import substitute_variables

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.outputs import Expected
+from smartmem_rules.fuzzing.expected.bounds import Expected
 from smartmem_rules.fuzzing.expected.precisions import PRECISIONS
 
 

@@ -9,13 +9,13 @@ runs spread is the model's own conditioning; an element that they move is not kn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
+from smartmem_rules.fuzzing.expected.bounds import Expected, agree, double, expected_of
 from smartmem_rules.fuzzing.expected.courses import straightened
 from smartmem_rules.fuzzing.expected.node_runner import NodeRunner, NoReference, is_float, wide
 from smartmem_rules.fuzzing.expected.precisions import PRECISIONS, Precision
@@ -42,29 +42,10 @@ from smartmem_rules.fuzzing.expected.unfused import unfused
 RUNS = 4
 MORE_RUNS = 96
 _ULPS = 4.0
-_FACTOR = 8.0
-"""How many times the spread an error may be: the spread of a few runs is below that of all."""
-_ILL_CONDITIONED = 64.0
-"""The same for elements that the runs move by half of their size: near a pole the spread of a few runs says little."""
 _STORED = 0.6
 """How many tensors of narrow types are stored, and not kept in single precision where they are read."""
 _VANISHING = 0.5
 """How many results of cancelling steps, of those that are smaller than one step's rounding, are exactly zero."""
-_OWN_ULPS = 64.0
-"""Units in the last place by which any element may differ: elementary functions of several steps."""
-_GATES_ULPS = 128.0
-"""Units in the last place of 1 by which a state behind gates may differ: others' tanh and logistic functions are
-rational approximations in single precision."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """One output: its value, by how much an element may be off, and which elements are known at all."""
-
-    value: Array
-    bound: Array
-    known: Array
-    dtype: str
 
 
 class Reference:
@@ -113,14 +94,14 @@ class Reference:
                 wider = runner.precise(operands)
                 excused = self._overflowing(runner, operands, results, wider)
                 overflowing = any(bool(mask.any()) for mask in excused)
-                precise = runner.is_own or _agree(results, wider, excused)
+                precise = runner.is_own or agree(results, wider, excused)
                 if not precise and node.op_type in LINEAR and is_float(results[0]):
                     unit = PRECISIONS[results[0].dtype.name].unit
-                    precise = same_sums(runner, [wide(o) for o in operands], _double(results[0]), wider[0], unit)
+                    precise = same_sums(runner, [wide(o) for o in operands], double(results[0]), wider[0], unit)
                 if node.op_type in LINEAR and is_float(results[0]):
                     self.on_the_way[node.output[0]] = rounded_on_the_way(runner, [wide(o) for o in operands])
             except NoReference:
-                if node.op_type in LINEAR and not all(np.isfinite(_double(r)).all() for r in results):
+                if node.op_type in LINEAR and not all(np.isfinite(double(r)).all() for r in results):
                     raise  # without doubles nobody knows whether a sum overflows only on its way
                 precise = False
         self.runners.append(runner)
@@ -141,7 +122,7 @@ class Reference:
         if runner.node.op_type not in SUMMING:
             return [np.zeros(one.shape, bool) for one in results]
         masks = [
-            (~np.isfinite(_double(one)) & np.isfinite(other)) | (np.isnan(_double(one)) & np.isinf(other))
+            (~np.isfinite(double(one)) & np.isfinite(other)) | (np.isnan(double(one)) & np.isinf(other))
             if is_float(one) and one.shape == other.shape
             else np.zeros(one.shape, bool)
             for one, other in zip(results, wider, strict=True)
@@ -319,7 +300,7 @@ class Reference:
             others = [self.compute(None, overflow=True)]
             others += [self._stored(np.random.default_rng([seed, k])) for k in range(runs // RUNS)]
             others += [self.compute(generator, overflow=bool(k % 2)) for k in range(runs)]
-            return {name: self._bounded(name, base[name], [o[name] for o in others]) for name in self.outputs}
+            return {name: self._with_bounds(name, base[name], [o[name] for o in others]) for name in self.outputs}
 
     def _stored(self, chosen: np.random.Generator) -> dict[str, Array]:
         """The outputs with some tensors rounded to their element types: no noise makes an exponent an integer."""
@@ -329,51 +310,14 @@ class Reference:
         finally:
             self.storing = None
 
-    def _bounded(self, name: str, base: Array, others: Sequence[Array]) -> Expected:
-        value = _array(self.natives[name])
-        fitting = all(o.shape == base.shape for o in others) and value.shape == base.shape
-        if not fitting:  # sizes that hang on roundings
-            return Expected(base, np.zeros(base.shape), np.zeros(base.shape, bool), value.dtype.name)
-        known = np.ones(base.shape, bool)
-        spread = np.zeros(base.shape)
-        number = base.dtype.kind not in "OSU"
-        for other in others if number else []:
-            same = (base == other) | ((base != base) & (other != other))
-            both = np.isfinite(_double(base)) & np.isfinite(_double(other))
-            known &= same | both
-            spread = np.maximum(spread, np.where(both, np.abs(_double(base) - _double(other)), 0.0))
-        precision = self.precision(name)
-        if precision is None:
-            return Expected(base, spread * 2, known & _within(value, base, spread * 2), value.dtype.name)
-        # squares vanish below the root of the least number, on the way to a result that does not
-        known &= ~((_double(value) == 0) & (np.abs(base) < np.sqrt(precision.least)) & (base != 0))
-        own = _OWN_ULPS * precision.unit * np.abs(np.where(np.isfinite(base), base, 0)) + precision.least
-        if name in self.gated:
-            own = np.maximum(own, _GATES_ULPS * precision.unit)
-        factor = np.where(spread > np.abs(base) / 2, _ILL_CONDITIONED, _FACTOR)
-        bound = factor * spread + own
-        known &= (bound < precision.most) & _within(value, base, bound)
-        return Expected(base, bound, known, value.dtype.name)
+    def _with_bounds(self, name: str, base: Array, others: Sequence[Array]) -> Expected:
+        value, gated = _array(self.natives[name]), name in self.gated
+        return expected_of(value, base, others, self.precision(name), gated)
 
 
 def _array(value: Array | None) -> Array:
     assert value is not None
     return value
-
-
-def _double(value: Array) -> Array:
-    return value.astype(np.float64)
-
-
-def _within(native: Array, base: Array, bound: Array) -> Array:
-    """Where ONNX Runtime's own element types give what double precision gives: elsewhere the model asks for more."""
-    if base.dtype.kind in "OSU":
-        return np.ones(base.shape, bool)
-    one, other = _double(native), _double(base)
-    if native.dtype.name in PRECISIONS:
-        most = PRECISIONS[native.dtype.name].most
-        other = np.where(np.abs(other) > most, np.copysign(np.inf, other), other)
-    return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= bound))
 
 
 def _same(one: Array | None, other: Array | None) -> bool:
@@ -384,34 +328,3 @@ def _narrowed(value: Array | None, like: Array | None) -> Array | None:
     if value is None or like is None or value.dtype == like.dtype:
         return value
     return value.astype(like.dtype)
-
-
-def _agree(natives: Sequence[Array], precise: Sequence[Array], excused: Sequence[Array]) -> bool:
-    """Whether two computations of one node are the same but for roundings: evaluators have faults of their own.
-
-    Args:
-        excused: elements of each result that overflow on their way; where they are not finite, they may differ.
-    """
-    for one, other, mask in zip(natives, precise, excused, strict=True):
-        if one.shape != other.shape or is_float(one) != is_float(other):
-            return False
-        if not is_float(one):
-            if not np.array_equal(one, other):
-                return False
-            continue
-        precision = PRECISIONS[one.dtype.name]
-        first, second = _double(one), _double(other)
-        beyond = np.abs(second) > precision.most
-        rounded = beyond & (np.abs(second) < precision.most * (1 + precision.unit)) & np.isfinite(first)
-        second = np.where(beyond, np.where(rounded, first, np.copysign(np.inf, second)), second)
-        first = np.where(mask & ~np.isfinite(first), second, first)
-        if not np.array_equal(np.isnan(first), np.isnan(second)):
-            return False
-        finite = np.isfinite(first) & np.isfinite(second)
-        if not np.array_equal(first[~finite], second[~finite], equal_nan=True):
-            return False
-        scale = float(np.abs(first[finite]).max(initial=0.0))
-        bound = min(4000 * precision.unit, 0.01) * scale + precision.least
-        if not np.all(np.abs(first - second)[finite] <= bound):
-            return False
-    return True

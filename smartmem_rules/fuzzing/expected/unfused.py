@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
+from smartmem_rules.fuzzing.case import Array
 from smartmem_rules.fuzzing.expected.faults import attribute
+from smartmem_rules.fuzzing.expected.node_runner import constant_value
 
 _MICROSOFT = "com.microsoft"
 _PLAIN = {"FusedConv": "Conv", "FusedGemm": "Gemm"}
@@ -17,17 +20,64 @@ _BEGINNING = "activation"
 
 
 def unfused(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with each FusedConv and FusedGemm (com.microsoft) as a product, an addition and an activation."""
-    nodes = model.graph.node
-    if not any(node.domain == _MICROSOFT and node.op_type in _PLAIN for node in nodes):
-        return model
+    """The model without FusedConv, FusedGemm and MatMulNBits (com.microsoft) of constant weights in single precision.
+
+    A product, an addition and an activation take their place.
+    """
     found = onnx.ModelProto()
     found.CopyFrom(model)
+    constants = {t.name: np.asarray(numpy_helper.to_array(t)) for t in model.graph.initializer}
+    constants |= {n.output[0]: constant_value(n) for n in model.graph.node if n.op_type == "Constant"}
     del found.graph.node[:]
-    for node in nodes:
-        fused = node.domain == _MICROSOFT and node.op_type in _PLAIN
-        found.graph.node.extend(_parts(node) if fused else [node])
+    for node in model.graph.node:
+        weights = _weights(node, constants)
+        if weights is not None:
+            found.graph.initializer.append(numpy_helper.from_array(weights, f"{node.output[0]}/weights"))
+            found.graph.node.extend(_product(node))
+        elif node.domain == _MICROSOFT and node.op_type in _PLAIN:
+            found.graph.node.extend(_parts(node))
+        else:
+            found.graph.node.append(node)
     return found
+
+
+def _weights(node: onnx.NodeProto, constants: Mapping[str, Array]) -> Array | None:
+    """The unpacked weights, float32[K, N]; None where the node has none that are known."""
+    if node.domain != _MICROSOFT or node.op_type != "MatMulNBits":
+        return None
+    names = list(node.input[1:4])
+    if not all(name in constants for name in names if name) or (len(node.input) > 4 and node.input[4]):
+        return None
+    packed, scales, *zeros = (constants[name] for name in names if name)
+    if scales.dtype != np.float32:
+        return None
+    sizes = [attribute(node, name, default) for name, default in (("K", 0), ("N", 0), ("bits", 4), ("block_size", 0))]
+    depth, columns, bits, block = (size for size in sizes if isinstance(size, int))
+    count = -(-depth // block)
+    integers = _unpacked(packed.reshape(columns, -1), bits)[:, :depth].astype(np.float32)
+    zero = np.full((columns, count), 2.0 ** (bits - 1), np.float32)
+    if zeros and zeros[0].dtype == np.uint8:
+        zero = _unpacked(zeros[0].reshape(columns, -1), bits)[:, :count].astype(np.float32)
+    elif zeros:
+        zero = zeros[0].reshape(columns, count)
+    of_block = np.arange(depth) // block
+    scale = scales.reshape(columns, count)
+    return np.ascontiguousarray(((integers - zero[:, of_block]) * scale[:, of_block]).T)
+
+
+def _unpacked(packed: Array, bits: int) -> Array:
+    """The integers of each row, the first in the lowest bits of a byte."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[..., None] >> shifts) & np.uint8(2**bits - 1)).reshape(packed.shape[0], -1)
+
+
+def _product(node: onnx.NodeProto) -> Iterable[onnx.NodeProto]:
+    result = node.output[0]
+    bias = node.input[5] if len(node.input) > 5 else ""
+    product = f"{result}/product" if bias else result
+    yield helper.make_node("MatMul", [node.input[0], f"{result}/weights"], [product])
+    if bias:
+        yield helper.make_node("Add", [product, bias], [result])
 
 
 def _parts(node: onnx.NodeProto) -> Iterable[onnx.NodeProto]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smartmem_rules.fuzzing.case import Case
-from smartmem_rules.fuzzing.recipes import blocks, control, extents, math, rules, sequences, sums, views
+from smartmem_rules.fuzzing.recipes import blocks, control, extents, few_bits, math, rules, sequences, sums, views
 from smartmem_rules.fuzzing.recipes.builder import Builder
 from smartmem_rules.fuzzing.recipes.values import LARGE, SMALL, Sizes, draw_dtypes, draw_shape
 from smartmem_rules.fuzzing.sources.cuttings import cut
@@ -45,6 +45,8 @@ FLOWS = (control.choice, control.choice, control.loop, control.loop, control.sca
 """Control flow, of which a model has some where it has any."""
 FLOW_SHARE = 0.35
 INNER_FLOW_SHARE = 0.1
+FEW_BITS_SHARE = 0.35
+TABLE_SHARE = 0.1
 MOST_STEPS = 14
 FLOW_STEPS = 8
 SMALL_STEPS = 3
@@ -97,6 +99,14 @@ def listed(seed: int) -> Case:
     return opened(case, random) if random.random() < OPEN_SHARE else case
 
 
+def quantised(seed: int) -> Case:
+    """A model with weights of few bits."""
+    random = np.random.default_rng((seed, 8))
+    recipes = {**RECIPES, few_bits.product: _share(FEW_BITS_SHARE), few_bits.table: _share(TABLE_SHARE)}
+    case = _grown(f"quantised-{seed}", random, FLOW_STEPS, recipes)
+    return opened(case, random) if random.random() < OPEN_SHARE else case
+
+
 def _list(builder: Builder) -> None:
     builder.pick(sequences.RECIPES)(builder, _inner_step)
 
@@ -145,6 +155,7 @@ SOURCES: Mapping[str, Callable[[int], Case]] = {
     "computed": computed,
     "controlled": controlled,
     "listed": listed,
+    "quantised": quantised,
     "cut": cut,
     "side": side,
 }

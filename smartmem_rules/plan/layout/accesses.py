@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Store
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.kernel.traffic import expressions
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, tensors_read, walk
 from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.ranges import largest, several
-
-LANES = 4
-"""Elements of a texel."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def lead_of(kernel: Kernel, layout: Layout, wave: int = 0) -> VectorAxis:
     order = [v for v in reversed(outer) if v in inside]
     order += [lane] if lane is not None else []
     order += [v for v in reversed(outer) if v not in inside]
-    extents = [(v, -(-largest(v.extent) // (LANES if v == lane else 1))) for v in order]
+    extents = [(v, -(-largest(v.extent) // (TEXEL_LANES if v == lane else 1))) for v in order]
     places = _shared_out(extents, wave)
     return VectorAxis(lane, Wave(places, lane, math.prod(number for _, number in places)))
 
@@ -169,7 +167,7 @@ class RegisterBlock:
         """The places of the rows and of the columns that the work-items of a wave take at a step."""
         if not self.wave:
             return None, None
-        vectors = self.columns // LANES
+        vectors = self.columns // TEXEL_LANES
         blocks = -(-largest(c.n.extent) // self.columns)
         across = min(blocks, self.wave)
         down = max(1, self.wave // blocks) * self.rows

@@ -15,8 +15,8 @@ from functools import lru_cache
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.plan.kernel.model import Layout, Stored
-from smartmem_rules.plan.kernel.storage import item_bytes
-from smartmem_rules.plan.layout.accesses import LANES, Use, VectorAxis, Wave, advancing
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES, item_bytes
+from smartmem_rules.plan.layout.accesses import Use, VectorAxis, Wave, advancing
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
 from smartmem_rules.tensor.ranges import largest
@@ -62,9 +62,11 @@ class AccessCosts:
         if wave is not None and layout.order and stored.role != "input":
             # beside images, lines count here as they do there, but for the texture units' caches
             spread = Spread(
-                use.indices, layout.order[-1], {layout.order[-1]: max(1, self.caches.cache_line // (LANES * size))}
+                use.indices,
+                layout.order[-1],
+                {layout.order[-1]: max(1, self.caches.cache_line // (TEXEL_LANES * size))},
             )
-            lines = spread.of_wave(wave, (), 0) * (use.count if excess else use.count / LANES)
+            lines = spread.of_wave(wave, (), 0) * (use.count if excess else use.count / TEXEL_LANES)
             return moved / self.memory.global_bandwidth + lines * self.caches.cache_line / self.memory.shared
         if stored.role != "input":
             return moved / self.memory.global_bandwidth
@@ -73,7 +75,7 @@ class AccessCosts:
         return min(moved, once) / self.memory.global_bandwidth + max(0, moved - once) / self.memory.shared
 
     def _image(self, use: Use, stored: Stored, layout: Layout, lead: VectorAxis, lanes: frozenset[Var]) -> float:
-        size = LANES * item_bytes(stored.storage)
+        size = TEXEL_LANES * item_bytes(stored.storage)
         columns, rows = self.caches.line_shape(size)
         across, down = _steps(layout, stored.type.shape)
         beside = {axis: length for axis, length in ((across, columns), (down, rows)) if axis is not None}
@@ -93,9 +95,9 @@ def _texels(use: Use, layout: Layout, lead: VectorAxis, lanes: frozenset[Var]) -
         whole = next((v for v in lanes if fills_texels(use.indices, axis, v)), None)
         if whole is not None:
             extent = largest(whole.extent)
-            return use.count / extent * -(-extent // LANES)
+            return use.count / extent * -(-extent // TEXEL_LANES)
         if use.follows and lead.lane is not None and lead.lane not in use.used and not use.used & use.vectors:
-            return use.count / LANES
+            return use.count / TEXEL_LANES
     return use.count
 
 
@@ -106,10 +108,10 @@ def fills_texels(indices: tuple[Index, ...], axis: int, var: Var) -> bool:
         return False
     if any(var in other.variables for a, other in enumerate(indices) if a != axis):
         return False
-    lane = Var("lane", LANES)
-    block = Var("block", max(1, largest(var.extent) // LANES))
-    moved = substitute(indices[axis], {var: add(scale(variable(block), LANES), variable(lane))})
-    return mod(moved, LANES) == variable(lane) and lane not in div(moved, LANES).variables
+    lane = Var("lane", TEXEL_LANES)
+    block = Var("block", max(1, largest(var.extent) // TEXEL_LANES))
+    moved = substitute(indices[axis], {var: add(scale(variable(block), TEXEL_LANES), variable(lane))})
+    return mod(moved, TEXEL_LANES) == variable(lane) and lane not in div(moved, TEXEL_LANES).variables
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class Spread:
             while turns > 1:
                 together = self._lines(_spans(self.indices, wave, inner, turns))
                 if together <= cached:
-                    texels = -(-turns // LANES) if along else turns
+                    texels = -(-turns // TEXEL_LANES) if along else turns
                     return min(once, together / texels) / wave.accesses
                 turns //= 2
         return once / wave.accesses
@@ -155,7 +157,7 @@ class Spread:
         total, (by_axis, points) = 1, spans
         for axis, (places, span) in enumerate(by_axis):
             if places > 1:
-                reach = span // (LANES if axis == self.lanes else 1) + 1
+                reach = span // (TEXEL_LANES if axis == self.lanes else 1) + 1
                 total *= min(places, reach, -(-reach // self.beside.get(axis, 1)))
         return min(total, points)
 
@@ -180,7 +182,7 @@ def _spans(
         places, span = 1, 0
         for atom, coefficient in index.terms:
             if isinstance(atom, Var):
-                number, reach = counts.get(atom, 1), LANES if atom == wave.lane else 1
+                number, reach = counts.get(atom, 1), TEXEL_LANES if atom == wave.lane else 1
             else:
                 number, reach = math.prod(counts.get(v, 1) for v in atom.variables), ANYWHERE
             if number > 1:
@@ -202,4 +204,4 @@ def _steps(layout: Layout, shape: tuple[int, ...]) -> tuple[int | None, int | No
     def last(axes: list[int] | tuple[int, ...], unit: int) -> int | None:
         return next((a for a in reversed(axes) if largest(shape[a]) > (unit if a == lane else 1)), None)
 
-    return last(across, LANES), last(layout.order[: layout.rows], 1)
+    return last(across, TEXEL_LANES), last(layout.order[: layout.rows], 1)

@@ -10,13 +10,13 @@ from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.schedule import CLASSES, Elementwise, Rows, Schedule
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, PlanError, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, row_axes, storage_of
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.schedule.records import ItemSchedule, TeamSchedule, VectorSchedule
 from smartmem_rules.tensor.expr import Reduce, walk
 from smartmem_rules.tensor.ranges import largest, several
 
 Choice = Mapping[str, int]
 """Tuned sizes of one kernel, by the names that its template gives them."""
-LANES = 4
 
 
 def sizes_of_elements(
@@ -56,7 +56,7 @@ def _teams(
 ) -> TeamSchedule:
     """Work-items that share a row, and rows of a work-group; arrays of a row lie in local memory."""
     images = any(tensors[s.tensor].layout.memory == "image" for s in kernel.stores)
-    width = LANES if images else width
+    width = TEXEL_LANES if images else width
     rows = largest(math.prod(v.extent for v in kernel.axes if several(v.extent)))
     longest = max((largest(math.prod(v.extent for v in axes)) for axes in row_axes(kernel)), default=1)
     # few rows leave work-items idle: a vector each for a member, and few teams in a group

@@ -13,6 +13,7 @@ from typing import Literal
 
 from smartmem_rules.plan.kernel.addressing import is_contiguous
 from smartmem_rules.plan.kernel.model import Kernel, Stored
+from smartmem_rules.plan.kernel.storage import TEXEL_LANES
 from smartmem_rules.plan.layout.accesses import store_lane
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Reduce, walk
@@ -20,7 +21,6 @@ from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import variable
 from smartmem_rules.tensor.ranges import several, surely_below
 
-TEXEL_LANES = 4
 RowForm = Literal["elements", "texels", "teams"]
 
 
