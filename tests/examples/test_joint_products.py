@@ -37,9 +37,12 @@ def test_one_product_takes_the_place_of_three(device: str, level: str) -> None:
         assert after.check().passed
 
 
-def test_each_equation_is_verified_by_itself() -> None:
-    reports = sm.verify(RULES, jobs=1, trials=30).rules
-    assert [report.name for report in reports] == ["three_products.1", "three_products.2", "three_products.3"]
+def test_each_equation_is_verified_by_itself(all_cases: bool) -> None:
+    """One in `make test`, because the search for instances of each takes seconds."""
+    names = ["three_products.1", "three_products.2", "three_products.3"]
+    wanted = [None] if all_cases else names[:1]
+    reports = [report for name in wanted for report in sm.verify(RULES, rule=name, jobs=1, trials=30).rules]
+    assert [report.name for report in reports] == (names if all_cases else names[:1])
     assert {report.verdict for report in reports} <= {"tested", "proved"}
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from onnx import helper
 
 from smartmem_rules.cli import main
-from smartmem_rules.resources import models_path
 from tests.cli.onnx_files import chain
 
 
@@ -15,9 +15,13 @@ def model(tmp_path_factory):
     return str(chain(tmp_path_factory.mktemp("models") / "chain.onnx"))
 
 
-def test_json_of_two_levels():
-    mmoe = str(models_path() / "mmoe.onnx")
-    result = CliRunner().invoke(main, ["simulate", mmoe, "--levels", "dnnfusion,smartmem", "--json"])
+def test_json_of_two_levels(tmp_path):
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["a"], axis=1, name="/softmax"),
+        helper.make_node("MatMul", ["a", "w"], ["y"], name="/product"),
+    ]
+    model = str(chain(tmp_path / "product.onnx", nodes=nodes))
+    result = CliRunner().invoke(main, ["simulate", model, "--levels", "dnnfusion,smartmem", "--json"])
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
     assert (data["device"], data["dtype"], data["memory"]) == ("adreno_740", "float16", "preferred")
