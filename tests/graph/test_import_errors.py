@@ -100,6 +100,17 @@ def test_unsupported_operators_come_together(base: RuleBase, build: Build) -> No
     assert "ai.onnx::RandomNormal (dice): the rule base defines no such operator" in text
 
 
+OPEN_BRANCH = """<ir_version: 8, opset_import: ["" : 18]>
+f (float[2, 2] x, bool c) => (float[2, 2] y) {
+    y = If (c) < then_branch = g () => (float[2, 2] p) { p = Neg (x) },
+                 else_branch = h (float[2, 2] r) => (float[2, 2] q) { q = Abs (r) } >
+}"""
+
+
+def test_a_branch_with_inputs(base: RuleBase) -> None:
+    assert "nothing gives 'r', inputs of its body 'h'" in message(onnx.parser.parse_model(OPEN_BRANCH), base)
+
+
 BEHIND_A_FAILURE = """<ir_version: 8, opset_import: ["" : 18, "my.domain" : 1]>
 f (float[1, 1, 2, 2] x, bool c) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] z, float[?, ?, ?, ?] w) {
     a = my.domain.Nothing (x)

@@ -41,11 +41,18 @@ class Bodies:
     process: Process
 
     def body(self, graph: onnx.GraphProto, prefix: str, given: Mapping[str, str]) -> list[str]:
-        """Import a body under new names; the names of its outputs."""
+        """Import a body under new names; the names of its outputs.
+
+        Raises:
+            Unsupported: the body has an input that the node does not give.
+        """
         names = dict(given)
         for tensor in graph.initializer:
             names[tensor.name] = prefix + tensor.name
             self.values.add(names[tensor.name], tensor)
+        open_inputs = [value.name for value in graph.input if value.name not in names]
+        if open_inputs:
+            raise Unsupported(f"nothing gives {', '.join(map(repr, open_inputs))}, inputs of its body {graph.name!r}")
         inner = {output for node in graph.node for output in node.output if output}
         names.update({output: prefix + output for output in inner})
         outputs = [names.get(value.name, value.name) for value in graph.output]
