@@ -45,11 +45,22 @@ def ensemble_nodes(node: onnx.NodeProto, rows: int) -> list[onnx.NodeProto]:
         if value.ndim != (0 if key in _NUMBERS else 1):
             raise Unsupported(f"its trees are damaged ({key} has the shape {list(value.shape)})")
     try:
+        _check_lengths(attributes)
         return _Ensemble(node, attributes, rows).nodes()
     except (KeyError, IndexError) as missing:
         raise Unsupported(f"its trees are damaged ({missing})") from None
 
 
+def _check_lengths(given: Mapping[str, Array]) -> None:
+    """Raises Unsupported where a table has more or fewer entries than there are nodes, or leaves."""
+    for prefix, first in (("nodes_", "nodes_featureids"), ("leaf_", "leaf_targetids")):
+        wanted = len(given[first])
+        for key, value in given.items():
+            if key.startswith(prefix) and len(value) != wanted and not (key in _OPTIONAL and not len(value)):
+                raise Unsupported(f"its trees are damaged ({key} has {len(value)} entries, and {first} has {wanted})")
+
+
+_OPTIONAL = ("nodes_hitrates", "nodes_missing_value_tracks_true")
 _NUMBERS = ("aggregate_function", "n_targets", "post_transform")
 """The attributes that are no tables."""
 

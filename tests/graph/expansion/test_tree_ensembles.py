@@ -82,6 +82,7 @@ def test_rows_go_down_all_trees(rules: RuleBase, way: int) -> None:
         ({"nodes_truenodeids": [1, 0, 2, 99]}, "a branch leads nowhere"),
         ({"nodes_falseleafs": [0, 1, 0, 1], "nodes_falsenodeids": [2, 1, 0, 4]}, "a cycle"),
         ({"post_transform": 4}, "post_transform = 4"),
+        ({"nodes_trueleafs": [0, 1, 0]}, "nodes_trueleafs has 3 entries, and nodes_featureids has 4"),
         ({"leaf_targetids": 1}, r"leaf_targetids has the shape \[\]"),
     ],
 )
