@@ -58,7 +58,9 @@ SHAPES = {
     "pythia_tiny": Shape(form=PYTHIA, vocabulary=96, width=32, layers=2, heads=2, kv_heads=2, hidden=64, rotary=4),
     "llama_tiny": Shape(form=LLAMA, vocabulary=96, width=32, layers=2, heads=4, kv_heads=2, hidden=48),
     "grouped_tiny": Shape(form=GROUPED, vocabulary=96, width=64, layers=2, heads=4, kv_heads=2, hidden=48),
-    "pythia_small": Shape(form=PYTHIA, vocabulary=8192, width=256, layers=6, heads=8, kv_heads=8, hidden=1024, rotary=8),
+    "pythia_small": Shape(
+        form=PYTHIA, vocabulary=8192, width=256, layers=6, heads=8, kv_heads=8, hidden=1024, rotary=8
+    ),
     "llama_small": Shape(form=LLAMA, vocabulary=8192, width=256, layers=4, heads=8, kv_heads=2, hidden=704),
     "grouped_small": Shape(form=GROUPED, vocabulary=8192, width=256, layers=4, heads=8, kv_heads=2, hidden=704),
     "pythia_70m": Shape(

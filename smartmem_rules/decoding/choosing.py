@@ -47,7 +47,9 @@ class Sampling:
     def check(self) -> None:
         """Raises GenerateError for what nothing can be drawn with."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise GenerateError(f"the temperature cannot be {self.temperature}; give 0 (the greatest) or a number above")
+            raise GenerateError(
+                f"the temperature cannot be {self.temperature}; give 0 (the greatest) or a number above"
+            )
         if self.top_k < 0:
             raise GenerateError(f"top_k cannot be {self.top_k}; give a number of tokens, or 0 for all")
         if not 0 < self.top_p <= 1:

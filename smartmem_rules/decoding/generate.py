@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.choosing import Sampling
-from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator
+from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator, count_of
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
@@ -28,6 +28,5 @@ def generate(
     """The new tokens of each sequence; `api.generate` documents the arguments."""
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     if not isinstance(model, Generator):
-        several = bool(prompts) and not isinstance(prompts[0], int)
-        model = Generator(model, len(prompts) if several else 1, bound, block, **options)
+        model = Generator(model, count_of(prompts), bound, block, **options)
     return model.generate(prompts, tokens, sampling, stop)

@@ -103,6 +103,8 @@ class Generator:
         for name, value in (("sequences", sequences), ("bound", bound), ("block", block)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise GenerateError(f"{name} cannot be {value!r}; give a number from 1 on")
+        if "dims" in options:
+            raise GenerateError("dims are those of the prompts and of the cache; leave them out and give the bound")
         if bound < 2:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
         self.plans: Plans = plans_of(model, sequences, bound, options, progress)
@@ -117,9 +119,7 @@ class Generator:
     @property
     def bytes_per_token(self) -> int:
         """What one more token of every sequence takes in the cache."""
-        return (1 + (not self.plans.facts.appends)) * bytes_per_token(
-            self.plans.interface.cached, self.sizes.sequences
-        )
+        return (1 + (not self.plans.facts.appends)) * bytes_per_token(self.plans.interface.cached, self.sizes.sequences)
 
     def prepare(self, sampling: Sampling | None = None) -> None:
         """Make both plans and build their kernels now; raises what `optimize` does."""
@@ -179,7 +179,7 @@ class Generator:
         return sampling.selection(vocabulary)
 
     def _prompts(self, given: Sequence[int] | Sequence[Sequence[int]]) -> Prompts:
-        several = [list(one) for one in given] if _holds_lists(given) else [list(given)]  # type: ignore[arg-type]
+        several = _several(given)
         if len(several) != self.sizes.sequences:
             raise GenerateError(
                 f"{len(several)} prompts are given to a generator of {self.sizes.sequences} sequences; give as many, "
@@ -191,8 +191,8 @@ class Generator:
         longest = int(lengths.max())
         if longest != lengths.min() and not self.plans.facts.pads:
             raise GenerateError(
-                f"the prompts have {', '.join(map(str, lengths))} tokens, and without the inputs {MASK} and {POSITIONS} "
-                "the model cannot tell shorter ones; give prompts of one length, or one after the other"
+                f"the prompts have {', '.join(map(str, lengths))} tokens, and without the inputs {MASK} and "
+                f"{POSITIONS} the model cannot tell shorter ones; give prompts of one length, or one after the other"
             )
         counts = (np.arange(longest) < lengths[:, None]).astype(np.int64)
         padded = np.array([prompt + [0] * (longest - len(prompt)) for prompt in several], np.int64)
@@ -203,8 +203,8 @@ class Generator:
             raise GenerateError(f"{name} is empty; give at least one token (models have one for the beginning)")
         if len(prompt) >= self.sizes.bound:
             raise GenerateError(
-                f"{name} has {len(prompt)} tokens, and the cache is bound to {self.sizes.bound} with the new ones; give "
-                "a shorter prompt or a greater bound"
+                f"{name} has {len(prompt)} tokens, and the cache is bound to {self.sizes.bound} with the new ones; "
+                "give a shorter prompt or a greater bound"
             )
         vocabulary = self.plans.facts.vocabulary
         for place, token in enumerate(prompt):
@@ -220,8 +220,8 @@ class Generator:
         needed = prompts.tokens.shape[1] + tokens - 1  # the last one is not put into the cache
         if needed > self.sizes.bound:
             raise GenerateError(
-                f"{prompts.tokens.shape[1]} tokens of the prompt and {tokens} new ones need a cache of {needed}, and it "
-                f"is bound to {self.sizes.bound}; ask for fewer tokens, or make the bound greater"
+                f"{prompts.tokens.shape[1]} tokens of the prompt and {tokens} new ones need a cache of {needed}, and "
+                f"it is bound to {self.sizes.bound}; ask for fewer tokens, or make the bound greater"
             )
 
     # --- the steps ---
@@ -305,7 +305,9 @@ class Generator:
     def _bound_outputs(self, buffers: Mapping[str, Any]) -> dict[str, Any]:
         return {cache_output(tensor): buffers[tensor.past] for tensor in self.plans.interface.cached}
 
-    def _chosen(self, results: Mapping[str, Array], state: _Progress, sampling: Sampling, selection: Selection) -> Array:
+    def _chosen(
+        self, results: Mapping[str, Array], state: _Progress, sampling: Sampling, selection: Selection
+    ) -> Array:
         """The next token of each sequence, [sequences]."""
         if selection.kind == GREATEST:
             return results[TOKEN]
@@ -324,5 +326,14 @@ def _ran(
     return context.run(feeds, extents)
 
 
-def _holds_lists(given: Sequence[Any]) -> bool:
-    return bool(given) and not isinstance(given[0], int | np.integer)
+def _several(given: Any) -> list[list[Any]]:
+    """The prompts, where one alone need not stand in a list."""
+    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if listed and not isinstance(listed[0], int | np.integer):
+        return [one.tolist() if isinstance(one, np.ndarray) else list(one) for one in listed]
+    return [listed]
+
+
+def count_of(prompts: Any) -> int:
+    """How many sequences prompts are."""
+    return len(_several(prompts))

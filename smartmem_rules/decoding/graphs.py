@@ -6,6 +6,7 @@ grows. Both graphs hold the rows of one token for each sequence only, and choose
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ SEQUENCE, PAST = "sequence", "past"
 """The open dimensions: tokens of a prompt, tokens in the cache."""
 LAST, MASK_BEFORE, MASK_NEW = "decoding.last", "decoding.mask_before", "decoding.mask_new"
 TOKEN, VALUES, PLACES = "decoding.token", "decoding.values", "decoding.places"
+_LARGE = 1024
+"""Elements of constants that a shape may be computed from."""
 _END = np.iinfo(np.int64).max
 
 
@@ -49,14 +52,26 @@ def cache_output(tensor: CachedTensor) -> str:
     return f"decoding.{tensor.present}"
 
 
-def step_graph(model: onnx.ModelProto, interface: Interface, step: Step) -> onnx.ModelProto:
-    """The model as one step; the model itself stays as it is."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    builder = _Builder(made.graph, interface, step)
+def make_step(model: onnx.ModelProto, interface: Interface, step: Step) -> None:
+    """Turn a model into one step."""
+    builder = _Builder(model.graph, interface, step)
     builder.inputs()
     builder.outputs()
-    return made
+
+
+def without_weights(model: onnx.ModelProto) -> None:
+    """Turn large constants into inputs, for who asks for the equations alone."""
+    kept = []
+    for tensor in model.graph.initializer:
+        if math.prod(tensor.dims) <= _LARGE:
+            kept.append(tensor)
+        elif tensor.name not in {value.name for value in model.graph.input}:
+            value = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+            model.graph.input.append(value)
+    small = onnx.GraphProto()
+    small.initializer.extend(kept)
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(small.initializer)
 
 
 class _Builder:
@@ -70,8 +85,8 @@ class _Builder:
 
     def inputs(self) -> None:
         """Inputs with the extents of the step in the place of the model's."""
-        held = {tensor.name for tensor in self.graph.initializer}
-        kept = [value for value in self.graph.input if value.name in held]
+        fed = {self.interface.tokens, MASK, POSITIONS, *(tensor.past for tensor in self.interface.cached)}
+        kept = [value for value in self.graph.input if value.name not in fed]
         del self.graph.input[:]
         self.graph.input.extend(kept)
         sequences = self.step.sequences
