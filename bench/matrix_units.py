@@ -96,7 +96,7 @@ def emulated(unit: Matrix) -> Matrix:
     exchange = (m * k + k * n) * unit.element_bytes
     # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
     option = ("-cl-opt-disable",)
-    return replace(unit, texts="matrix_subgroup", passes=1, exchange=exchange, asynchronous=16, option=option)
+    return replace(unit, texts="matrix_subgroup", exchange=exchange, asynchronous=16, option=option)
 
 
 def error_of(unit: Matrix, device: Any, turned: bool) -> float:

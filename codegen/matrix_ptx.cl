@@ -3,6 +3,7 @@
    two parts of 11 bits, and three of the four products of parts are summed, which loses less than 2^-20 of a product. #}
 {% from "matrix_fragments.cl" import row, column, offset %}
 {% from "matrix_ptx_memory.cl" import kept, stored, copied %}
+{% from "matrix_parts.cl" import parts %}
 {% set n = u.name %}
 {% set integers = u.sums == "int32" %}
 {% set halves = u.factors in ("float16", "bfloat16") %}
@@ -24,21 +25,26 @@ static inline uint {{ n }}_high(float x) {
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
     return high;
 }
-static inline uint {{ n }}_low(float x, uint high) { return as_uint(x - as_float(high)); }
-static inline {{ n }}_left {{ n }}_load_left(__local const float* tile, int stride, int lane) {
+{{ parts(n) }}static inline {{ n }}_left {{ n }}_load_left(__local const float* tile, int stride, int lane) {
     __local const float* at = tile + ({{ row(f.left) }}) * stride + {{ column(f.left) }};
     {{ n }}_left a;
+    uint high, low;
 {% for e in range(4) %}
-    const float x{{ e }} = at[{{ offset(f.left, e, "stride") }}];
-    a.high.s{{ e }} = {{ n }}_high(x{{ e }});
-    a.low.s{{ e }} = {{ n }}_low(x{{ e }}, a.high.s{{ e }});
+    {{ n }}_parts(at[{{ offset(f.left, e, "stride") }}], &high, &low);
+    a.high.s{{ e }} = high;
+    a.low.s{{ e }} = low;
 {% endfor %}
     return a;
 }
 static inline {{ n }}_right {{ n }}_split(float x0, float x1) {
     {{ n }}_right b;
-    b.high = (uint2)({{ n }}_high(x0), {{ n }}_high(x1));
-    b.low = (uint2)({{ n }}_low(x0, b.high.s0), {{ n }}_low(x1, b.high.s1));
+    uint high, low;
+    {{ n }}_parts(x0, &high, &low);
+    b.high.s0 = high;
+    b.low.s0 = low;
+    {{ n }}_parts(x1, &high, &low);
+    b.high.s1 = high;
+    b.low.s1 = low;
     return b;
 }
 static inline void {{ n }}_load_rights({{ n }}_right* first, {{ n }}_right* second, __local const float* tile, int stride, int lane) {
@@ -51,10 +57,6 @@ static inline void {{ n }}_load_rights_turned({{ n }}_right* first, {{ n }}_righ
     *first = {{ n }}_split(at[0], at[{{ offset(f.right, 1, "stride", true) }}]);
     *second = {{ n }}_split(at[{{ u.columns }} * stride], at[{{ u.columns }} * stride + {{ offset(f.right, 1, "stride", true) }}]);
 }
-#define {{ n }}_pass_0(C, A, B) {{ n }}_mma(C, A.low, B.high)
-#define {{ n }}_pass_1(C, A, B) {{ n }}_mma(C, A.high, B.low)
-#define {{ n }}_pass_2(C, A, B) {{ n }}_mma(C, A.high, B.high)
-#define {{ n }}_multiply(PASS, C, A, B) {{ n }}_pass_##PASS(C, A, B)
 #define {{ n }}_keep(P, X) *(P) = (X)
 #define {{ n }}_keep4(P, X) *(__local float4*)(P) = (X)
 {% else %}

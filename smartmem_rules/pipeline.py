@@ -108,11 +108,16 @@ def make_plan(
         if certify is not None:
             certify(_certificate(request, extracted, planning))
         seen = None if watch is None else watch.scheduled
-        plan = finish(planning, _tuned(target), clock=clock, probes=request.probes, watch=seen)
+        owned = seen is None and not request.probes
+        model, rewriting = extracted.model, extracted.rewriting
+        if owned:  # the weights go while they are packed
+            planning = planning.alone()
+            del extracted, graph
+        plan = finish(planning, _tuned(target), owned=owned, clock=clock, probes=request.probes, watch=seen)
     statistics = replace(
         plan.statistics,
-        model=extracted.model,
-        rewriting=extracted.rewriting,
+        model=model,
+        rewriting=rewriting,
         memory=request.memory,
         device=target.name,
         stored_wide=tuple(sorted(options.wide)),

@@ -16,7 +16,7 @@ LAYERS = (
     "linear_programs", "language", "tensor", "guards", "analysis", "exchange", "rulebase", "graph", "certificate",
     "egraph", "extraction", "writing", "plan", "provenance", "simulate", "invariants", "probes", "emit", "runtime",
     "checking", "tuning", "kept_plans", "pipeline", "explanation", "report", "verification", "simplification",
-    "quantization", "planned", "optimized", "bundle", "doctor", "specialized", "inspection", "reported",
+    "quantization", "planned", "decoding", "optimized", "bundle", "doctor", "specialized", "inspection", "reported",
     "torch_backend", "api", "simulated_levels", "benchmarking", "fuzzing", "lsp", "reference", "onnx_backend",
     "schema", "cli",
 )  # fmt: skip

@@ -30,6 +30,7 @@ def finish(
     *,
     observed: bool = False,
     keep_launches: bool = False,
+    owned: bool = False,
     clock: Stages | None = None,
     probes: bool = False,
     watch: Callable[[Scheduled], None] | None = None,
@@ -43,7 +44,7 @@ def finish(
     clock = clock or Unmeasured()
     with clock.stage("verify"):
         verify_kernels(planning.launches, planning.tensors, planning.program.outputs, in_full())
-    scheduled = schedule(planning, choices, observed=observed, keep_launches=keep_launches, clock=clock)
+    scheduled = schedule(planning, choices, observed=observed, keep_launches=keep_launches, owned=owned, clock=clock)
     if watch is not None:
         watch(scheduled)
     with clock.stage("emit"):

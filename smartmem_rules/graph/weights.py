@@ -252,7 +252,10 @@ class Values:
 
     def is_open(self, name: str) -> bool:
         """Whether elements of a known tensor are open extents."""
-        return name in self._arrays and self.types[name].dtype != "string" and self[name].dtype == object
+        value = self._arrays.get(name)
+        if value is None or isinstance(value, Future):  # waiting for what is drawn would hold the import up
+            return False
+        return self.types[name].dtype != "string" and value.dtype == object
 
     def add(self, name: str, tensor: onnx.TensorProto) -> None:
         """Take in a tensor of the model."""

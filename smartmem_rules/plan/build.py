@@ -63,6 +63,11 @@ class Planning:
     megakernel: Megakernel | None = None
     refusals: Refusals | None = None
 
+    def alone(self) -> Planning:
+        """The same with tables of constants of its own, for a caller that drops this one and the graph."""
+        program = replace(self.program, constants=dict(self.program.constants), packable=dict(self.program.packable))
+        return replace(self, graph=replace(self.graph, constants={}), program=program)
+
     def scheduler(self, tensors: dict[str, Stored], choices: Mapping[str, Choice] | None) -> Scheduler:
         """Sizes kernels; packed factors go into `tensors`."""
         profile = self.profile
@@ -184,7 +189,7 @@ def _layout_options(means: Means, program: Program, kernels: Sequence[Kernel]) -
         device=means.device,
         kinds=means.kinds,
         fixed=fixed,
-        constants=program.packable.keys(),
+        constants=frozenset(program.packable),
         block=means.register_block,
         launched=(),
     )

@@ -24,6 +24,7 @@ from smartmem_rules.plan.memory.scan_ring import keep_steps
 from smartmem_rules.plan.printer import launches_text, memory_text, schedules_text
 from smartmem_rules.plan.schedule.elementwise import Choice
 from smartmem_rules.plan.schedule.grid import Grids
+from smartmem_rules.plan.schedule.last_uses import LastUses
 from smartmem_rules.plan.schedule.modelled import ModelledTimes
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.stages import Stages, Unmeasured
@@ -59,6 +60,7 @@ def schedule(
     *,
     observed: bool = False,
     keep_launches: bool = False,
+    owned: bool = False,
     clock: Stages | None = None,
 ) -> Scheduled:
     """Size the kernels, give the tensors their places, and join launches.
@@ -67,13 +69,14 @@ def schedule(
         choices: tuned sizes by kernel key.
         observed: everything that is stored lies in memory after a run, also what could stay in scratch memory.
         keep_launches: launches are not joined: the tuner measures launches one by one.
+        owned: nobody else needs the planning: its constants are dropped when their packed copies are there.
         clock: measures the stages `schedule`, `launch` and `memory`.
     """
     clock = clock or Unmeasured()
     tensors = dict(planning.tensors)
     with clock.stage("schedule"):
         scheduler = planning.scheduler(tensors, choices)
-        scheduled = [scheduler.schedule_launch(launch) for launch in planning.launches]
+        scheduled = _scheduled(planning, scheduler, owned and not _is_regrouped(planning))
     clock.show("schedule", lambda: schedules_text(scheduled, scheduler))
     with clock.stage("launch"):
         joined = _horizontal_on_gpus(scheduled, planning, scheduler, tensors)
@@ -91,6 +94,18 @@ def schedule(
     clock.show("memory", lambda: memory_text(memory, tensors))
     modelled = ModelledTimes.of(scheduler.costs, launches)
     return Scheduled(planning=planning, launches=tuple(launches), tensors=tensors, memory=memory, modelled=modelled)
+
+
+def _scheduled(planning: Planning, scheduler: Scheduler, owned: bool) -> list[Launch]:
+    """The launches with their sizes."""
+    program = planning.program
+    uses = LastUses(planning.launches, (program.constants, program.packable)) if owned else None
+    found: list[Launch] = []
+    for place, launch in enumerate(planning.launches):
+        found.append(scheduler.schedule_launch(launch))
+        if uses is not None:
+            uses.after(place, launch, found[-1])
+    return found
 
 
 def schedule_alone(
@@ -164,7 +179,7 @@ def _horizontal_on_gpus(
 ) -> list[Launch]:
     """Kernels of GPUs side by side: only when they are sized it is known how many work-groups they have."""
     rule, device = planning.horizontal, planning.profile
-    if rule is None or not device.models_occupancy or planning.profile.kind == "cpu":
+    if rule is None or not _is_regrouped(planning):
         return launches
     unsized = {launch.name: launch for launch in planning.launches}
     configs = LaunchConfigs(
@@ -177,6 +192,12 @@ def _horizontal_on_gpus(
     )
     candidates = [Candidate(launch, configs.of(launch)) for launch in launches]
     return side_by_side_in_groups(candidates, rule, device, configs.reschedule)
+
+
+def _is_regrouped(planning: Planning) -> bool:
+    """Whether sized kernels are sized once more for launches that they share."""
+    device = planning.profile
+    return planning.horizontal is not None and device.models_occupancy and device.kind != "cpu"
 
 
 def _drop_unused(tensors: dict[str, Stored], launches: Sequence[Launch], program: Program) -> None:

@@ -202,6 +202,9 @@ class _Body:
         if calls and (word in self.functions or _VECTOR.match(word) or word in _CALLS or word.startswith("atomic_")):
             end = _closing(text, opening)
             return self._call(word, _split(text[opening + 1 : end])), end + 1
+        if calls and _COPY.match(word):
+            end = _closing(text, opening)
+            return self._copied(word, _split(text[opening + 1 : end])), end + 1
         base = self._base(word)
         if base is None:
             if word in self.images and not bare:
@@ -241,7 +244,7 @@ class _Body:
         slack = SLACK if reads and lanes > 1 else 0
         return token[0] + "(" + self._pointed(text[opening + 1 : end], lanes, not reads, slack) + ")", end + 1
 
-    def _pointed(self, text: str, count: int, writes: bool, slack: int, before: str = "") -> str:
+    def _pointed(self, text: str, count: int | str, writes: bool, slack: int, before: str = "") -> str:
         """The checked form of a pointer, `p`, `p + e` or a cast of it; `before` is added to e."""
         plain = text.strip()
         cast = re.match(r"\(\s*(?:volatile\s+)?(?:__global\s+)(?:const\s+)?\w+\s*\*\s*\)\s*", plain)
@@ -257,7 +260,7 @@ class _Body:
         index = " + ".join(f"({part})" for part in (found["rest"], before) if part) or "0"
         return self._at(found["name"], base, index, count, writes, slack)
 
-    def _at(self, name: str, base: str, index: str, count: int, writes: bool, slack: int) -> str:
+    def _at(self, name: str, base: str, index: str, count: int | str, writes: bool, slack: int) -> str:
         limit = f"smr_bytes_{base}" + (f" + {slack}" if slack else "")
         return f"SMR_AT({name}, {base}, ({self._text(index)}), {count}, {limit}, smr_tensor_{base}, {int(writes)})"
 
@@ -292,6 +295,12 @@ class _Body:
         )
         return f"{word}({', '.join([*map(self._text, values), '0', at])})"
 
+    def _copied(self, word: str, arguments: Sequence[str]) -> str:
+        """`nvidia_f16_copy(to, (__global const nvidia_f16_element*)(p + e), counts)`: bytes into local memory."""
+        to, source, counts = arguments
+        elements = f"{_COPIED_BYTES} / (int)sizeof(*{_pointer_of(source)})"
+        return f"{word}({self._text(to)}, {self._pointed(source, elements, False, 0)}, {self._text(counts)})"
+
     def _handed(self, word: str, arguments: Sequence[str]) -> str:
         """A call of another function of the text, which gets what the checks in it need."""
         extra = ["smr_log"]
@@ -308,8 +317,19 @@ class _Body:
 
 
 _HINT = "SMR_PREFETCH"
+_COPY = re.compile(r"\w+_copy$")
+_COPIED_BYTES = 16
+"""What the copies of a matrix unit's text take at once (`codegen/matrix_ptx.cl`)."""
 _CALLS = {"read_imagef": 2, "write_imagef": 1}
 """Functions of images, and which argument is the place."""
+
+
+def _pointer_of(text: str) -> str:
+    """The name of the pointer in `(type*)(p + e)`."""
+    found = re.match(r"(?:\([^()]*\*\s*\))?\s*\(?\s*([A-Za-z_]\w*)", text)
+    if found is None:
+        raise UncheckedError(f"{text!r} is no pointer into a tensor")
+    return found[1]
 
 
 def _after_blanks(text: str, at: int) -> int:

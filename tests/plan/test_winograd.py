@@ -16,7 +16,7 @@ from smartmem_rules.plan.build import Planning
 from smartmem_rules.plan.kernel.key import kernel_key
 from smartmem_rules.plan.kernel.launch import Chain, Single
 from smartmem_rules.plan.kernel.model import Kernel
-from smartmem_rules.plan.schedule.contraction.winograd import Transform, transform_of
+from smartmem_rules.plan.schedule.contraction.winograd import Transform, transform_of, transformed_weights
 from smartmem_rules.plan.schedule.records import WinogradSchedule, schedule_of
 from smartmem_rules.runtime import target
 from smartmem_rules.runtime.devices import choose
@@ -175,3 +175,19 @@ def test_weights_larger_than_the_gain_are_not_transformed(monkeypatch: pytest.Mo
     planning = planned([("Conv", "x w", "y", {"pads": [1, 1, 1, 1]})], {"x": x}, {"w": w})
     assert [leaf.template for leaf in kernels(planning)] == ["panel"]
     assert choices(planning)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("shape", [(1, 20, 16), (2, 16, 600), (1, 5, 24)], ids=str)
+def test_weights_are_transformed_in_double_precision(name: str, shape: tuple[int, int, int]) -> None:
+    t, columns = transform(name), 16
+    batch, n, channels = shape
+    values = normal(*shape, 3, 3)
+    got = transformed_weights(values, t, columns)
+    g = np.asarray(t.weights, np.float64)
+    expected = np.einsum("pk,bnckl,ql->bpqcn", g, values.astype(np.float64), g)
+    padded = np.zeros((batch, t.points**2, channels, -(-n // columns) * columns))
+    padded[..., :n] = expected.reshape(batch, t.points**2, channels, n)
+    tiles = padded.reshape(*padded.shape[:3], -1, columns).transpose(0, 3, 1, 2, 4)
+    assert np.allclose(got, tiles, rtol=2**-23, atol=1e-12)
+    assert not got[:, -1, ..., n % columns or columns :].any()

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.faults import attribute
+from smartmem_rules.fuzzing.expected.conditions import attribute
 
 Function = Callable[[onnx.NodeProto, Array], Array]
 

@@ -11,7 +11,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.faults import attribute, evaluator_fault_of, fault_of
+from smartmem_rules.fuzzing.expected.conditions import attribute
+from smartmem_rules.fuzzing.expected.faults import evaluator_fault_of, fault_of
 from smartmem_rules.fuzzing.expected.functions import FUNCTIONS
 from smartmem_rules.fuzzing.expected.recurrent import recurrent
 from smartmem_rules.fuzzing.expected.roundings import RECURRENT

@@ -45,7 +45,7 @@ _ULPS = 4.0
 _STORED = 0.6
 """How many tensors of narrow types are stored, and not kept in single precision where they are read."""
 _VANISHING = 0.5
-"""How many results of cancelling steps, of those that are smaller than one step's rounding, are exactly zero."""
+"""How many results that are smaller than the rounding of one of their steps are exactly zero."""
 
 
 class Reference:
@@ -232,8 +232,9 @@ class Reference:
         units, precision = self.on_the_way.get(name), self.precision(name)
         if units is None or precision is None or units.shape != result.shape:
             return result
-        unit = min(precision.unit, PRECISIONS["float32"].unit)
-        return np.asarray(result + noise.uniform(-1, 1, result.shape) * unit * units)
+        step = min(precision.unit, PRECISIONS["float32"].unit) * units
+        moved = result + noise.uniform(-1, 1, result.shape) * step
+        return _perhaps_nothing(moved, (np.abs(moved) < step) & (result != 0), noise)
 
     def _cancelled(
         self, name: str, result: Array, operands: Sequence[Array | None], noise: np.random.Generator, extent: int
@@ -248,9 +249,7 @@ class Reference:
         size = first + sum(np.max(o, initial=0.0) for o in others)  # a bias moves the argument
         step = precision.unit * np.maximum(size * extent, np.abs(result))
         moved = result + noise.uniform(-2, 2, result.shape) * step
-        # 1 + erf(x) is a multiple of a step or nothing at all, and what nothing is divided by is no small number
-        vanishes = (np.abs(moved) < step) & (noise.random(result.shape) < _VANISHING)
-        return np.where(vanishes, 0.0, moved)
+        return _perhaps_nothing(moved, np.abs(moved) < step, noise)
 
     def _shifted(self, name: str, result: Array, size: Array, noise: np.random.Generator) -> Array:
         """A result with the roundings of addends of a size that cancel."""
@@ -287,7 +286,9 @@ class Reference:
         if noise is not None:
             drawn = noise.uniform(-_ULPS, _ULPS, value.shape)
             small = noise.uniform(-1, 1, value.shape) * precision.least * (np.abs(value) < 2 * precision.least)
-            value = np.where(value == 0, value, value * (1 + drawn * precision.unit) + small)
+            moved = np.where(value == 0, value, value * (1 + drawn * precision.unit) + small)
+            flushed = np.abs(value) < min(precision.least, PRECISIONS["float32"].least)
+            value = _perhaps_nothing(moved, flushed & (value != 0), noise)
         if overflow:
             value = np.where(np.abs(value) > precision.most, np.copysign(np.inf, value), value)
         return value
@@ -313,6 +314,14 @@ class Reference:
     def _with_bounds(self, name: str, base: Array, others: Sequence[Array]) -> Expected:
         value, gated = _array(self.natives[name]), name in self.gated
         return expected_of(value, base, others, self.precision(name), gated)
+
+
+def _perhaps_nothing(values: Array, small: Array, noise: np.random.Generator) -> Array:
+    """Values of which some small ones are exactly zero: what a zero divides is infinite, and not only large.
+
+    1 + erf(x) and a sum that cancels are multiples of a step or nothing at all, and a denormal exponential may be 0.
+    """
+    return np.where(small & (noise.random(values.shape) < _VANISHING), 0.0, values)
 
 
 def _array(value: Array | None) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.faults import attribute
+from smartmem_rules.fuzzing.expected.conditions import attribute
 
 States = tuple[Array, ...]
 """The hidden state and, of an LSTM, the cell's: each [batch, hidden]."""

@@ -9,7 +9,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from smartmem_rules.fuzzing.case import Array
-from smartmem_rules.fuzzing.expected.faults import attribute
+from smartmem_rules.fuzzing.expected.conditions import attribute
 from smartmem_rules.fuzzing.expected.node_runner import constant_value
 
 _MICROSOFT = "com.microsoft"

@@ -66,7 +66,7 @@ class Program:
     inputs: list[str]
     outputs: list[str]
     names: FreshNames
-    packable: Mapping[str, np.ndarray] = field(default_factory=dict)
+    packable: dict[str, np.ndarray] = field(default_factory=dict)
     """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""

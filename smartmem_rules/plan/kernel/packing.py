@@ -30,11 +30,18 @@ def room(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
     size = elements * dtype.itemsize
     if size < _IN_PLACE_FROM:
         return np.empty(elements, dtype)
-    memory = mmap.mmap(-1, size + SLACK)
+    memory = _pages(size + SLACK)
     if size >= _LARGE_PAGES_FROM and hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # of a system that has none
             memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8, size + SLACK)[:size].view(dtype)
+
+
+def _pages(size: int) -> mmap.mmap:
+    """Memory of zeros; private to the process, because systems seldom give shared memory large pages."""
+    if hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, size)
 
 
 def pack(values: np.ndarray, layout: Layout, storage: str) -> np.ndarray:

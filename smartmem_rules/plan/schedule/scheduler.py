@@ -122,7 +122,7 @@ class Scheduler:
         self.templates = Templates(
             device=device,
             schedules=schedules,
-            constants=constants,
+            constants=frozenset(constants),
             tensors=tensors,
             storage=storage,
             wide=frozenset(wide),

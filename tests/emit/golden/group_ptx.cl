@@ -23,28 +23,45 @@ static inline uint nvidia_tf32_high(float x) {
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
     return high;
 }
-static inline uint nvidia_tf32_low(float x, uint high) { return as_uint(x - as_float(high)); }
+// A part that is rounded, and the rest. The parts of an infinity are 1 and the infinity: no product of parts is then an
+// infinity times the 0 that is the rest of another float. What would be rounded to an infinity is cut off instead.
+static inline void nvidia_tf32_parts(float x, uint* high, uint* low) {
+    uint part = nvidia_tf32_high(x);
+    if (isinf(as_float(part))) part = as_uint(x) & (isinf(x) ? 0xbf800000u : 0xffffe000u);
+    *high = part;
+    *low = as_uint(x - as_float(part));
+}
+#define nvidia_tf32_pass_0(C, A, B) nvidia_tf32_mma(C, A.low, B.high)
+#define nvidia_tf32_pass_1(C, A, B) nvidia_tf32_mma(C, A.high, B.low)
+#define nvidia_tf32_pass_2(C, A, B) nvidia_tf32_mma(C, A.high, B.high)
+#define nvidia_tf32_multiply(PASS, C, A, B) nvidia_tf32_pass_##PASS(C, A, B)
 static inline nvidia_tf32_left nvidia_tf32_load_left(__local const float* tile, int stride, int lane) {
     __local const float* at = tile + (lane / 4 % 8 * 1) * stride + lane / 1 % 4 * 1;
     nvidia_tf32_left a;
-    const float x0 = at[0 * stride + 0];
-    a.high.s0 = nvidia_tf32_high(x0);
-    a.low.s0 = nvidia_tf32_low(x0, a.high.s0);
-    const float x1 = at[8 * stride + 0];
-    a.high.s1 = nvidia_tf32_high(x1);
-    a.low.s1 = nvidia_tf32_low(x1, a.high.s1);
-    const float x2 = at[0 * stride + 4];
-    a.high.s2 = nvidia_tf32_high(x2);
-    a.low.s2 = nvidia_tf32_low(x2, a.high.s2);
-    const float x3 = at[8 * stride + 4];
-    a.high.s3 = nvidia_tf32_high(x3);
-    a.low.s3 = nvidia_tf32_low(x3, a.high.s3);
+    uint high, low;
+    nvidia_tf32_parts(at[0 * stride + 0], &high, &low);
+    a.high.s0 = high;
+    a.low.s0 = low;
+    nvidia_tf32_parts(at[8 * stride + 0], &high, &low);
+    a.high.s1 = high;
+    a.low.s1 = low;
+    nvidia_tf32_parts(at[0 * stride + 4], &high, &low);
+    a.high.s2 = high;
+    a.low.s2 = low;
+    nvidia_tf32_parts(at[8 * stride + 4], &high, &low);
+    a.high.s3 = high;
+    a.low.s3 = low;
     return a;
 }
 static inline nvidia_tf32_right nvidia_tf32_split(float x0, float x1) {
     nvidia_tf32_right b;
-    b.high = (uint2)(nvidia_tf32_high(x0), nvidia_tf32_high(x1));
-    b.low = (uint2)(nvidia_tf32_low(x0, b.high.s0), nvidia_tf32_low(x1, b.high.s1));
+    uint high, low;
+    nvidia_tf32_parts(x0, &high, &low);
+    b.high.s0 = high;
+    b.low.s0 = low;
+    nvidia_tf32_parts(x1, &high, &low);
+    b.high.s1 = high;
+    b.low.s1 = low;
     return b;
 }
 static inline void nvidia_tf32_load_rights(nvidia_tf32_right* first, nvidia_tf32_right* second, __local const float* tile, int stride, int lane) {
@@ -57,10 +74,6 @@ static inline void nvidia_tf32_load_rights_turned(nvidia_tf32_right* first, nvid
     *first = nvidia_tf32_split(at[0], at[0 * stride + 4]);
     *second = nvidia_tf32_split(at[8 * stride], at[8 * stride + 0 * stride + 4]);
 }
-#define nvidia_tf32_pass_0(C, A, B) nvidia_tf32_mma(C, A.low, B.high)
-#define nvidia_tf32_pass_1(C, A, B) nvidia_tf32_mma(C, A.high, B.low)
-#define nvidia_tf32_pass_2(C, A, B) nvidia_tf32_mma(C, A.high, B.high)
-#define nvidia_tf32_multiply(PASS, C, A, B) nvidia_tf32_pass_##PASS(C, A, B)
 #define nvidia_tf32_keep(P, X) *(P) = (X)
 #define nvidia_tf32_keep4(P, X) *(__local float4*)(P) = (X)
 static inline void nvidia_tf32_store(__local float* tile, int stride, int lane, nvidia_tf32_sums c) {

@@ -11,6 +11,7 @@ from smartmem_rules.language.blocks.device import ImageLimits
 from smartmem_rules.language.blocks.schedule import FewBitWeights
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds, pack
+from smartmem_rules.plan.kernel.storage import buffer_dtype
 from smartmem_rules.plan.kernel.words import packed_words
 from smartmem_rules.plan.schedule.contraction.few_bits import FewBits, few_bits
 from smartmem_rules.plan.schedule.contraction.sizing import count
@@ -165,7 +166,7 @@ class Packer:
         name = self._names.get(key)
         if name is None:
             values = self._values(factor, axes).reshape(count(batch), *(v.extent for v in axes[len(batch) :]))
-            name = self._keep(factor, key, transformed_weights(values, transform, columns))
+            name = self._keep(factor, key, transformed_weights(values, transform, columns), placed=True)
         return PackedPanel(name, batch)
 
     def columns(self, kernel: Kernel, c: Contraction, width: int) -> PackedPanel:
@@ -207,21 +208,38 @@ class Packer:
         needed = {t: self.constants[t] for t in tensors_read(expr)}
         return evaluate_view(Equation("packed", axes, expr, type_), needed)
 
-    def _keep(self, factor: Expr, key: tuple[object, ...], values: np.ndarray, layout: Layout | None = None) -> str:
+    def _keep(
+        self,
+        factor: Expr,
+        key: tuple[object, ...],
+        values: np.ndarray,
+        layout: Layout | None = None,
+        placed: bool = False,
+    ) -> str:
         """Store the elements of a factor.
 
         Args:
             layout: None stores them one after the other.
+            placed: they are in order, in memory as `room` gives it, and nobody else's.
         """
         name = self._names[key] = self._unused(factor)
-        self._store(name, values, self.storage if holds(self.storage, values) else "float32", layout)
+        storage = self.storage if holds(self.storage, values) else "float32"
+        kept = values.reshape(-1) if placed and values.dtype == buffer_dtype(storage) else None
+        self._store(name, values, storage, layout, kept)
         return name
 
     def _unused(self, factor: Expr) -> str:
         """A name for what is made of a factor."""
         return f"{tensors_read(factor)[0]}@{len(self._names) + len(self._words)}"
 
-    def _store(self, name: str, values: np.ndarray, storage: str, layout: Layout | None = None) -> None:
+    def _store(
+        self,
+        name: str,
+        values: np.ndarray,
+        storage: str,
+        layout: Layout | None = None,
+        packed: np.ndarray | None = None,
+    ) -> None:
         dtype = "float32" if storage == "float16" else storage
         self.tensors[name] = Stored(
             name=name,
@@ -229,7 +247,7 @@ class Packer:
             layout=layout or Layout("buffer", (0,)),
             role="constant",
             storage=storage,
-            packed=pack(values, layout or row_major(values.ndim), storage),
+            packed=pack(values, layout or row_major(values.ndim), storage) if packed is None else packed,
         )
 
 

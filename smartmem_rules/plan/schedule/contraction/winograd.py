@@ -16,6 +16,7 @@ import numpy as np
 
 from smartmem_rules.language.blocks.schedule import Matrix, Winograd
 from smartmem_rules.plan.kernel.model import Contraction
+from smartmem_rules.plan.kernel.packing import room
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Const,
@@ -31,6 +32,8 @@ from smartmem_rules.tensor.index import Index, add, scale, variable
 from smartmem_rules.tensor.substitution import unravel
 
 _THREADS = 2
+_IN_CACHE = 1 << 12
+"""Windows that are transformed at once: their points, in double precision, fit into a core's cache."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,6 @@ class Transform:
     def points(self) -> int:
         """Products along one axis of a tile."""
         return len(self.input)
-
-    def weights_of(self, values: np.ndarray) -> np.ndarray:
-        """G g G^T over the last two axes, in double precision."""
-        g = np.asarray(self.weights, np.float64)
-        return np.asarray(g @ values.astype(np.float64) @ g.T)
 
     def growth(self) -> float:
         """How much larger the worst rounding error of an output is than that of the direct sum of its products.
@@ -168,25 +166,30 @@ def _along(a: Expr | None, row: Var, tap: Var, place: Var) -> Expr | None:
 
 
 def transformed_weights(values: np.ndarray, transform: Transform, columns: int) -> np.ndarray:
-    """The weights as the template reads them.
+    """The weights G g G^T, computed in double precision, as the template reads them.
 
     Args:
         values: of shape [batch, n, channels, taps, taps].
 
     Returns:
-        float32 of [batch, tiles of columns, points * points, channels, columns].
+        float32 of [batch, tiles of columns, points * points, channels, columns], in memory as `room` gives it.
     """
     batch, n, channels = values.shape[:3]
-    points, tiles = transform.points**2, -(-n // columns)
-    made = np.zeros((batch, tiles, points, channels, columns), np.float32)
+    points, tiles = transform.points, -(-n // columns)
+    shape = (batch, tiles, points**2, channels, columns)
+    made = room(math.prod(shape), np.dtype(np.float32)).reshape(shape)
+    made[:, -1, ..., n - (tiles - 1) * columns :] = 0
+    g = np.asarray(transform.weights, np.float64)
+    step = max(1, _IN_CACHE // columns)
 
     def fill(tile: int) -> None:
-        own = values[:, tile * columns : (tile + 1) * columns]
-        there = own.shape[1]
-        transformed = transform.weights_of(own).reshape(batch, there, channels, points)
-        made[:, tile, :, :, :there] = transformed.transpose(0, 3, 2, 1)
+        for first in range(0, channels, step):
+            some = values[:, tile * columns : (tile + 1) * columns, first : first + step]
+            own, place = some.transpose(0, 3, 4, 2, 1).astype(np.float64), made[:, tile, :, first : first + step]
+            for one, result in zip(own, place, strict=True):  # one: [taps, taps, channels, columns]
+                rows = (g @ one.reshape(transform.taps, -1)).reshape(points, transform.taps, -1)
+                result[..., : some.shape[1]] = (g @ rows).reshape(points**2, *one.shape[2:])
 
-    # tile by tile, because all of them in double precision take many times the weights' memory
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(fill, range(tiles)))
     return made
