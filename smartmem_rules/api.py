@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from smartmem_rules.certificate.certify import Verdict
+    from smartmem_rules.decoding.generator import Generator
     from smartmem_rules.graph.loading import Dims, ModelSource
     from smartmem_rules.graph.model import Graph
     from smartmem_rules.verification.results import Verification
@@ -210,6 +211,46 @@ def quantize(
 
     options = QuantizeOptions(weights=weights, block=block, form=form, exclude=exclude, least=least, tables=tables)
     return quantize_model(model, options, None)[0]
+
+
+def generate(
+    model: ModelSource | Generator,
+    prompts: Sequence[int] | Sequence[Sequence[int]],
+    tokens: int = 128,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Collection[int] = (),
+    bound: int = 1024,
+    block: int = 256,
+    **options: Any,
+) -> list[list[int]]:
+    """The tokens with which a language model goes on, for each prompt; a stop token at the end included.
+
+    For several calls make a `Generator`, which keeps its plans; `Generator.stream` gives one token after the other.
+
+    Args:
+        model: a path, the bytes of an ONNX file, a ModelProto or a `Generator`; with the inputs `past_key_values.*`
+            and the outputs `present.*`, as transformers, optimum and ONNX Runtime name them (docs/generate.md).
+        prompts: token numbers of one sequence, or of each of several that are generated as a batch.
+        tokens: how many at most.
+        temperature: by which logits are divided before one is drawn; 0 takes the greatest.
+        top_k: only so many of the greatest logits are drawn from; 0 for all.
+        top_p: only the fewest tokens are drawn from whose probabilities sum up to this.
+        seed: of what is drawn.
+        stop: tokens that end a sequence.
+        bound: tokens of each sequence that the cache holds at most, those of the prompt included.
+        block: tokens by which the cache grows.
+        options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
+
+    Raises:
+        GenerateError: the model has no cache, or a prompt or an option cannot be used; nothing has run.
+        GraphError, LanguageError, DeviceError, PlanError, BuildError, RunError: as `optimize`.
+    """
+    from smartmem_rules.decoding.generate import generate as generated  # start-up time
+
+    return generated(model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, **options)
 
 
 def certify(

@@ -172,6 +172,8 @@ def _held(value: Any, dtype: str) -> Any:
 
 
 def _item(array: Array, place: tuple[int, ...]) -> Any:
+    if any(map(is_symbolic, place)):
+        raise SymbolicExtentError("which element of a table is read is known when the model runs")
     value = array[place]
     return value.item() if isinstance(value, np.generic) else value
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Plan, Source
 from smartmem_rules.runtime.compiling import BuildError, Programs
+from smartmem_rules.runtime.contexts.alike import LikeConstants
 from smartmem_rules.runtime.contexts.context import BoundsError, Built, ExecutionContext
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, context_bytes, device_bytes
 from smartmem_rules.runtime.contexts.pool import ContextPool
@@ -28,6 +30,14 @@ from smartmem_rules.tensor.types import TensorType
 
 CONTEXTS = 4
 """Runs of one plan that may happen side by side: each has memory for its own intermediates."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """What plans share that work on the same memory: an OpenCL context, and the constants that are equal."""
+
+    context: Any
+    alike: LikeConstants = field(default_factory=dict)
 
 
 class Executor:
@@ -44,6 +54,8 @@ class Executor:
         progress: Callable[[int, int], None] | None = None,
         debug: bool = False,
         contexts: int = CONTEXTS,
+        home: Home | None = None,
+        outside: Collection[str] = (),
     ) -> None:
         """Build the kernels and fill the device's memory.
 
@@ -51,6 +63,8 @@ class Executor:
             debug: the kernels check each read and write of device memory, and runs raise `BoundsError`.
             progress: called with the numbers of distinct kernel texts built and to build.
             contexts: how many runs may happen side by side, each with memory for its own intermediates.
+            home: what the plan shares with others that work on the same memory.
+            outside: inputs and outputs whose memory is bound before each run (`ExecutionContext.bind`).
 
         Raises:
             DeviceError: the device's driver is refused (`check_driver`).
@@ -67,12 +81,13 @@ class Executor:
         self.plan = plan
         self.device = device
         self.input_types = input_types(plan)
-        context = context_on(device)
+        context = context_on(device) if home is None else home.context
         names = [launch.name for launch in plan.launches]
         sources = _checked(plan) if debug else plan.sources
         programs = Programs(context, device, sources, names, progress, binaries=plan.binaries)
         self.programs = programs.count
-        memory = PlanMemory(plan, device, context, cl.CommandQueue(context, device.handle))
+        queue = cl.CommandQueue(context, device.handle)
+        memory = PlanMemory(plan, device, context, queue, None if home is None else home.alike, outside)
         self.built = Built(
             plan=plan, device=device, context=context, programs=programs, sources=sources, memory=memory, debug=debug
         )

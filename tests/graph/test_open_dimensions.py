@@ -66,6 +66,12 @@ def test_an_extent_as_a_value(base: RuleBase) -> None:
     assert graph.types["y"].shape == (N, 8)
 
 
+def test_a_row_of_a_table_at_an_extent_is_read_when_the_model_runs(base: RuleBase) -> None:
+    nodes = [*SHAPES, ("Gather", "table n", "y", {"axis": 0})]
+    graph = imported(base, nodes, {**HELD, "table": np.zeros((32, 4), np.float32)})
+    assert [node.operator for node in graph.nodes] == ["Gather"]
+
+
 def test_a_shape_as_an_output(base: RuleBase) -> None:
     graph = imported(base, SHAPES, HELD, "s")
     assert [node.operator for node in graph.nodes] == [EXTENTS]

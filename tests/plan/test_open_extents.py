@@ -195,3 +195,14 @@ def test_contractions_of_gpus_take_tiles_in_local_memory_for_ranges_too(mode: di
     assert all(not is_symbolic(size) for source in plan.plan.sources for size in source.local_size or ())
     # fewer than a tile, whole tiles, and one row more
     check(model, plan, [{"sequence": n} for n in (1, 5, 16, 32, 33, 64, 65, 70)])
+
+
+def test_a_row_that_a_tensor_chooses_in_front_of_a_normalization() -> None:
+    nodes = [("MatMul", "x w", "a"), ("GatherND", "a ids", "row", {"batch_dims": 1}), ("Softmax", "row", "y")]
+    model = open_model(nodes, {"x": [1, "n", 8], "ids": [1, 1]}, "y", {"w": weights(1, 8, 6)})
+    plan = sm.optimize(model, dims={"n": (1, 9)})
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    feeds = plan.random_feeds(1, {"n": 5})
+    for place in (0, 4):
+        feeds["ids"] = np.array([[place]])
+        assert plan.run(feeds)["y"] == pytest.approx(session.run(None, feeds)[0], abs=1e-5)

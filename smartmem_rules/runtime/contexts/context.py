@@ -94,6 +94,7 @@ class ExecutionContext:
         self.device = built.device
         self._context = built.context
         self.queue = cl.CommandQueue(built.context, built.device.handle)
+        self._outside = built.memory.outside
         self._run_memory = built.memory.for_runs(self.queue)
         self._memory = self._run_memory.tensors
         self._made = self.launches = [
@@ -127,10 +128,23 @@ class ExecutionContext:
         self._values = values
         self.launches = [launch for launch in (made.at(values) for made in self._made) if all(launch.global_size)]
         # int64 and half outputs are converted into these on every run
-        self._staging = {name: self._host_array(name) for name in self.plan.outputs}
+        self._staging = {name: self._host_array(name) for name in self.plan.outputs if name not in self._outside}
         # a device with memory of its own copies at full speed, and beside the host's work, from pinned memory only
-        pinned = () if self.device.host_memory else self.plan.inputs
+        pinned = [] if self.device.host_memory else [name for name in self.plan.inputs if name not in self._outside]
         self._feeding = {name: self._host_array(name) for name in pinned}
+
+    def bind(self, memory: Mapping[str, Any]) -> None:
+        """Give tensors that lie outside of the plan's own memory theirs, for the runs that follow.
+
+        Args:
+            memory: buffers in the plan's OpenCL context, row-major, with `SLACK` bytes behind the last element.
+        """
+        new = {name: buffer for name, buffer in memory.items() if self._memory.get(name) is not buffer}
+        self._memory.update(new)
+        for launch in self._made if new else ():
+            for place, argument in enumerate(launch.source.arguments):
+                if argument.tensor in new:
+                    launch.kernel.set_arg(place, new[argument.tensor])
 
     def upload(self, arrays: Mapping[str, Array]) -> None:
         """Copy inputs to the device."""
@@ -226,7 +240,7 @@ class ExecutionContext:
             log = cl.Buffer(self._context, flags, hostbuf=np.zeros(RECORD * len(source.arguments), np.int32))
         try:
             lowest = (np.int32(1) for _ in source.dimensions)  # until the inputs tell
-            memory = (self._memory[argument.tensor] for argument in source.arguments)
+            memory = (self._memory.get(argument.tensor) for argument in source.arguments)  # None until it is bound
             kernel.set_args(*memory, *lowest, *(() if log is None else (log,)))
         except (cl.Error, TypeError) as error:
             tensors = ", ".join(argument.tensor for argument in source.arguments)

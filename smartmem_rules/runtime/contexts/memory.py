@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +13,7 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, buffer_dtype, memory_shape, stored_bytes
+from smartmem_rules.runtime.contexts.alike import LikeConstants, content_of
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.plan_file import SLACK
@@ -45,22 +46,43 @@ class PlanMemory:
         shared: the constants that no kernel writes, by name, filled.
     """
 
-    def __init__(self, plan: Plan, device: Device, context: Any, queue: Any) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        device: Device,
+        context: Any,
+        queue: Any,
+        alike: LikeConstants | None = None,
+        outside: Collection[str] = (),
+    ) -> None:
         """Allocate and fill what all runs share.
+
+        Args:
+            alike: the constants of other plans in the same context, which stand for those that are equal.
+            outside: inputs and outputs whose memory whoever runs the plan has (`ExecutionContext.bind`).
 
         Raises:
             RunError: the device has too little memory, or its images are too small.
         """
         self.plan = plan
         self.device = device
+        self.outside = frozenset(outside)
         self._context = context
         written = {a.tensor for source in plan.sources for a in source.arguments if a.access == "write"}
         constants = [t for t in plan.tensors.values() if t.role == "constant"]
         self._shared = {t.name for t in constants if t.name not in written}
-        self._need([stored_bytes(t) for t in constants if t.name in self._shared and not self._is_mapped(t)])
+        held = [t for t in constants if t.name in self._shared]
+        contents = {} if alike is None else {t.name: content for t in held if (content := content_of(t)) is not None}
+        self.shared = (
+            {} if alike is None else {n: alike[content] for n, content in contents.items() if content in alike}
+        )
+        new = [t for t in held if t.name not in self.shared]
+        self._need([stored_bytes(t) for t in new if not self._is_mapped(t)])
         with self._reports_lack():
-            self.shared = {t.name: self._own(t, queue) for t in constants if t.name in self._shared}
+            self.shared |= {t.name: self._own(t, queue) for t in new}
             queue.finish()
+        if alike is not None:
+            alike.update((content, self.shared[name]) for name, content in contents.items())
 
     def for_runs(self, queue: Any) -> RunMemory:
         """The memory of one execution context: inputs, outputs, intermediates, and constants that kernels write.
@@ -68,9 +90,8 @@ class PlanMemory:
         Raises:
             RunError: the device has too little memory, or its images are too small.
         """
-        own = [
-            t for t in self.plan.tensors.values() if t.name not in self.plan.placement and t.name not in self._shared
-        ]
+        elsewhere = self._shared | self.outside | self.plan.placement.keys()
+        own = [t for t in self.plan.tensors.values() if t.name not in elsewhere]
         slots, placement = self._pieces()
         self._need([slot.bytes for slot in slots] + [stored_bytes(t) for t in own])
         with self._reports_lack():
@@ -84,7 +105,7 @@ class PlanMemory:
                     if place.slot in parted:
                         memory = self._part(memory, place.offset, tensor)
                     tensors[tensor.name] = memory
-                elif tensor.name not in self._shared:
+                elif tensor.name not in elsewhere:
                     tensors[tensor.name] = self._own(tensor, queue)
             queue.finish()
         return RunMemory(tensors=tensors, slots=slots, pieces=pieces)

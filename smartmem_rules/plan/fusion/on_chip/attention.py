@@ -150,8 +150,10 @@ def source_values(source: Group, rows: Group, tensor: str) -> dict[Var, Index] |
                 if not place.is_constant:
                     return None
             else:
-                row = next(iter(here.variables))
-                if here != variable(row) or row not in rows.space or values.setdefault(row, place) != place:
+                row = next(iter(here.variables), None)  # none where a tensor holds which row is read
+                if row is None or here != variable(row) or row not in rows.space:
+                    return None
+                if values.setdefault(row, place) != place:
                     return None
     made = math.prod(v.extent for v in (*matched.batch, *matched.m))
     complete = set(values) == set(rows.space) and made == math.prod(v.extent for v in rows.space)

@@ -1,0 +1,153 @@
+"""The memory of keys and values on the device: positions first, so that it grows behind what is there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import helper
+
+from smartmem_rules.decoding.errors import CacheFullError
+from smartmem_rules.decoding.interface import CachedTensor
+from smartmem_rules.runtime.contexts.host_memory import available_bytes
+from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.plan_file import SLACK
+
+
+def bytes_per_token(tensors: Iterable[CachedTensor], sequences: int) -> int:
+    """What one more token of every sequence takes in the cache."""
+    return sum(row_bytes(tensor, sequences) for tensor in tensors)
+
+
+def row_bytes(tensor: CachedTensor, sequences: int) -> int:
+    """The bytes of one position of a cached tensor for all sequences."""
+    own = math.prod(extent for axis, extent in enumerate(tensor.shape) if axis not in (0, tensor.axis))
+    return int(sequences * own * helper.tensor_dtype_to_np_dtype(tensor.dtype).itemsize)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How large a cache is, in tokens of each sequence.
+
+    Attributes:
+        block: by how many it grows.
+        bound: how many it never exceeds.
+    """
+
+    sequences: int
+    block: int
+    bound: int
+
+
+class Cache:
+    """A buffer for each cached tensor, [positions, sequences, heads, channels].
+
+    Attributes:
+        length: how many positions are filled.
+        capacity: for how many there is memory.
+        buffers: by the name of the cached tensor's input.
+        spare: as large a buffer for each, where a step writes the whole cache anew; else empty.
+    """
+
+    def __init__(
+        self, tensors: tuple[CachedTensor, ...], sizes: Sizes, device: Device, context: Any, twice: bool
+    ) -> None:
+        """Args:
+        twice: whether steps write the whole cache anew, into the other one of two buffers.
+        """
+        self.sizes = sizes
+        self.length = 0
+        self.capacity = 0
+        self.buffers: dict[str, Any] = {}
+        self.spare: dict[str, Any] = {}
+        self._rows = {tensor.past: row_bytes(tensor, sizes.sequences) for tensor in tensors}
+        self._device = device
+        self._context = context
+        self._twice = twice
+
+    @property
+    def bytes(self) -> int:
+        """What the cache takes on the device now."""
+        return (1 + self._twice) * self.capacity * sum(self._rows.values())
+
+    def clear(self) -> None:
+        """Forget what is there; the memory stays."""
+        self.length = 0
+
+    def reserve(self, positions: int, queue: Any) -> None:
+        """Have memory for so many positions, in whole blocks; what is there is copied on the device.
+
+        Raises:
+            CacheFullError: they exceed the bound.
+            RunError: the device has too little memory; the cache is what it was.
+        """
+        import pyopencl as cl
+
+        if positions > self.sizes.bound:
+            raise CacheFullError(
+                f"the cache is bound to {self.sizes.bound} tokens of each sequence, and {positions} are needed; give a "
+                "greater bound, a shorter prompt, or ask for fewer tokens"
+            )
+        if positions <= self.capacity:
+            return
+        block = self.sizes.block
+        capacity = min(-(-positions // block) * block, self.sizes.bound)
+        self._refuse_too_much(capacity)
+        grown = {}
+        try:
+            for name, row in self._rows.items():
+                buffer = grown[name] = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
+                if self.length:
+                    cl.enqueue_copy(queue, buffer, self.buffers[name], byte_count=self.length * row)
+            queue.finish()
+            spare = {
+                name: cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
+                for name, row in self._rows.items()
+                if self._twice
+            }
+        except (cl.MemoryError, MemoryError) as error:
+            raise RunError(self._lack(capacity)) from error
+        self.buffers, self.spare, self.capacity = grown, spare, capacity
+
+    def append(self, rows: Mapping[str, Any], queue: Any) -> None:
+        """Put one new position behind what is there, from buffers of one row by the names of the inputs."""
+        import pyopencl as cl
+
+        for name, row in self._rows.items():
+            place = self.length * row
+            cl.enqueue_copy(queue, self.buffers[name], rows[name], byte_count=row, dst_offset=place)
+        self.length += 1
+
+    def swap(self) -> None:
+        """The spare buffers, into which a step has written one position more, become the cache."""
+        self.buffers, self.spare = self.spare, self.buffers
+        self.length += 1
+
+    def new_rows(self) -> dict[str, Any]:
+        """Buffers for one position of each cached tensor, by the names of the inputs."""
+        import pyopencl as cl
+
+        return {
+            name: cl.Buffer(self._context, cl.mem_flags.READ_WRITE, row + SLACK) for name, row in self._rows.items()
+        }
+
+    def _refuse_too_much(self, capacity: int) -> None:
+        row, most = max(self._rows.values()), self._device.largest_allocation
+        if capacity * row + SLACK > most:
+            raise RunError(
+                f"{self._device.name} allocates at most {most} bytes at once, and a cache of {capacity} tokens has a "
+                f"buffer of {capacity * row}; give a bound of at most {(most - SLACK) // row}"
+            )
+        free = available_bytes() if self._device.host_memory else None
+        if free is not None and (1 + self._twice) * capacity * sum(self._rows.values()) > free:
+            raise RunError(self._lack(capacity))
+
+    def _lack(self, capacity: int) -> str:
+        needed = (1 + self._twice) * capacity * sum(self._rows.values()) / 2**20
+        return (
+            f"{self._device.name} has too little memory for a cache of {capacity} tokens ({needed:.0f} MiB); give a "
+            "smaller bound or block, or fewer sequences"
+        )

@@ -1,0 +1,32 @@
+"""Tokens of a model in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from smartmem_rules.decoding.choosing import Sampling
+from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator, count_of
+
+if TYPE_CHECKING:
+    from smartmem_rules.graph.loading import ModelSource
+
+
+def generate(
+    model: ModelSource | Generator,
+    prompts: Sequence[int] | Sequence[Sequence[int]],
+    tokens: int = TOKENS,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Collection[int] = (),
+    bound: int = BOUND,
+    block: int = BLOCK,
+    **options: Any,
+) -> list[list[int]]:
+    """The new tokens of each sequence; `api.generate` documents the arguments."""
+    sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    if not isinstance(model, Generator):
+        model = Generator(model, count_of(prompts), bound, block, **options)
+    return model.generate(prompts, tokens, sampling, stop)

@@ -1,0 +1,117 @@
+"""What the inputs and outputs of a language model are, by their names as transformers, optimum and ONNX Runtime write
+them: `input_ids`, `attention_mask`, `position_ids`, `past_key_values.N.key` with `present.N.key`, `logits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import onnx
+
+from smartmem_rules.decoding.errors import GenerateError
+
+TOKENS = ("input_ids", "decoder_input_ids")
+MASK = "attention_mask"
+POSITIONS = "position_ids"
+LOGITS = "logits"
+PAST, PRESENT = ("past_key_values.", "past_key."), "present."
+RANK = 4
+"""Of a cached tensor: sequences, heads, positions and channels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedTensor:
+    """Keys or values of a layer.
+
+    Attributes:
+        past, present: the input and the output of the model.
+        shape: its extents; those of the sequences and of the positions are 0.
+        axis: that of the positions.
+        dtype: ONNX's number of the element type.
+    """
+
+    past: str
+    present: str
+    shape: tuple[int, ...]
+    axis: int
+    dtype: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """The inputs and outputs that generation feeds and reads.
+
+    Attributes:
+        tokens: the input of the token numbers, [sequences, tokens].
+        mask: whether there is an input that says which tokens count, [sequences, tokens of the past and new ones].
+        positions: whether there is an input of the tokens' positions, [sequences, tokens].
+        cached: keys and values of all layers.
+    """
+
+    tokens: str
+    mask: bool
+    positions: bool
+    cached: tuple[CachedTensor, ...]
+
+
+def interface_of(model: onnx.ModelProto) -> Interface:
+    """What the inputs and outputs of a model are.
+
+    Raises:
+        GenerateError: the model has no cache, or inputs or outputs that generation does not know.
+    """
+    constants = {tensor.name for tensor in model.graph.initializer}
+    inputs = {value.name: value for value in model.graph.input if value.name not in constants}
+    outputs = {value.name: value for value in model.graph.output}
+    tokens = next((name for name in TOKENS if name in inputs), None)
+    if tokens is None:
+        raise GenerateError(f"the model has no input {' or '.join(TOKENS)}; its inputs are {_listed(inputs)}")
+    if LOGITS not in outputs:
+        raise GenerateError(f"the model has no output {LOGITS}; its outputs are {_listed(outputs)}")
+    cached = tuple(_cached(inputs, outputs))
+    if not cached:
+        raise GenerateError(
+            "the model has no past_key_values.* inputs with present.* outputs, so that every token would compute all "
+            "before it again; export the model with its cache (optimum: --task text-generation-with-past)"
+        )
+    known = {tokens, MASK, POSITIONS, *(tensor.past for tensor in cached)}
+    unknown = [name for name in inputs if name not in known]
+    if unknown:
+        raise GenerateError(
+            f"generation does not know what to give for {', '.join(unknown)}; it feeds {tokens}, {MASK}, {POSITIONS} "
+            "and past_key_values.*: export the model without other inputs, or make them constants"
+        )
+    return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached)
+
+
+def _cached(
+    inputs: Mapping[str, onnx.ValueInfoProto], outputs: Mapping[str, onnx.ValueInfoProto]
+) -> Iterator[CachedTensor]:
+    for name, value in inputs.items():
+        prefix = next((one for one in PAST if name.startswith(one)), None)
+        if prefix is None:
+            continue
+        present = PRESENT + name.removeprefix(prefix)
+        if present not in outputs:
+            raise GenerateError(f"the input {name!r} has no output {present!r} beside it; export the model again")
+        extents = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        unknown = [axis for axis, extent in enumerate(extents) if not extent and axis]
+        if len(extents) != RANK or len(unknown) != 1:
+            raise GenerateError(
+                f"the input {name!r} has to be [sequences, heads, positions, channels] with numbers of heads and "
+                f"channels that are known, and is {_shape_text(value)}; export the model again"
+            )
+        shape = (0, *extents[1:])
+        yield CachedTensor(
+            past=name, present=present, shape=shape, axis=unknown[0], dtype=value.type.tensor_type.elem_type
+        )
+
+
+def _shape_text(value: onnx.ValueInfoProto) -> str:
+    dims = value.type.tensor_type.shape.dim
+    return f"[{', '.join(str(dim.dim_value) if dim.HasField('dim_value') else dim.dim_param or '?' for dim in dims)}]"
+
+
+def _listed(values: Mapping[str, onnx.ValueInfoProto]) -> str:
+    return ", ".join(values) or "none"

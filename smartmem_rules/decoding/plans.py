@@ -1,0 +1,180 @@
+"""The plans of a model for prompts and for the tokens behind them: made by need, on one device, with shared weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from smartmem_rules.decoding.choosing import GREATEST, Selection
+from smartmem_rules.decoding.errors import GenerateError
+from smartmem_rules.decoding.graphs import (
+    PAST,
+    SEQUENCE,
+    Step,
+    cache_input,
+    cache_output,
+    make_step,
+    without_weights,
+)
+from smartmem_rules.decoding.growth import keeps_past
+from smartmem_rules.decoding.interface import POSITIONS, Interface, interface_of
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.loading import load_model
+from smartmem_rules.limits import DEFAULT_LIMITS
+from smartmem_rules.pipeline import input_bounds, rules_of
+from smartmem_rules.planned import planned
+from smartmem_rules.runtime.devices import AUTO, Device, DeviceError
+from smartmem_rules.runtime.executor import Executor, Home
+from smartmem_rules.runtime.shared_programs import context_on
+from smartmem_rules.runtime.target import target_of
+from smartmem_rules.stages import Clock, Progress
+
+if TYPE_CHECKING:
+    from smartmem_rules.graph.loading import ModelSource
+    from smartmem_rules.graph.model import Graph
+    from smartmem_rules.plan.artefact import Plan
+    from smartmem_rules.rulebase.base import RuleBase
+
+COUNTS = "seqlens_k"
+"""The operand by which an operator places new rows behind as many as each sequence has (ONNX Runtime)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of a model before a plan is made.
+
+    Attributes:
+        appends: whether it leaves the cache as it is and puts new rows behind it.
+        vocabulary: how many tokens there are, None where the model does not say.
+        positions: how many positions it knows, None where it does not say.
+        pads: whether prompts of different lengths may share a batch.
+    """
+
+    appends: bool
+    vocabulary: int | None
+    positions: int | None
+    pads: bool
+
+
+@dataclass(kw_only=True)
+class Plans:
+    """Executors by what they choose, in one OpenCL context.
+
+    Attributes:
+        source: the model, which is read again for each plan: nothing keeps its weights on the host.
+        options: arguments of `optimize`.
+    """
+
+    source: ModelSource
+    interface: Interface
+    facts: Facts
+    sequences: int
+    bound: int
+    device: Device
+    home: Home
+    options: Mapping[str, Any]
+    progress: Progress | None = None
+    _made: dict[Step, Executor] = field(default_factory=dict)
+
+    def prefill(self, selection: Selection) -> Executor:
+        """The plan that takes prompts."""
+        return self._executor(Step(sequences=self.sequences, behind=False, appends=False, selection=selection))
+
+    def decode(self, selection: Selection) -> Executor:
+        """The plan that takes a token of each sequence."""
+        appends = self.facts.appends
+        return self._executor(Step(sequences=self.sequences, behind=True, appends=appends, selection=selection))
+
+    @property
+    def executors(self) -> tuple[Executor, ...]:
+        """Those that were made so far."""
+        return tuple(self._made.values())
+
+    def _executor(self, step: Step) -> Executor:
+        if step not in self._made:
+            plan = self._plan(step)
+            outside = [cache_output(tensor) for tensor in self.interface.cached]
+            outside += [cache_input(tensor) for tensor in self.interface.cached if step.behind]
+            executor = Executor(plan, self.device, contexts=1, home=self.home, outside=outside)
+            _forget_packed(executor)
+            self._made[step] = executor
+        return self._made[step]
+
+    def _plan(self, step: Step) -> Plan:
+        model, folder = _own_model(self.source)
+        make_step(model, self.interface, step)
+        graph = _imported(model, folder, step, self.bound, self.options)
+        del model
+        return planned(graph, Clock(self.progress), **{**self.options, "device": self.device.name})[0]
+
+
+def plans_of(
+    source: ModelSource, sequences: int, bound: int, options: Mapping[str, Any], progress: Progress | None = None
+) -> Plans:
+    """What is needed to make the plans of a model.
+
+    Raises:
+        GenerateError: the model has no cache, or not so many positions.
+        GraphError: the model is damaged or uses something that no rule covers.
+        DeviceError: there is no such device.
+    """
+    model, folder = _own_model(source)
+    interface = interface_of(model)
+    base = rules_of(options.get("rules", ()), options.get("disable", ()))
+    target = target_of(options.get("device", AUTO), base)
+    if target.device is None:
+        raise DeviceError(f"there is no OpenCL device here to generate with a plan for {target.name}")
+    step = Step(sequences=sequences, behind=True, appends=False, selection=Selection(kind=GREATEST))
+    without_weights(model)
+    make_step(model, interface, step)
+    facts = _facts(_imported(model, folder, step, bound, options), interface, base)
+    if facts.positions is not None and bound > facts.positions:
+        raise GenerateError(
+            f"the bound of the cache is {bound} tokens, and the model knows {facts.positions} positions; give a bound "
+            f"of at most {facts.positions}"
+        )
+    return Plans(
+        source=source, interface=interface, facts=facts, sequences=sequences, bound=bound, device=target.device,
+        home=Home(context=context_on(target.device)), options=options, progress=progress,
+    )  # fmt: skip
+
+
+def _facts(graph: Graph, interface: Interface, base: RuleBase) -> Facts:
+    bounds = input_bounds(graph)
+    definitions = (base.operators.get(node.operator, ()) for node in graph.nodes)
+    operands = {operand.name for overloads in definitions for one in overloads for operand in one.inputs}
+    return Facts(
+        appends=all(keeps_past(graph, tensor) for tensor in interface.cached),
+        vocabulary=bounds.get(interface.tokens),
+        positions=bounds.get(POSITIONS),
+        pads=interface.mask and (interface.positions or COUNTS in operands),
+    )
+
+
+def _own_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
+    """The model, to be changed, and the folder where its data files are."""
+    model, folder = load_model(source)
+    if model is not source:
+        return model, folder
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    return copied, folder
+
+
+def _imported(model: onnx.ModelProto, folder: Path | None, step: Step, bound: int, options: Mapping[str, Any]) -> Graph:
+    base = rules_of(options.get("rules", ()), options.get("disable", ()))
+    # the last token of a full cache and a longest prompt both need a place more
+    dims = {PAST if step.behind else SEQUENCE: (1, bound - 1)}
+    return import_model(model, base, dims, limits=options.get("limits", DEFAULT_LIMITS), folder=folder)
+
+
+def _forget_packed(executor: Executor) -> None:
+    """Let go of the host's copy of the weights: they lie on the device, and the plan is not saved."""
+    tensors = executor.plan.tensors
+    for name, stored in tensors.items():
+        if stored.role == "constant" and name in executor.built.memory.shared:
+            tensors[name] = replace(stored, packed=None)

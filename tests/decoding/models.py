@@ -1,0 +1,77 @@
+"""Small language models, and what ONNX Runtime generates with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+
+from bench.zoo.decoders import SHAPES, decoder
+
+TIE = 1e-4
+"""Logits that are nearer to each other may change places."""
+
+
+@cache
+def model_of(name: str) -> onnx.ModelProto:
+    return decoder(SHAPES[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What ONNX Runtime generates.
+
+    Attributes:
+        gaps: between the two greatest logits of each step.
+    """
+
+    tokens: list[int]
+    gaps: list[float]
+
+    def agrees(self, tokens: Sequence[int]) -> bool:
+        """Whether tokens are these, up to the first tie."""
+        for got, wanted, gap in zip(tokens, self.tokens, self.gaps, strict=True):
+            if got != wanted:
+                return gap < TIE
+        return True
+
+
+def by_onnxruntime(model: onnx.ModelProto, prompt: Sequence[int], tokens: int) -> Expected:
+    """Greedy tokens of one sequence by ONNX Runtime without its optimizer, in a loop over past and present."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    inputs = {value.name: value.shape for value in session.get_inputs()}
+    names = [value.name for value in session.get_outputs()]
+    cached: dict[str, Any] = {
+        name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
+        for name, shape in inputs.items()
+        if name.startswith("past_key_values.")
+    }
+    past, given = 0, np.array([prompt], np.int64)
+    found, gaps = [], []
+    for _ in range(tokens):
+        count = given.shape[1]
+        feeds = {
+            "input_ids": given,
+            "attention_mask": np.ones((1, past + count), np.int64),
+            "position_ids": np.arange(past, past + count)[None],
+            **cached,
+        }
+        outputs = dict(
+            zip(names, session.run(None, {name: feeds[name] for name in inputs}), strict=True),
+        )
+        cached = {name: outputs[name.replace("past_key_values", "present")] for name in cached}
+        past += count
+        logits = np.asarray(outputs["logits"])[0, -1]
+        second, first = np.sort(logits)[-2:]
+        found.append(int(logits.argmax()))
+        gaps.append(float(first - second))
+        given = np.array([[found[-1]]], np.int64)
+    return Expected(tokens=found, gaps=gaps)
