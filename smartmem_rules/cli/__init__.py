@@ -10,6 +10,7 @@ _COMMANDS = {
     "optimize": ("models.optimize", "Make a plan of a model and say what became of its operators."),
     "simplify": ("models.simplify", "Write a model with fewer nodes, by verified rules, as ONNX."),
     "quantize": ("models.quantize", "Write a model whose products have weights of few bits, and say what that loses."),
+    "generate": ("models.generate", "Continue prompts with a language model that was exported with its cache."),
     "run": ("models.run", "Run a model or a plan."),
     "export": ("models.export", "Write a program in C that runs a model without Python."),
     "doctor": ("models.doctor", "Find kernels that a device computes wrongly, and write programs in C that show them."),

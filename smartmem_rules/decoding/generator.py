@@ -122,10 +122,9 @@ class Generator:
         return (1 + (not self.plans.facts.appends)) * bytes_per_token(self.plans.interface.cached, self.sizes.sequences)
 
     def prepare(self, sampling: Sampling | None = None) -> None:
-        """Make both plans and build their kernels now; raises what `optimize` does."""
-        selection = self._selection(sampling or Sampling())
-        self.plans.prefill(selection)
-        self.plans.decode(selection)
+        """Make both plans and compile all of their kernels now, by two tokens; raises what `optimize` does."""
+        for _ in self.stream([[0]] * self.sizes.sequences, 2, sampling):
+            pass
 
     def stream(
         self,
@@ -148,11 +147,7 @@ class Generator:
             PlanError, BuildError, RunError: a plan cannot be made, or the device refuses it.
         """
         chosen = sampling or Sampling()
-        chosen.check()
-        read = self._prompts(prompts)
-        if tokens is not None:
-            self._check_room(read, tokens)
-        return self._steps(read, tokens, chosen, self._selection(chosen), frozenset(stop))
+        return self._steps(self.checked(prompts, tokens, chosen), tokens, chosen, frozenset(stop))
 
     def generate(
         self,
@@ -170,6 +165,16 @@ class Generator:
         return found
 
     # --- what is given ---
+
+    def checked(
+        self, prompts: Sequence[int] | Sequence[Sequence[int]], tokens: int | None, sampling: Sampling
+    ) -> Prompts:
+        """The prompts, if they can be continued so; raises GenerateError, and nothing runs."""
+        self._selection(sampling)
+        read = self._prompts(prompts)
+        if tokens is not None:
+            self._check_room(read, tokens)
+        return read
 
     def _selection(self, sampling: Sampling) -> Selection:
         sampling.check()
@@ -227,11 +232,12 @@ class Generator:
     # --- the steps ---
 
     def _steps(
-        self, prompts: Prompts, tokens: int | None, sampling: Sampling, selection: Selection, stop: frozenset[int]
+        self, prompts: Prompts, tokens: int | None, sampling: Sampling, stop: frozenset[int]
     ) -> Iterator[tuple[int | None, ...]]:
         if not self._busy.acquire(blocking=False):
             raise GenerateError("this generator is in use; finish or close what is being streamed, or make another one")
         try:
+            selection = self._selection(sampling)
             state = self._begin(prompts, sampling)
             chosen = self._prefill(prompts, state, sampling, selection)
             made = 1

@@ -67,14 +67,14 @@ def interface_of(model: onnx.ModelProto) -> Interface:
     tokens = next((name for name in TOKENS if name in inputs), None)
     if tokens is None:
         raise GenerateError(f"the model has no input {' or '.join(TOKENS)}; its inputs are {_listed(inputs)}")
-    if LOGITS not in outputs:
-        raise GenerateError(f"the model has no output {LOGITS}; its outputs are {_listed(outputs)}")
     cached = tuple(_cached(inputs, outputs))
     if not cached:
         raise GenerateError(
             "the model has no past_key_values.* inputs with present.* outputs, so that every token would compute all "
             "before it again; export the model with its cache (optimum: --task text-generation-with-past)"
         )
+    if LOGITS not in outputs:
+        raise GenerateError(f"the model has no output {LOGITS}; its outputs are {_listed(outputs)}")
     known = {tokens, MASK, POSITIONS, *(tensor.past for tensor in cached)}
     unknown = [name for name in inputs if name not in known]
     if unknown:

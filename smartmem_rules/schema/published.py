@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from smartmem_rules.decoding.report import GenerationReport
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.language.fixes import did_you_mean
 from smartmem_rules.schema import plans, reported, runs, verified
@@ -16,6 +17,7 @@ OUTPUTS: Mapping[str, tuple[type, ...]] = {
     "optimize": (plans.OptimizeReport,),
     "simplify": (SimplifyReport,),
     "quantize": (runs.QuantizedModel,),
+    "generate": (GenerationReport,),
     "run": (runs.RunReport,),
     "export": (runs.ExportReport,),
     "doctor": (runs.DoctorReport,),

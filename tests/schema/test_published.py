@@ -28,6 +28,7 @@ from tests.schema.validating import errors
 TESTS = Path(__file__).parents[1]
 ELSEWHERE = {
     "run": "cli/test_commands.py",
+    "generate": "cli/models/test_generate.py",
     "quantize": "cli/models/test_quantize_command.py",
     "show": "cli/models/test_show.py",
     "diff": "cli/models/test_show.py",

@@ -1,0 +1,91 @@
+"""`smartmem generate`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from tests.cli.test_commands import smartmem
+from tests.decoding.models import by_onnxruntime, model_of
+
+PROMPT = [5, 7, 11]
+GIVEN = ("--prompt-ids", "5,7,11", "--tokens", 6, "--bound", 48, "--block", 16)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "llama.onnx"
+    onnx.save(model_of("llama_tiny"), str(path))
+    return path
+
+
+def test_tokens_times_and_memory_are_printed(model: Path) -> None:
+    result = smartmem("generate", model, *GIVEN)
+    assert result.exit_code == 0, result.output
+    expected = by_onnxruntime(model_of("llama_tiny"), PROMPT, 6).tokens
+    assert " ".join(map(str, expected)) in result.stdout
+    for text in ("first token after", "of weights", "256 bytes a token, at most 48 tokens"):
+        assert text in result.stdout
+
+
+def test_json(model: Path) -> None:
+    stop = by_onnxruntime(model_of("llama_tiny"), PROMPT, 6).tokens[1]
+    data = json.loads(smartmem("generate", model, *GIVEN, "--stop", stop, "--json").stdout)
+    (found,) = data["sequences"]
+    assert (found["prompt"], len(found["tokens"]), found["ended"], found["text"]) == (PROMPT, 2, True, None)
+    memory = data["memory"]
+    assert (memory["cache"], memory["cache_per_token"], memory["in_place"]) == (16 * 256, 256, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--prompt-ids", "5,x"), "give numbers with commas between them"),
+        ((), "give prompts, as numbers (--prompt-ids) or as texts"),
+        (("--prompt", "words"), "give prompts, as numbers"),
+        (("--prompt-ids", "96"), "the model has 96, from 0 on"),
+        (("--prompt-ids", ""), "the prompt is empty"),
+        (("--prompt-ids", "1", "--bound", "4"), "need a cache of 128, and it is bound to 4"),
+        (("--prompt-ids", "1", "--top-p", "2"), "top_p cannot be 2"),
+        (("--prompt-ids", "1", "--dim", "batch=2"), "--dim says nothing here"),
+    ],
+)
+def test_bad_input(model: Path, options: tuple[str, ...], message: str) -> None:
+    result = smartmem("generate", model, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+
+
+def test_a_model_without_a_cache_is_refused() -> None:
+    path = "examples/models/dynamic/pythia_70m.onnx"
+    result = smartmem("generate", path, "--prompt-ids", "1")
+    assert result.exit_code == 2
+    assert "no past_key_values.* inputs with present.* outputs" in result.output
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tokenizers") is not None, reason="tokenizers is installed here")
+def test_texts_without_the_package_are_refused(model: Path, tmp_path: Path) -> None:
+    result = smartmem("generate", model, "--tokenizer", tmp_path, "--prompt", "words")
+    assert result.exit_code == 2
+    assert "pip install 'smartmem-rules[tokenizers]'" in result.output
+
+
+def test_texts(model: Path, tmp_path: Path) -> None:
+    tokenizers: Any = pytest.importorskip("tokenizers")
+    vocabulary = {f"w{number}": number for number in range(96)}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="w0"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    expected = by_onnxruntime(model_of("llama_tiny"), PROMPT, 6).tokens
+    (tmp_path / "config.json").write_text(json.dumps({"eos_token_id": expected[4]}))
+    given = ("--tokenizer", tmp_path, "--prompt", "w5 w7 w11", *GIVEN[2:])
+    (found,) = json.loads(smartmem("generate", model, *given, "--json").stdout)["sequences"]
+    end = expected.index(expected[4])
+    assert found["text"] == " ".join(f"w{token}" for token in expected[:end])
+    assert found["ended"]
+    assert found["text"] in smartmem("generate", model, *given).stdout
