@@ -1,11 +1,15 @@
 """Ours beside torch.compile with CUDA graphs (TF32 off) on one NVIDIA device, in turns; torch with CUDA and timm.
 
 `python bench/gpu_torch.py` prints medians: ours from host to host, torch with its input on the device, and
-torch with its input from and its output to the host.
+torch with its input from and its output to the host. `--dtype float16` also has our plan in single precision in the
+same turns, and errors relative to the largest output: ours from ONNX Runtime in single precision, torch's from its own
+double precision. BERT needs transformers.
 """
 
 from __future__ import annotations
 
+import argparse
+import copy
 import statistics
 import sys
 import time
@@ -22,44 +26,93 @@ MODELS = {
     "vit_base": "vit_base_patch16_224",
     "convnext_tiny": "convnext_tiny",
     "resnet50": "resnet50",
+    "bert_base": "",
 }
+TOKENS = 128
 HEADER = "model | kernels | ours ms | torch on the device ms | torch host to host ms | torch / ours, host to host"
+HALVES = (
+    "model | kernels | ours ms | ours in float32 ms | torch on the device ms | torch host to host ms | error, ours | "
+    "error, torch | torch / ours, host to host"
+)
 RUNS = 60
 
 
 def main() -> int:
     """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", default=list(MODELS))
+    parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
+    parser.add_argument("--mode", default="reduce-overhead", help="of torch.compile")
+    arguments = parser.parse_args()
     try:
-        import timm
+        import timm  # noqa: F401
         import torch
     except ImportError as error:
         print(f"{error}; install torch with CUDA, and timm", file=sys.stderr)
         return 2
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     rows, ratios = [], []
-    for name, timm_name in MODELS.items():
-        plan = optimize(FOLDER / f"{name}.onnx", device="nvidia")
-        feeds = plan.random_feeds()
-        with torch.inference_mode():
-            compiled = torch.compile(timm.create_model(timm_name).cuda().eval(), mode="reduce-overhead")
-            there, here = torch.randn(1, 3, 224, 224, device="cuda"), torch.randn(1, 3, 224, 224).pin_memory()
-
-            def on_device(network: Any = compiled, x: Any = there) -> None:
-                network(x)
-                torch.cuda.synchronize()
-
-            def from_host(network: Any = compiled, x: Any = there, y: Any = here) -> Any:
-                return network(x.copy_(y, non_blocking=True)).cpu()
-
-            def own(plan: Any = plan, feeds: Any = feeds) -> Any:
-                return plan.run(feeds)
-
-            ours, device, host = in_turns(own, on_device, from_host)
-        ratios.append(host / ours)
-        rows.append([name, str(len(plan.kernels)), *(f"{t:.2f}" for t in (ours, device, host)), f"{host / ours:.2f}x"])
-    rows.append(["geometric mean", "", "", "", "", f"{statistics.geometric_mean(ratios):.2f}x"])
-    print(markdown(HEADER, rows))
+    for name in arguments.models:
+        row, ratio = measured(name, arguments.dtype, arguments.mode)
+        rows.append(row)
+        ratios.append(ratio)
+        print(row, file=sys.stderr, flush=True)
+    rows.append(["geometric mean", *[""] * (len(rows[0]) - 2), f"{statistics.geometric_mean(ratios):.2f}x"])
+    print(markdown(HALVES if arguments.dtype == "float16" else HEADER, rows))
     return 0
+
+
+def measured(name: str, dtype: str, mode: str) -> tuple[list[str], float]:
+    """A row, and how many times as long as ours torch takes."""
+    import torch
+
+    half = dtype == "float16"
+    plans = [optimize(FOLDER / f"{name}.onnx", device="nvidia", dtype=one) for one in dict.fromkeys((dtype, "float32"))]
+    feeds = plans[0].random_feeds()
+    with torch.inference_mode():
+        network, example = peer(name)
+        exact = first(copy.deepcopy(network).double()(example.double() if example.is_floating_point() else example))
+        network = network.half() if half else network
+        compiled = torch.compile(network, mode=mode)
+        there = example.half() if half and example.is_floating_point() else example
+        here = there.cpu().pin_memory()
+
+        def on_device() -> None:
+            compiled(there)
+            torch.cuda.synchronize()
+
+        def from_host() -> Any:
+            return first(compiled(there.copy_(here, non_blocking=True))).cpu()
+
+        own = [lambda plan=plan: plan.run(feeds) for plan in plans]
+        *ours, device, host = in_turns(*own, on_device, from_host)
+        error = float((from_host().double() - exact.cpu()).abs().max() / exact.abs().max())
+    ratio = host / ours[0]
+    times = [f"{t:.2f}" for t in (*ours, device, host)]
+    if half:
+        found = plans[0].check_or_reason().max_relative_error
+        times += ["-" if found is None else f"{found:.1e}", f"{error:.1e}"]
+    return [name, str(len(plans[0].kernels)), *times, f"{ratio:.2f}x"], ratio
+
+
+def peer(name: str) -> tuple[Any, Any]:
+    """The model in PyTorch with weights of its own, and an input, both on the device."""
+    import torch
+
+    if name == "bert_base":
+        import transformers
+
+        return transformers.BertModel(transformers.BertConfig()).cuda().eval(), torch.randint(
+            0, 30522, (1, TOKENS), device="cuda"
+        )
+    import timm
+
+    return timm.create_model(MODELS[name]).cuda().eval(), torch.randn(1, 3, 224, 224, device="cuda")
+
+
+def first(outputs: Any) -> Any:
+    """The first of a model's outputs."""
+    return outputs[0] if isinstance(outputs, (tuple, dict)) or hasattr(outputs, "last_hidden_state") else outputs
 
 
 def in_turns(*contenders: Callable[[], Any]) -> list[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,11 @@ import pyopencl as cl
 
 from smartmem_rules.emit.c.program import render
 from smartmem_rules.language.blocks.matrix import Matrix
+from smartmem_rules.plan.ptx_target import IS_SET
+from smartmem_rules.plan.schedule.contraction.group import GroupTile
 from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
+from smartmem_rules.runtime.ptx_target import with_target
 from smartmem_rules.runtime.target import target_of
 
 KERNEL = """
@@ -41,6 +45,24 @@ __kernel __attribute__((reqd_work_group_size({{lanes}}, 1, 1))) void probe(
     {{name}}_store(sums + {{n}}, {{2 * n}}, lane, c1);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lane; i < {{2 * m * n}}; i += {{lanes}}) c[i] = sums[i];
+}
+"""
+
+LOCAL_KERNEL = """
+__kernel __attribute__((reqd_work_group_size({{lanes}}, 1, 1))) void probe(
+    __global const {{name}}_element* a, __global const {{name}}_element* b, __global float* c) {
+    __local float memory[{{floats}}] __attribute__((aligned(16)));
+    __local float sums[{{m * n}}] __attribute__((aligned(16)));
+    const int lane = (int)get_local_id(0);
+    __local {{name}}_element* left = {{name}}_aligned(memory);
+    __local {{name}}_element* right = left + {{m * k}};
+    for (int i = lane; i < {{m * k}}; i += {{lanes}}) left[{{name}}_at(i / {{k}}, i % {{k}})] = a[i];
+    for (int i = lane; i < {{k * n}}; i += {{lanes}}) right[{{place}}] = b[i];
+    {{name}}_written();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    {{products}}
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < {{m * n}}; i += {{lanes}}) c[i] = sums[i];
 }
 """
 
@@ -68,6 +90,8 @@ def main() -> int:
 
 def emulated(unit: Matrix) -> Matrix:
     """The unit on a device that has none."""
+    if unit.in_local_memory:
+        return replace(unit, texts="matrix_tiles", target="", option=("-cl-opt-disable",))
     m, n, k = unit.shape
     exchange = (m * k + k * n) * unit.element_bytes
     # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
@@ -81,20 +105,23 @@ def error_of(unit: Matrix, device: Any, turned: bool) -> float:
     Args:
         turned: whether columns of the right factor are rows in local memory.
     """
-    m, n, k = unit.shape
+    m, n, k = problem(unit)
     draw = np.random.default_rng(1)
     left: Any
     right: Any
     if unit.sums == "int32":
-        left, right = (draw.integers(-128, 128, shape).astype(np.int8) for shape in ((m, k), (k, 2 * n)))
+        left, right = (draw.integers(-128, 128, shape).astype(np.int8) for shape in ((m, k), (k, n)))
     else:
-        left, right = (draw.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, 2 * n)))
+        left, right = (draw.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
     (a, left), (b, right) = (stored(x, unit.factors) for x in (left, right))
     wanted = left.astype(np.float64) @ right.astype(np.float64)
-    found = np.zeros((m, 2 * n), np.int32 if unit.sums == "int32" else np.float32)
+    found = np.zeros((m, n), np.int32 if unit.sums == "int32" else np.float32)
     context = cl.Context([device])
     queue = cl.CommandQueue(context)
-    program = cl.Program(context, text(unit, turned)).build(list(unit.option))
+    program = cl.Program(context, text(unit, turned)).build([*unit.option, *([IS_SET] if unit.target else [])])
+    if unit.target:
+        changed = with_target(program.get_info(cl.program_info.BINARIES)[0], unit.target)
+        program = cl.Program(context, [device], [changed]).build()
     flags = cl.mem_flags
     held = [
         cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(x))
@@ -104,6 +131,12 @@ def error_of(unit: Matrix, device: Any, turned: bool) -> float:
     cl.Kernel(program, "probe")(queue, (unit.lanes,), (unit.lanes,), *held, result)
     cl.enqueue_copy(queue, found, result)
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+def problem(unit: Matrix) -> tuple[int, int, int]:
+    """Rows, columns and depth of the matrices."""
+    m, n, k = unit.shape
+    return (m, unit.widths[0], unit.row) if unit.in_local_memory else (m, 2 * n, k)
 
 
 def stored(values: np.ndarray, factors: str) -> tuple[np.ndarray, np.ndarray]:
@@ -119,6 +152,8 @@ def stored(values: np.ndarray, factors: str) -> tuple[np.ndarray, np.ndarray]:
 
 def text(unit: Matrix, turned: bool) -> str:
     """The program of one product."""
+    if unit.in_local_memory:
+        return local_text(unit, turned)
     m, n, k = unit.shape
     load = f"{unit.name}_load_rights" + (
         f"_turned(&y0, &y1, right, {k}, lane);" if turned else f"(&y0, &y1, right, {2 * n}, lane);"
@@ -133,10 +168,35 @@ def text(unit: Matrix, turned: bool) -> str:
         "exchange + 16": unit.exchange + 16, "k": k, "n": n, "2 * n": 2 * n, "load": load,
         "products": "\n    ".join(products), "sum": "int" if unit.sums == "int32" else "float",
     }  # fmt: skip
-    kernel = KERNEL
+    return filled(KERNEL, values, render(f"{unit.texts}.cl", u=unit, f=unit.fragments))
+
+
+def local_text(unit: Matrix, turned: bool) -> str:
+    """The same on a unit that reads tiles in local memory."""
+    m, n, k = problem(unit)
+    name, blocks = unit.name, range(n // unit.columns)
+    products = [
+        *(f"{name}_sums c{i} = {name}_no_sums;" for i in blocks),
+        f"{name}_begin();",
+        *(f"{name}_product_{n}({int(not turned)}, left, right, {at}, {k});" for at in range(0, k, unit.depth)),
+        f"{name}_end();",
+        f"{name}_complete_{n}();",
+        *(f"{name}_store(sums + {i * unit.columns}, {n}, lane, c{i});" for i in blocks),
+    ]
+    place = f"{name}_at(i / {k}, i % {k})" if turned else f"{name}_across(i / {n}, i % {n}, {k})"
+    tile = GroupTile(rows=m, columns=n, step=k, slices=1, warp_rows=m, warp_columns=n, buffers=1, unit=unit)
+    values = {
+        "name": name, "lanes": unit.lanes, "m * k": m * k, "m * n": m * n, "k * n": k * n, "k": k, "place": place,
+        "floats": tile.memory, "products": "\n    ".join(products),
+    }  # fmt: skip
+    return filled(LOCAL_KERNEL, values, render(f"{unit.texts}.cl", u=unit, f=unit.fragments, s=tile))
+
+
+def filled(kernel: str, values: Mapping[str, object], functions: str) -> str:
+    """The program of a kernel with values in the place of their names, and the functions of its unit."""
     for name, value in values.items():
         kernel = kernel.replace("{{" + name + "}}", str(value))
-    return "\n".join((render("prelude.cl"), render(f"{unit.texts}.cl", u=unit, f=unit.fragments), kernel))
+    return "\n".join((render("prelude.cl"), functions, kernel))
 
 
 if __name__ == "__main__":

@@ -4,22 +4,25 @@
    loaded. Tiles that are `copied` are under way for `s.buffers` - 1 turns; others pass through registers during one turn.
    first_turn, last_turn: C expressions.
    turns_summed: so many turns make a partial sum, and partial sums are added up (0: all turns make one sum).
+   Units with operands in local memory read the tiles themselves, and go on while the next turn begins.
    The text around it declares memory, thread, lane, slice, warp_row and warp_column, and smr_exchange where the unit
    asks for it. #}
 {% macro unit_product(s, u, left, right, first_turn, last_turn, turns_summed=0) %}
 {% set copies = left.copied or right.copied %}
+{% set ahead = s.ahead(turns_summed > 0) %}
+{% set count = s.warp_rows // u.rows * (s.warp_columns // u.columns) %}
 {% set right_stride = s.left_stride if right.turned else s.right_stride %}
 {{ left.declaration }}
 {{ right.declaration }}
-{% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
+{% for i in range(count) %}
     {{ u.name }}_sums c{{ i }} = {{ u.name }}_no_sums{% if turns_summed %}, total{{ i }} = {{ u.name }}_no_sums{% endif %};
 {% endfor %}
-    __local {{ u.name }}_element* const left_tiles = (__local {{ u.name }}_element*)memory;
+    __local {{ u.name }}_element* const left_tiles = {% if s.swizzled %}{{ u.name }}_aligned(memory){% else %}(__local {{ u.name }}_element*)memory{% endif %};
     __local {{ u.name }}_element* const right_tiles = left_tiles + {{ s.buffers * s.left_size }};
 {% if copies %}
-{% for ahead in range(s.buffers - 1) %}
-    if ({{ first_turn }} + {{ ahead }} < {{ last_turn }}) {
-        const int step = {{ first_turn }} + {{ ahead }};
+{% for turn in range(ahead) %}
+    if ({{ first_turn }} + {{ turn }} < {{ last_turn }}) {
+        const int step = {{ first_turn }} + {{ turn }};
 {{ copy(s, u, left, right) }}
     }
     {{ u.name }}_commit();
@@ -36,12 +39,15 @@
 {{ left.keep }}
 {{ right.keep }}
 {% if copies %}
-        {{ u.name }}_wait({{ s.buffers - 2 }});
+        {{ u.name }}_wait({{ ahead - 1 }});
+{% endif %}
+{% if s.swizzled %}
+        {{ u.name }}_written();
 {% endif %}
         barrier(CLK_LOCAL_MEM_FENCE);
 {% if copies %}
-        if (turn + {{ s.buffers - 1 }} < {{ last_turn }}) {
-            const int step = turn + {{ s.buffers - 1 }};
+        if (turn + {{ ahead }} < {{ last_turn }}) {
+            const int step = turn + {{ ahead }};
 {{ copy(s, u, left, right) }}
         }
         {{ u.name }}_commit();
@@ -52,6 +58,9 @@
 {{ right.load }}
         }
         const int depth = slice * {{ s.step // s.slices }};
+{% if s.swizzled %}
+{{ products(s, u, right, ahead) }}
+{% else %}
         #pragma unroll
         for (int k = 0; k < {{ s.step // s.slices }}; k += {{ u.depth }}) {
             __local const {{ u.name }}_element* a = left + warp_row * {{ s.left_stride }} + depth + k;
@@ -71,9 +80,10 @@
 {% endfor %}
 {% endfor %}
         }
+{% endif %}
 {% if turns_summed %}
         if ((turn - {{ first_turn }}) % {{ turns_summed }} == {{ turns_summed - 1 }} || turn + 1 == {{ last_turn }}) {
-{% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
+{% for i in range(count) %}
             total{{ i }} += c{{ i }};
             c{{ i }} = {{ u.name }}_no_sums;
 {% endfor %}
@@ -83,8 +93,11 @@
         barrier(CLK_LOCAL_MEM_FENCE);
 {% endif %}
     }
+{% if s.swizzled and ahead < s.buffers - 1 %}
+    {{ u.name }}_complete_{{ s.warp_columns }}();
+{% endif %}
 {% if turns_summed %}
-{% for i in range(s.warp_rows // u.rows * (s.warp_columns // u.columns)) %}
+{% for i in range(count) %}
     c{{ i }} = total{{ i }};
 {% endfor %}
 {% endif %}
@@ -110,3 +123,18 @@
 {{ right.copy }}
 {% endif %}
 {% endmacro %}
+{# The products of a turn by a unit that reads tiles in local memory. #}
+{% macro products(s, u, right, ahead) %}
+        __local const {{ u.name }}_element* a = left + warp_row * {{ u.row }};
+        __local const {{ u.name }}_element* b = right + warp_column * {{ u.row if right.turned else s.step }};
+        {{ u.name }}_begin();
+{% for k in range(0, s.step // s.slices, u.depth) %}
+        {{ u.name }}_product_{{ s.warp_columns }}({{ 0 if right.turned else 1 }}, a, b, depth + {{ k }}, {{ s.step }});
+{% endfor %}
+        {{ u.name }}_end();
+{% if ahead < s.buffers - 1 %}
+        {{ u.name }}_running(1);
+{% else %}
+        {{ u.name }}_complete_{{ s.warp_columns }}();
+{% endif %}
+{%- endmacro %}

@@ -2,6 +2,7 @@
    u: the matrix block; f: its fragments by name. Tiles in local memory hold `{{ u.name }}_element`; floats are split into
    two parts of 11 bits, and three of the four products of parts are summed, which loses less than 2^-20 of a product. #}
 {% from "matrix_fragments.cl" import row, column, offset %}
+{% from "matrix_ptx_memory.cl" import kept, stored, copied %}
 {% from "matrix_parts.cl" import parts %}
 {% set n = u.name %}
 {% set integers = u.sums == "int32" %}
@@ -95,30 +96,11 @@ static inline void {{ n }}_load_rights({{ n }}_right* first, {{ n }}_right* seco
 }
 #define {{ n }}_multiply(PASS, C, A, B) {{ n }}_mma(C, A, B)
 {% if halves %}
-{% set instruction = "cvt.rn.f16x2.f32" if u.factors == "float16" else "cvt.rn.bf16x2.f32" %}
-static inline uint {{ n }}_two(float low, float high) {
-    uint both;
-    asm("{{ instruction }} %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-#define {{ n }}_keep(P, X) *(P) = (ushort){{ n }}_two((X), 0.0f)
-static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
-    *(__local uint2*)at = (uint2)({{ n }}_two(x.s0, x.s1), {{ n }}_two(x.s2, x.s3));
-}
+{{ kept(u) }}
 {% endif %}
 {% endif %}
-static inline void {{ n }}_store(__local {{ "int" if integers else "float" }}* tile, int stride, int lane, {{ n }}_sums c) {
-    __local {{ "int2" if integers else "float2" }}* at = (__local {{ "int2" if integers else "float2" }}*)(tile + ({{ row(f.sum) }}) * stride + {{ column(f.sum) }});
-    at[0] = c.s01;
-    at[({{ offset(f.sum, 2, "stride") }}) / 2] = c.s23;
-}
+{{ stored(u, f) }}
 {% if u.asynchronous %}
-// Copies 16 bytes from global to local memory, or writes zeros there where `counts` is 0.
-static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 : : "r"((uint)(size_t)to), "l"(from), "r"(counts ? 16 : 0) : "memory");
-}
-#define {{ n }}_commit() asm volatile("cp.async.commit_group;" : : : "memory")
-#define {{ n }}_wait(COUNT) asm volatile("cp.async.wait_group " #COUNT ";" : : : "memory")
+{{ copied(u) }}
 {% endif %}
 #endif

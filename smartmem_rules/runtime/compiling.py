@@ -8,9 +8,11 @@ from typing import Any
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Source
+from smartmem_rules.plan.ptx_target import IS_SET, asked_target
 from smartmem_rules.runtime.declarations import OWN_DECLARATIONS, declarations
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.program_cache import DRIVER_ROOM, ProgramCache, driver_folder, free_bytes
+from smartmem_rules.runtime.ptx_target import TargetError, with_target
 from smartmem_rules.runtime.shared_programs import note_use, programs_in
 
 _TEXTS_PER_PROGRAM = 32
@@ -146,7 +148,7 @@ class Programs:
         import pyopencl as cl
 
         known = declarations() if self._device.workaround("parses_all_declarations") else None
-        if known is None:
+        if known is None or asked_target(options):
             return None
         try:
             return _build(cl.Program(self._context, known.before(text) + text), [*options, OWN_DECLARATIONS])
@@ -157,10 +159,21 @@ class Programs:
         import pyopencl as cl
 
         program = cl.Program(self._context, text)
+        target = asked_target(options)
         try:
-            return _build(program, options)
+            built = _build(program, [*options, IS_SET] if target else options)
+            return self._for_target(built, target, options) if target else built
         except cl.Error as error:
             raise BuildError(f"the kernel {name} does not compile:\n{_log(program, error)}") from error
+        except TargetError as error:
+            raise BuildError(f"the kernel {name} does not compile: {error}") from error
+
+    def _for_target(self, built: Any, target: str, options: Sequence[str]) -> Any:
+        """The program for a PTX target for which the driver does not compile."""
+        import pyopencl as cl
+
+        changed = with_target(built.get_info(cl.program_info.BINARIES)[0], target)
+        return cl.Program(self._context, [self._device.handle], [changed]).build(options=list(options))
 
     def _need_room(self) -> None:
         """Refuse to compile where a driver that compiles into files would find the disk full."""

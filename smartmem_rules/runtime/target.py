@@ -22,6 +22,7 @@ from smartmem_rules.runtime.plan_file import SLACK
 
 if TYPE_CHECKING:
     from smartmem_rules.language.blocks.device import Device as Profile
+    from smartmem_rules.language.blocks.device import Memory
     from smartmem_rules.rulebase.base import RuleBase
 
 
@@ -81,6 +82,7 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
     """The profile with the limits of the device that runs the plan, its units, and what it can do."""
     own = matches(profile, device)
     compute, memory = profile.compute, profile.memory
+    arrays = _arrays(memory, device.capability)
     image = zip(memory.image2d, (device.image_width, device.image_height), strict=True)
     return replace(
         profile,
@@ -97,11 +99,21 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
             memory,
             image2d=tuple(min(ours, theirs) for ours, theirs in image),
             local_memory=min(memory.local_memory, device.local_memory),
-            array_memory=memory.array_memory if device.capability >= memory.array_capability else 0,
+            array_memory=arrays[0],
+            array_capability=arrays[1:3],
         ),
         units=tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
         allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
     )
+
+
+def _arrays(memory: Memory, capability: tuple[int, int]) -> tuple[int, int, int]:
+    """Bytes of arrays in local memory that kernels may declare, and the compute capability that it takes."""
+    for size, major, minor, end, end_minor in memory.array_memory_of:
+        if (major, minor) <= capability < (end, end_minor):
+            return size, major, minor
+    major, minor = memory.array_capability
+    return (memory.array_memory if capability >= (major, minor) else 0), major, minor
 
 
 def _register_width(profile: Profile, device: Device) -> int:

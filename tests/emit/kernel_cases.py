@@ -33,6 +33,7 @@ class KernelCase:
     memory: str = "buffer"
     device: str = "pocl"
     level: str = "smartmem"
+    dtype: str = "float32"
     opset: int = 18
 
     @property
@@ -49,7 +50,7 @@ class KernelCase:
         """The plan for the device profile as it stands in the rules, whatever this computer has."""
         base = rules()
         graph = import_model(self.proto, base, {})
-        return build(graph, base, base.devices[self.device], self.level, "float32", self.memory)
+        return build(graph, base, base.devices[self.device], self.level, self.dtype, self.memory)
 
 
 def launched(launch: Launch) -> str:
@@ -123,6 +124,14 @@ CASES = {
     "group": KernelCase(nodes=PRODUCT, feeds=LEFT, constants=RIGHT, device="gpu", templates="group"),
     "group_scores": KernelCase(nodes=ATTENTION, feeds=HEADS, constants=SCALE, device="gpu", templates="group"),
     "group_ptx": KernelCase(nodes=PRODUCT, feeds=LEFT, constants=RIGHT, device="nvidia", templates="group"),
+    "group_wgmma": KernelCase(
+        nodes=[("MatMul", "x v", "h"), ("MatMul", "h w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")],
+        feeds={"x": normal(1000, 8)},
+        constants={"v": normal(8, 512), "w": normal(512, 512), "b": normal(512)},
+        device="nvidia",
+        dtype="float16",
+        templates="tile group",
+    ),
     "group_image": KernelCase(
         nodes=[("LayerNormalization", "x g b", "h", {"axis": -1}), ("MatMul", "h w", "p"), ("Relu", "p", "y")],
         feeds={"x": normal(20, 32)},

@@ -34,11 +34,18 @@ TILES = (
     GroupTile(rows=16, columns=32, step=64, slices=1, warp_rows=16, warp_columns=16, buffers=4),
     GroupTile(rows=32, columns=32, step=64, slices=2, warp_rows=16, warp_columns=16, buffers=1),
 )
-HALVES = ("nvidia_f16", "intel_f16")
+LOCAL_TILES = (
+    GroupTile(rows=64, columns=64, step=64, slices=1, warp_rows=64, warp_columns=64, buffers=4),
+    GroupTile(rows=64, columns=128, step=64, slices=2, warp_rows=64, warp_columns=64, buffers=3),
+    GroupTile(rows=128, columns=128, step=64, slices=1, warp_rows=64, warp_columns=128, buffers=2),
+)
+HALVES = ("nvidia_f16", "intel_f16", "nvidia_wgmma_f16")
 
 
 def emulated(unit: Matrix) -> Matrix:
     """The unit on a device that has none."""
+    if unit.in_local_memory:
+        return replace(unit, texts="matrix_tiles", target="", option=("-cl-opt-disable",))
     m, n, k = unit.shape
     exchange = (m * k + k * n) * unit.element_bytes
     # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
@@ -68,7 +75,9 @@ def _takes(tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def chosen(tiles: Sequence[GroupTile], *others: Any) -> list[GroupChoice]:
         unit = tiles[0].unit
-        return ranked(tiles, *others) if unit is None else [GroupChoice(replace(tile, unit=unit), splits)]
+        if unit is None or not tile.takes(unit):
+            return ranked(tiles, *others)
+        return [GroupChoice(replace(tile, unit=unit, work_group=tiles[0].work_group), splits)]
 
     monkeypatch.setattr(templates, "rank_groups", chosen)
 
@@ -94,7 +103,7 @@ def _compare(
     return schedule
 
 
-@pytest.mark.parametrize("unit", HALVES)
+@pytest.mark.parametrize("unit", HALVES[:2])
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 40, 64), (49, 96, 384), (50, 31, 37), (130, 72, 264)])
 @pytest.mark.parametrize("tile", TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")
 @pytest.mark.parametrize("splits", [1, 3])
@@ -105,6 +114,20 @@ def test_products_of_halves(
     x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
     proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
     assert _compare(proto, {"x": x}).splits == splits
+
+
+@pytest.mark.parametrize("unit", ["nvidia_wgmma_f16"])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 40, 64), (49, 96, 384), (50, 31, 37), (130, 72, 264)])
+@pytest.mark.parametrize("tile", LOCAL_TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.slices}")
+@pytest.mark.parametrize("splits", [1, 3])
+def test_products_from_local_memory(
+    unit: str, m: int, n: int, k: int, tile: GroupTile, splits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _takes(tile, splits, monkeypatch)
+    x, w, b = _random(1, m, k), _random(2, k, n), _random(3, n)
+    proto = model([("MatMul", "x w", "p"), ("Add", "p b", "s"), ("Relu", "s", "y")], {"x": x}, "y", {"w": w, "b": b})
+    schedule = _compare(proto, {"x": x})
+    assert (schedule.name, schedule.splits) == ("contraction_group_local", splits)
 
 
 @pytest.mark.parametrize("tile", TILES[:2], ids=lambda t: f"{t.rows}x{t.columns}x{t.step}")

@@ -20,6 +20,7 @@ from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size, storage_of
+from smartmem_rules.plan.ptx_target import target_option
 from smartmem_rules.plan.schedule.records import GroupSchedule, schedule_of
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Read, substitute_variables
@@ -51,7 +52,7 @@ class _Group:
         self.unit = self.tile.unit
         self.splits = self.schedule.splits
         self.emission = Emission(launch=launch, target=target, tensors=tensors, width=LANES)
-        self.emission.options = () if self.unit is None else self.unit.option
+        self.emission.options = () if self.unit is None else (*self.unit.option, *target_option(self.unit.target))
         c = self.contraction
         self.m_count = math.prod(v.extent for v in c.m)
         self.batch = Var("batch", math.prod(v.extent for v in c.batch))
@@ -101,7 +102,7 @@ class _Group:
     def _unit_texts(self) -> str:
         """The functions of the matrix unit."""
         unit = self.unit
-        return "" if unit is None else render(f"{unit.texts}.cl", u=unit, f=unit.fragments)
+        return "" if unit is None else render(f"{unit.texts}.cl", u=unit, f=unit.fragments, s=self.tile)
 
     @property
     def _meeting(self) -> dict[str, str]:

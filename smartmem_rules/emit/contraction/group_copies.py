@@ -141,9 +141,11 @@ class _Copier:
     def _place(self, chunks: _Chunks, turned: bool) -> str:
         """The piece's address in the tile."""
         tile, chunk = self.tile, self.unit.chunk
-        if self.side.name == "left" or turned:
-            return f"({chunks.at}) * {tile.left_stride} + ({chunks.within}) * {chunk}"
-        return f"({chunks.within}) * {tile.right_stride} + ({chunks.at}) * {chunk}"
+        if self.side.name == "left":
+            return tile.left_place(chunks.at, f"({chunks.within}) * {chunk}")
+        if turned:
+            return tile.right_place(chunks.at, f"({chunks.within}) * {chunk}", turned)
+        return tile.right_place(f"({chunks.at}) * {chunk}", chunks.within, turned)
 
     def _write(self, chunks: _Chunks, parameter: str, start: Index, conditions: list[Condition], place: str) -> None:
         emission, threads = self.emission, self.tile.threads

@@ -48,9 +48,9 @@ class _Loader:
 
     def _place(self, own: str, k: str) -> str:
         """The address in the tile of an element, given its places along the factor's own axis and the reduction."""
-        if self.side.name == "left" or self.turned:
-            return f"({own}) * {self.tile.left_stride} + {k}"
-        return f"({k}) * {self.tile.right_stride} + {own}"
+        if self.side.name == "left":
+            return self.tile.left_place(own, k)
+        return self.tile.right_place(own, k, self.turned)
 
     def _vectors(self, along: tuple[Var, ...], across: tuple[Var, ...], along_reduction: bool) -> Loading:
         """Four neighbouring elements at a time; `along` are the axes whose last one is contiguous."""

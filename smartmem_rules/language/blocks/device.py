@@ -135,6 +135,11 @@ class Memory:
         "bytes of arrays in local memory that a kernel may declare itself, where those are more than `local_memory`", 0
     )
     array_capability: tuple[int, ...] = wholes("compute capability from which on `array_memory` holds", (0, 0), 2, 2)
+    array_memory_of: tuple[tuple[int, ...], ...] = rows_of_wholes(
+        "bytes that take the place of `array_memory`, the compute capability from which on, and that from which on not",
+        5,
+        5,
+    )
     unit_memory: int = whole("bytes of local memory that the work-groups of a unit share; 0: it is not known", 0)
     stack_bytes: int = whole("bytes of arrays that one work-item may keep to itself; 0: what the schedules say", 0)
     private_bytes: int = whole(
@@ -251,9 +256,13 @@ class Device(BlockRecord):
     text: TextChoices = part(TextChoices)
     units: tuple[Matrix, ...] = ()
 
-    def matrix_unit(self, factors: str) -> Matrix | None:
-        """The matrix unit that multiplies elements of a type, None where there is none."""
-        return next((unit for unit in self.units if unit.factors == factors), None)
+    def matrix_unit(self, factors: str, operands: str = "registers") -> Matrix | None:
+        """The matrix unit that multiplies elements of a type, None where there is none.
+
+        Args:
+            operands: where it reads them.
+        """
+        return next((unit for unit in self.units if (unit.factors, unit.operands) == (factors, operands)), None)
 
     @property
     def models_textures(self) -> bool:

@@ -116,11 +116,11 @@ def rows_of_wholes(meaning: str, least: int, most: int | None) -> Any:
     return _field(key, lambda rows: tuple(tuple(int(v) for v in row) for row in rows), ())
 
 
-def clauses_of_wholes(meaning: str, record: Callable[..., Any]) -> Any:
+def clauses_of_wholes(meaning: str, record: Callable[..., Any], default: Any = MISSING) -> Any:
     """A field of a tuple of records, one for each entry of the key: so many integers as the record has fields."""
     size = len(getattr(record, "_fields", ()))
     key = Key("", "number", meaning, least=size, most=size, repeats=True)
-    return _field(key, lambda rows: tuple(record(*(int(v) for v in row)) for row in rows), MISSING)
+    return _field(key, lambda rows: tuple(record(*(int(v) for v in row)) for row in rows), default)
 
 
 def rows_of_reals(meaning: str) -> Any:

@@ -12,14 +12,17 @@ left_elements 2 0 1;    # the two halves of a register are neighbours in a row
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import MISSING, dataclass
+from typing import Any, NamedTuple
 
 from smartmem_rules.language.blocks.keys import BlockRecord, clauses_of_wholes, text, whole, wholes, word
 from smartmem_rules.language.blocks.keys import texts as all_texts
 
 ELEMENTS = ("float32", "float16", "bfloat16", "int8")
 SUMS = ("float32", "int32")
+OPERANDS = ("registers", "local")
+ROW_BYTES = 128
+"""Of a row of a tile from which products read."""
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
 
 
@@ -78,8 +81,8 @@ class Fragment:
         return "" if len(places) == held else "two places hold the same element"
 
 
-def _digits(meaning: str) -> tuple[Digit, ...]:
-    return clauses_of_wholes(meaning, Digit)  # type: ignore[no-any-return]
+def _digits(meaning: str, default: Any = MISSING) -> tuple[Digit, ...]:
+    return clauses_of_wholes(meaning, Digit, default)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +94,25 @@ class Matrix(BlockRecord):
     shape: tuple[int, ...] = wholes("rows and columns of the sums, and depth, of one product", least=3, most=3)
     lanes: int = whole("work-items of a sub-group, which multiply together")
     capability: tuple[int, ...] = wholes("NVIDIA's compute capability from which on there is one", (0, 0), 2, 2)
+    until: tuple[int, ...] = wholes("compute capability from which on there is none any more; 0 0: none", (0, 0), 2, 2)
     extension: str = text("the OpenCL extension without which there is none", "")
     texts: str = word(
         "the file of codegen/ (without `.cl`) whose functions load, multiply and store fragments, and copy to local "
         "memory"
     )
     multiply: str = text("the instruction or built-in function that multiplies, as the file of `texts` takes it")
+    target: str = text(
+        "the PTX target that has the instructions, where the driver compiles OpenCL C for another one, but takes PTX "
+        "for this one",
+        "",
+    )
+    operands: str = word(
+        "where products read their factors: in fragments of registers, or in tiles of local memory whose rows are 128 "
+        "bytes, pieces of 16 bytes exchanged as the texts say",
+        *OPERANDS,
+        default="registers",
+    )
+    widths: tuple[int, ...] = wholes("columns that one product may have, with operands in local memory", ())
     passes: int = whole("products of parts of the factors that make one product", 1)
     longest_sum: int = whole(
         "products that one sum takes before it is added to a sum in float32; 0: as many as without a unit", 0
@@ -109,10 +125,13 @@ class Matrix(BlockRecord):
         16,
     )
     exchange: int = whole("bytes of local memory through which a sub-group's lanes exchange fragments", 0)
-    left_lanes: tuple[Digit, ...] = _digits("left factor, a digit of the lane: values, rows and columns that one moves")
-    left_elements: tuple[Digit, ...] = _digits("left factor, a digit of the element in a lane: the same")
-    right_lanes: tuple[Digit, ...] = _digits("right factor (depth x columns), a digit of the lane: the same")
-    right_elements: tuple[Digit, ...] = _digits("right factor, a digit of the element in a lane: the same")
+    left_lanes: tuple[Digit, ...] = _digits(
+        "left factor, a digit of the lane: values, rows and columns that one moves; none with operands in local memory",
+        (),
+    )
+    left_elements: tuple[Digit, ...] = _digits("left factor, a digit of the element in a lane: the same", ())
+    right_lanes: tuple[Digit, ...] = _digits("right factor (depth x columns), a digit of the lane: the same", ())
+    right_elements: tuple[Digit, ...] = _digits("right factor, a digit of the element in a lane: the same", ())
     sum_lanes: tuple[Digit, ...] = _digits("sums, a digit of the lane: the same")
     sum_elements: tuple[Digit, ...] = _digits("sums, a digit of the element in a lane: the same")
 
@@ -140,14 +159,26 @@ class Matrix(BlockRecord):
 
     @property
     def fragments(self) -> dict[str, Fragment]:
-        """The three fragments by the word before their clauses."""
+        """The fragments by the word before their clauses: of the sums alone with operands in local memory."""
         m, n, k = self.shape
-        return {
-            "left": Fragment(m, k, self.left_lanes, self.left_elements),
-            "right": Fragment(k, n, self.right_lanes, self.right_elements),
-            "sum": Fragment(m, n, self.sum_lanes, self.sum_elements),
-        }
+        found = {"sum": Fragment(m, n, self.sum_lanes, self.sum_elements)}
+        if not self.in_local_memory:
+            found["left"] = Fragment(m, k, self.left_lanes, self.left_elements)
+            found["right"] = Fragment(k, n, self.right_lanes, self.right_elements)
+        return found
+
+    @property
+    def in_local_memory(self) -> bool:
+        """Whether products read both factors from tiles in local memory."""
+        return self.operands == "local"
+
+    @property
+    def row(self) -> int:
+        """Elements of a row of such a tile."""
+        return ROW_BYTES // self.element_bytes
 
     def there(self, capability: tuple[int, int], extensions: tuple[str, ...]) -> bool:
         """Whether a device has the unit."""
-        return capability >= tuple(self.capability) and (not self.extension or self.extension in extensions)
+        late = any(self.until) and capability >= tuple(self.until)
+        known = not self.extension or self.extension in extensions
+        return capability >= tuple(self.capability) and known and not late

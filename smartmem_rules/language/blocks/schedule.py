@@ -18,7 +18,7 @@ from smartmem_rules.language.blocks.keys import (
     wholes,
     word,
 )
-from smartmem_rules.language.blocks.matrix import ELEMENTS
+from smartmem_rules.language.blocks.matrix import ELEMENTS, OPERANDS
 
 TEMPLATES = ("panel", "words", "winograd", "group", "tile", "pointwise", "reduction", "scan")
 SPACES = ("rows", "vectors", "block_rows", "tiles_per_block", "items", "places", "team")
@@ -168,6 +168,11 @@ class Group(Schedule):
         "multiplied without one too",
         *ELEMENTS,
         default="float32",
+    )
+    operands: str = word(
+        "where the matrix unit reads its factors: a device may have one unit of either kind",
+        *OPERANDS,
+        default="registers",
     )
     splits: tuple[int, ...] = wholes("work-groups that may share one reduction (split-K), to choose from", (1,))
     tile: tuple[tuple[int, ...], ...] = rows_of_wholes(

@@ -17,7 +17,14 @@ from smartmem_rules.language.blocks.schedule import Group, Panel, Schedule, Tile
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, PlanError, Stored
 from smartmem_rules.plan.schedule.contraction.factor_types import FactorTypes
-from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, gemm_shape_of, rank_groups, tiles_of
+from smartmem_rules.plan.schedule.contraction.group import (
+    GemmShape,
+    GroupChoice,
+    gemm_shape_of,
+    group_cost,
+    rank_groups,
+    tiles_of,
+)
 from smartmem_rules.plan.schedule.contraction.group_texture import TextureTiles
 from smartmem_rules.plan.schedule.contraction.panel import PanelProblem, PanelSizes
 from smartmem_rules.plan.schedule.contraction.sizing import count, most
@@ -110,7 +117,7 @@ class Templates:
             if isinstance(schedule, Panel):
                 found = self._over_rows(kernel, c, schedule, choice, block_rows)
             elif isinstance(schedule, Group):
-                found = self._group(kernel, c, schedule, choice)
+                found = self._fastest(kernel, c, schedule, choice)
             elif isinstance(schedule, Tile):
                 found = self._tile(kernel, c, schedule)
             if found is not None:
@@ -155,7 +162,7 @@ class Templates:
 
     def _unit(self, s: Group, kernel: Kernel, c: Contraction) -> Matrix | None:
         """The matrix unit that a schedule's factors take; None where there is none or it would lose something."""
-        unit = self.device.matrix_unit(s.factors)
+        unit = self.device.matrix_unit(s.factors, s.operands)
         if s.factors == "float32" or unit is None:
             return unit
         return unit if s.factors == self.storage == "float16" and all(self._types.halves(kernel, c)) else None
@@ -206,6 +213,15 @@ class Templates:
         if choice is not None and choice.get("outputs", 1) == 1:
             sizes = problem.legal(choice) or sizes
         return PanelForm(schedule=s, problem=problem, sizes=sizes)
+
+    def _fastest(self, kernel: Kernel, c: Contraction, s: Group, wanted: Choice | None) -> GroupForm | None:
+        """Tiles of one of the schedules whose factors have the same type: as wanted, else the fastest by the model."""
+        alike = [one for one in self.schedules if isinstance(one, Group) and one.factors == s.factors]
+        forms = [form for one in alike if (form := self._group(kernel, c, one, wanted)) is not None]
+        exact = [form for form in forms if wanted is not None and form.choice.sizes() == dict(wanted)]
+        if len(forms) < 2 or exact:
+            return next(iter(exact or forms), None)
+        return min(forms, key=lambda form: group_cost(form.choice, form.schedule.cycles, form.demand, self.device))
 
     def _group(self, kernel: Kernel, c: Contraction, s: Group, wanted: Choice | None) -> GroupForm | None:
         """Tiles of work-groups, where the reduction is long enough for them and registers alone are no faster."""

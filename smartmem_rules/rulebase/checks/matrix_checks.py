@@ -9,6 +9,7 @@ from smartmem_rules.language.blocks.keys import value_place
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.language.codes import Code
 from smartmem_rules.language.diagnostics import Diagnostic
+from smartmem_rules.language.expressions import Span
 from smartmem_rules.language.fixes import spelling
 from smartmem_rules.language.schema import typed
 from smartmem_rules.resources import templates_path
@@ -22,14 +23,23 @@ def check_matrix(block: s.Block) -> Iterator[Diagnostic]:
         fault = fragment.fault(unit.lanes)
         if fault:
             message = f"the fragment `{name}` of `{block.name}`: {fault}"
-            place = value_place(block, f"{name}_lanes", 0)
+            place = _place(block, f"{name}_lanes")
             note = (
                 f"`{name}_lanes` and `{name}_elements` are digits of the lane's and of the element's number: how many "
                 "values each has, and by how many rows and columns one more of it moves"
             )
             yield Diagnostic(Code.BAD_VALUE, "error", message, place, note=note)
+    if unit.in_local_memory and not unit.widths:
+        message = f"`{block.name}` reads its factors from local memory, but no `widths` say how many columns at a time"
+        yield Diagnostic(Code.BAD_VALUE, "error", message, value_place(block, "operands", 0))
     texts = {path.stem: path for path in templates_path().glob("matrix_*.cl")}
     if unit.texts not in texts:
         place = value_place(block, "texts", 0)
         message = f"codegen/ has no file `{unit.texts}.cl`"
         yield Diagnostic(Code.BAD_VALUE, "error", message, place, fix=spelling(unit.texts, texts, place))
+
+
+def _place(block: s.Block, key: str) -> Span:
+    """Where the first value of a key stands, or that of the shape where there is none."""
+    there = any(entry.key == key for entry in block.entries)
+    return value_place(block, key if there else "shape", 0)

@@ -16,6 +16,8 @@ from smartmem_rules.tensor.expr import Expr, Read, Reduce, children, walk
 from smartmem_rules.tensor.ranges import largest
 
 FLOAT_BYTES = 4
+ALIGNMENT = 1024
+"""Bytes to which tiles that a matrix unit reads are aligned."""
 _SIZES = ("rows", "columns", "step", "slices", "warp_rows", "warp_columns", "buffers")
 
 
@@ -88,6 +90,11 @@ class GroupTile:
         return self.lanes * self.warps * self.slices
 
     @property
+    def swizzled(self) -> bool:
+        """Whether the matrix unit reads tiles as they lie: rows of 128 bytes, without padding between."""
+        return self.unit is not None and self.unit.in_local_memory
+
+    @property
     def left_stride(self) -> int:
         return self.step + self._padding(self.work_group.padding[0])
 
@@ -99,6 +106,8 @@ class GroupTile:
         """Elements behind a row of a tile."""
         if self.unit is None or self.unit.element_bytes == FLOAT_BYTES:
             return floats
+        if self.swizzled:
+            return 0
         return self.unit.padding // self.unit.element_bytes
 
     @property
@@ -128,7 +137,8 @@ class GroupTile:
         if self.direct:
             left, right = self.element_bytes
             return -(-self.buffers * (self.rows * self.left_stride * left + self.step * self.right_stride * right) // 4)
-        return max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride) + self._exchange // FLOAT_BYTES
+        floats = max(self.buffers * self.tile, self.slices * self.rows * self.sum_stride)
+        return floats + (self._exchange + ALIGNMENT * self.swizzled) // FLOAT_BYTES
 
     @property
     def _exchange(self) -> int:
@@ -155,6 +165,39 @@ class GroupTile:
             return each
         return min(work_group.row_team, self.threads)
 
+    def left_place(self, own: str, k: str) -> str:
+        """C text of an element's place in the tile of the left factor, given the texts of its row and its depth."""
+        return f"{self._unit_name}_at({own}, {k})" if self.swizzled else f"({own}) * {self.left_stride} + {k}"
+
+    def right_place(self, own: str, k: str, turned: bool) -> str:
+        """The same of the right factor, given the texts of its column and its depth.
+
+        Args:
+            turned: whether its columns are rows of the tile.
+        """
+        if turned:
+            return self.left_place(own, k)
+        if self.swizzled:
+            return f"{self._unit_name}_across({k}, {own}, {self.step})"
+        return f"({k}) * {self.right_stride} + {own}"
+
+    @property
+    def _unit_name(self) -> str:
+        return "" if self.unit is None else self.unit.name
+
+    def ahead(self, complete: bool) -> int:
+        """Turns for which copies are under way before they are used.
+
+        Args:
+            complete: whether each turn's products are complete before the next one.
+        """
+        return self.buffers - 1 if complete or not self.overlaps else self.buffers - 2
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether products of a turn run on in the next one, whose copies then go elsewhere."""
+        return self.swizzled and self.buffers > 3
+
     def sum(self, number: int, name: str = "c") -> str:
         """C text of a work-item's vector of sums."""
         return f"{name}[{number}]" if self.direct else f"{name}{number}"
@@ -167,6 +210,9 @@ class GroupTile:
     def takes(self, unit: Matrix) -> bool:
         """Whether a matrix unit's products fill the sub-groups' tiles, its right fragments in pairs."""
         rows, columns, depth = unit.shape
+        if unit.in_local_memory:
+            fills = self.warp_rows == rows and self.warp_columns in unit.widths and self.warp_columns % unit.row == 0
+            return fills and self.step == unit.row and self.step // self.slices % depth == 0 and self.buffers > 1
         whole = self.warp_rows % rows == 0 and self.warp_columns % (2 * columns) == 0
         return whole and self.step // self.slices % depth == 0
 
