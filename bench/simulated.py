@@ -19,7 +19,7 @@ from markdown_tables import markdown
 from networks import PAPER, named, path
 
 from smartmem_rules.simulate.sampling import Effort
-from smartmem_rules.simulated_levels import simulate_levels
+from smartmem_rules.views.simulated_levels import simulate_levels
 
 HEADER = (
     "model | kernels | accesses M | ratio | misses M | ratio | of the shared cache | MB | ratio | estimated ms | "

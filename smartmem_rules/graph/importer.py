@@ -20,6 +20,7 @@ from smartmem_rules.graph.expansion.randomness import DOMAIN, RUN_TYPE, Drawing
 from smartmem_rules.graph.expansion.sequences import Lists, knows_lists
 from smartmem_rules.graph.expansion.tree_ensembles import ensemble_nodes, is_ensemble
 from smartmem_rules.graph.failures import Failures
+from smartmem_rules.graph.folding import Folding
 from smartmem_rules.graph.guard import Guard
 from smartmem_rules.graph.loading import (
     DEFAULT_DOMAIN,
@@ -50,7 +51,7 @@ from smartmem_rules.tensor.builtins import Unsupported
 from smartmem_rules.tensor.expr import TensorType, rename_reads
 from smartmem_rules.tensor.extents import Dimension, SymbolicExtentError
 from smartmem_rules.tensor.instantiate import Instance
-from smartmem_rules.tensor.interpreter.interpret import InterpretError, evaluate_instance
+from smartmem_rules.tensor.interpreter.interpret import InterpretError
 from smartmem_rules.tensor.primitives import Array
 
 _FEW = 1 << 10
@@ -135,6 +136,7 @@ class _Import:
         if self.opset < BROADCAST_BY_RULE:
             versions[DEFAULT_DOMAIN] = BROADCAST_BY_RULE  # its nodes are brought into that form
         self.matcher = Matcher(base, {DEFAULT_DOMAIN: onnx.defs.onnx_opset_version(), **versions, DOMAIN: 1})
+        self.folding = Folding()
         self.failures = Failures()
         self.missing: set[str] = set()
         self.lists = Lists(values, self.missing)
@@ -361,7 +363,7 @@ class _Import:
         values = [None if o is None or o not in self.values else self.values[o] for o in operands]
         held = {operand_name(place): value for place, value in enumerate(values) if value is not None}
         if not self.dimensions or not (is_open(instance.equations) or any(map(holds_extents, held.values()))):
-            for output, value in zip(outputs, evaluate_instance(instance, values), strict=False):
+            for output, value in zip(outputs, self.folding.outputs(instance, values), strict=False):
                 self.values[output] = value
             return True
         try:

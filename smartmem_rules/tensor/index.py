@@ -145,7 +145,8 @@ def _order(atom: Atom) -> tuple[int, str]:
     return (0 if isinstance(atom, Var) else 1, atom.sort_text)
 
 
-def _build(constant_part: int, terms: dict[Atom, int]) -> Index:
+def collected(constant_part: int, terms: dict[Atom, int]) -> Index:
+    """The index of these terms in their order, digits that belong together left apart."""
     kept = [(atom, c) for atom, c in terms.items() if c]
     if len(kept) > 1:
         kept.sort(key=lambda item: _order(item[0]))
@@ -161,7 +162,7 @@ def add(left: Index, right: Index) -> Index:
     terms = dict(left.terms)
     for atom, coefficient in right.terms:
         terms[atom] = terms.get(atom, 0) + coefficient
-    return _recombine(_build(left.constant + right.constant, terms))
+    return _recombine(collected(left.constant + right.constant, terms))
 
 
 def scale(index: Index, factor: int) -> Index:
@@ -179,7 +180,7 @@ def _recombine(index: Index) -> Index:
         same = _congruent_quotient(atom, coefficient, terms)
         if same is not None:
             remaining = {a: c for a, c in terms.items() if a not in (atom, same)}
-            return add(_build(index.constant, remaining), scale(same.value, coefficient))
+            return add(collected(index.constant, remaining), scale(same.value, coefficient))
         quotient = div(atom.value, atom.divisor)
         if len(quotient.terms) != 1 or quotient.terms[0][1] != 1:
             continue
@@ -188,7 +189,7 @@ def _recombine(index: Index) -> Index:
         if terms.get(carrier) != coefficient * atom.divisor:
             continue
         remaining = {a: c for a, c in terms.items() if a not in (atom, carrier)}
-        rest = _build(index.constant - coefficient * atom.divisor * quotient.constant, remaining)
+        rest = collected(index.constant - coefficient * atom.divisor * quotient.constant, remaining)
         return add(rest, scale(atom.value, coefficient))
     return index
 
@@ -219,8 +220,8 @@ def div(index: Index, divisor: int) -> Index:
         else:
             rest[atom] = coefficient
     whole_constant, rest_constant = split_multiple(index.constant, divisor)
-    outer = _build(whole_constant, whole)
-    inner = _build(rest_constant, rest)
+    outer = collected(whole_constant, whole)
+    inner = collected(rest_constant, rest)
     low, high = inner.interval
     if low // divisor == high // divisor:
         return add(outer, Index(low // divisor))
@@ -320,7 +321,7 @@ def _reduce_modulo(index: Index, divisor: int) -> Index:
                 continue
         coefficient = split_multiple(coefficient, divisor)[1]
         terms[atom] = terms.get(atom, 0) + coefficient
-    result = _build(split_multiple(index.constant, divisor)[1], terms)
+    result = collected(split_multiple(index.constant, divisor)[1], terms)
     if opened.terms or opened.constant:
         # what was opened may hold further multiples of the divisor
         return _reduce_modulo(add(result, opened), divisor)

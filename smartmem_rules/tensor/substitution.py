@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from smartmem_rules.tensor.atoms import Atom, Div, Gathered, Lookup, Mod, Var
-from smartmem_rules.tensor.index import Index, add, div, mod, scale
+from smartmem_rules.tensor.index import Index, add, collected, div, mod, scale
 from smartmem_rules.tensor.ranges import several
 
 
@@ -17,10 +17,31 @@ def substitute(index: Index, values: Mapping[Var, Index]) -> Index:
     """The index with variables replaced; the result is normalised again."""
     if not values or index.variables.isdisjoint(values):
         return index
+    linear = _linear(index, values)
+    if linear is not None:
+        return linear
     result = Index(index.constant)
     for atom, coefficient in index.terms:
         result = add(result, scale(substitute_atom(atom, values), coefficient))
     return result
+
+
+def _linear(index: Index, values: Mapping[Var, Index]) -> Index | None:
+    """The index with variables replaced, in one pass where only variables meet; None where anything else does."""
+    constant, terms = index.constant, dict[Atom, int]()
+    for atom, coefficient in index.terms:
+        if not isinstance(atom, Var):
+            return None
+        value = values.get(atom)
+        if value is None:
+            terms[atom] = terms.get(atom, 0) + coefficient
+            continue
+        constant += value.constant * coefficient
+        for inner, factor in value.terms:
+            if not isinstance(inner, Var):
+                return None
+            terms[inner] = terms.get(inner, 0) + factor * coefficient
+    return collected(constant, terms)
 
 
 def substitute_atom(atom: Atom, values: Mapping[Var, Index]) -> Index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from smartmem_rules.graph import folding
 from smartmem_rules.graph.errors import GraphError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.tensor.builtins import Unsupported
+from smartmem_rules.tensor.instantiate import Instance
+from smartmem_rules.tensor.interpreter.interpret import evaluate_instance
 from tests.operators.overloads import rules
 from tests.operators.test_node_suite import as_array, cases, compare
 
@@ -118,3 +122,39 @@ def test_halves_are_folded_with_the_numbers_of_single_precision(mode: str) -> No
         helper.make_graph(nodes, "case", [], [y], held), opset_imports=[helper.make_opsetid("", 18)]
     )
     np.testing.assert_allclose(import_model(model, rules()).constants["y"], operands["x"][0, 0, 0], rtol=1e-3)
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The operators that are computed from now on."""
+    computed: list[str] = []
+
+    def evaluate(instance: Instance, operands: Sequence[Array | None]) -> list[Array]:
+        computed.append(instance.operator.name)
+        return evaluate_instance(instance, operands)
+
+    monkeypatch.setattr(folding, "evaluate_instance", evaluate)
+    return computed
+
+
+def test_equal_shapes_are_computed_once_and_others_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = _counted(monkeypatch)
+    values = {"a": [2, 3], "b": [2, 3], "c": [3, 2]}
+    nodes = [NODE("Concat", [name, name], [f"y_{name}"], axis=0) for name in values]
+    nodes += [NODE("Concat", ["a", "c"], ["y_mixed"], axis=0), NODE("Sub", ["a", "c"], ["y_less"])]
+    held = [numpy_helper.from_array(np.array(value), name) for name, value in values.items()]
+    outputs = [helper.make_tensor_value_info(n.output[0], onnx.TensorProto.INT64, None) for n in nodes]
+    graph = import_model(helper.make_model(helper.make_graph(nodes, "case", [], outputs, held), ir_version=9), rules())
+    made = {name: graph.constants[name].tolist() for name in graph.outputs}
+    assert made == {
+        "y_a": [2, 3, 2, 3], "y_b": [2, 3, 2, 3], "y_c": [3, 2, 3, 2], "y_mixed": [2, 3, 3, 2], "y_less": [-1, 1]
+    }  # fmt: skip
+    assert sorted(computed) == ["Concat", "Concat", "Concat", "Sub"]
+
+
+def test_many_elements_are_computed_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = _counted(monkeypatch)
+    held = [numpy_helper.from_array(np.ones(200, np.float32), "a")]
+    nodes = [NODE("Exp", ["a"], ["y"]), NODE("Exp", ["a"], ["z"])]
+    outputs = [helper.make_tensor_value_info(name, 1, [200]) for name in "yz"]
+    import_model(helper.make_model(helper.make_graph(nodes, "case", [], outputs, held), ir_version=9), rules())
+    assert computed == ["Exp", "Exp"]

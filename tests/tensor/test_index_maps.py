@@ -9,8 +9,8 @@ import random
 import pytest
 
 from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
-from smartmem_rules.tensor.index import Index, div, mod, variable
-from smartmem_rules.tensor.substitution import lookup, ravel, unravel
+from smartmem_rules.tensor.index import Index, add, div, mod, scale, variable
+from smartmem_rules.tensor.substitution import lookup, ravel, substitute, unravel
 from smartmem_rules.tensor.views import IndexMap, axis_variables, compose, identity
 
 SHAPE = tuple[int, ...]
@@ -47,6 +47,32 @@ def shifted(source: SHAPE, shape: SHAPE, by: int) -> IndexMap:
     """A part of the first axis."""
     axes = axis_variables(shape)
     return IndexMap(axes, (variable(axes[0]) + by, *map(variable, axes[1:])), source)
+
+
+def test_replaced_variables_give_the_sum_of_what_replaces_them() -> None:
+    """In one pass or term by term: the same terms in the same order, digits recombined."""
+    draw = random.Random(5)
+    names = [Var(f"v{n}", draw.randint(2, 9)) for n in range(12)]
+    linear = 0
+    for _ in range(500):
+
+        def some(most: int) -> Index:
+            sum_ = Index(draw.randint(-3, 3))
+            for var in draw.sample(names, draw.randint(0, most)):
+                whole = scale(variable(var), draw.choice([-6, -2, -1, 1, 2, 6]))
+                sum_ = add(sum_, draw.choice([whole, whole, whole, div(whole, 2), mod(whole, 6)]))
+            return sum_
+
+        index = add(some(4), some(2))
+        values = {var: some(3) for var in draw.sample(names, 6)}
+        expected = Index(index.constant)
+        for atom, coefficient in index.terms:
+            alone = substitute(Index(0, ((atom, 1),)), values)
+            expected = add(expected, scale(alone, coefficient))
+        assert substitute(index, values) == expected
+        met = [atom for one in (index, *values.values()) for atom, _ in one.terms]
+        linear += all(isinstance(atom, Var) for atom in met)
+    assert linear >= 10
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])

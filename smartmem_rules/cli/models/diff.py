@@ -40,8 +40,8 @@ def command(
     Of two models or saved plans, or of one model at two levels, with two sets of rules, for two devices.
     """
     from smartmem_rules.explanation.inspected import stage_differences  # start-up time
-    from smartmem_rules.inspection import inspect_model  # start-up time
     from smartmem_rules.runtime.plan_file import is_plan_file  # start-up time
+    from smartmem_rules.views.stage_texts import inspect_model  # start-up time
 
     how["disable"] = names(how["disable"])
     how, other = asked_of_second(how | {"level": level})

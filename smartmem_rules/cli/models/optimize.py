@@ -99,7 +99,7 @@ def command(
         data["certificate"] = str(certificate)
     if dump is not None:
         from smartmem_rules.explanation.inspected import Inspected  # start-up time
-        from smartmem_rules.inspection import write_stages  # start-up time
+        from smartmem_rules.views.stage_texts import write_stages  # start-up time
 
         data["dumped"] = list(map(str, write_stages(Inspected(plan.plan, stages), dump, dump_after)))
     data |= _more_data(plan.plan, rule_stats, set(how["rules"]) if own_rules else None, explain_left)

@@ -57,8 +57,8 @@ def command(
     It needs no server and loads nothing. Launches are measured where the plan's device is here.
     """
     from smartmem_rules.report.writing import refuse_unwritable, write_report  # start-up time
-    from smartmem_rules.reported import Asked, report_data  # start-up time
     from smartmem_rules.rulebase.base import load_rules  # start-up time
+    from smartmem_rules.views.reports import Asked, report_data  # start-up time
 
     if output is None and not as_json:
         raise click.UsageError("say where the page goes: -o report.html")

@@ -32,7 +32,7 @@ def command(model: Path, kernel: str | None, level: str, as_json: bool, **how: A
     Of a kernel: equations, layouts, schedule with the figures that chose it, and OpenCL C.
     """
     from smartmem_rules.explanation.inspected import kernel_data, launches_data  # start-up time
-    from smartmem_rules.inspection import inspect_model  # start-up time
+    from smartmem_rules.views.stage_texts import inspect_model  # start-up time
 
     how["disable"] = names(how["disable"])
     with progress_display() as progress:

@@ -41,7 +41,7 @@ LEVELS = ("none", "dnnfusion", "eliminate", "layout", "smartmem")
 @reports_errors
 def command(model: Path, levels: str, by_kernel: bool, as_json: bool, **how: Any) -> None:
     """Follow the memory accesses of MODEL's kernels through a model of a device that need not be here."""
-    from smartmem_rules.simulated_levels import simulate_levels  # start-up time
+    from smartmem_rules.views.simulated_levels import simulate_levels  # start-up time
 
     how["disable"] = names(how["disable"])
     with progress_display() as progress:
