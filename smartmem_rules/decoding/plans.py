@@ -21,7 +21,7 @@ from smartmem_rules.decoding.graphs import (
     without_weights,
 )
 from smartmem_rules.decoding.growth import keeps_past
-from smartmem_rules.decoding.interface import POSITIONS, Interface, interface_of
+from smartmem_rules.decoding.interface import LOGITS, POSITIONS, Interface, interface_of
 from smartmem_rules.decoding.keeping import Facts, Keeping
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
@@ -33,6 +33,7 @@ from smartmem_rules.runtime.executor import Executor, Home
 from smartmem_rules.runtime.shared_programs import context_on
 from smartmem_rules.runtime.target import target_of
 from smartmem_rules.stages import Clock, Progress
+from smartmem_rules.tensor.extents import shape_text
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
@@ -98,6 +99,7 @@ class Plans:
         make_step(model, self.interface, step)
         graph = _imported(model, folder, step, self.bound, self.options)
         del model
+        _check_logits(graph, self.interface.tokens)
         return planned(graph, Clock(self.progress), **{**self.options, "device": self.device.name})[0]
 
 
@@ -144,8 +146,19 @@ def _found_facts(source: ModelSource, sequences: int, bound: int, options: Mappi
         appends=all(keeps_past(graph, tensor) for tensor in interface.cached),
         vocabulary=bounds.get(interface.tokens),
         positions=bounds.get(POSITIONS),
+        counts=COUNTS in operands,
         pads=interface.mask and (interface.positions or COUNTS in operands),
     )
+
+
+def _check_logits(graph: Graph, tokens: str) -> None:
+    """Refuse a model that does not give logits of all tokens of a prompt."""
+    shape, given = graph.types[LOGITS].shape, graph.types[tokens].shape
+    if len(shape) != 3 or shape[:2] != given:
+        raise GenerateError(
+            f"the output {LOGITS} is {shape_text(shape)}, and has to be [sequences, tokens, vocabulary], with the "
+            "logits of each token of a prompt; export the model again"
+        )
 
 
 def _own_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
