@@ -23,6 +23,7 @@ from smartmem_rules.decoding.graphs import (
 from smartmem_rules.decoding.growth import keeps_past
 from smartmem_rules.decoding.interface import LOGITS, POSITIONS, Interface, interface_of
 from smartmem_rules.decoding.keeping import Facts, Keeping
+from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.limits import DEFAULT_LIMITS
@@ -175,7 +176,14 @@ def _imported(model: onnx.ModelProto, folder: Path | None, step: Step, bound: in
     base = rules_of(options.get("rules", ()), options.get("disable", ()))
     # the last token of a full cache and a longest prompt both need a place more
     dims = {PAST if step.behind else SEQUENCE: (1, bound - 1)}
-    return import_model(model, base, dims, limits=options.get("limits", DEFAULT_LIMITS), folder=folder)
+    try:
+        return import_model(model, base, dims, limits=options.get("limits", DEFAULT_LIMITS), folder=folder)
+    except UncoveredNodesError as error:
+        said = "\n".join(line for line in str(error).splitlines() if "--dim" not in line)
+        raise GenerateError(
+            f"{said}\nor, where it is the number of tokens that cannot be ({PAST} are those in the cache, {SEQUENCE} "
+            f"those of a prompt), give a bound below {bound}"
+        ) from error
 
 
 def _forget_packed(executor: Executor) -> None:

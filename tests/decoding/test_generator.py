@@ -112,6 +112,11 @@ def test_a_bound_beyond_the_positions_of_the_model_is_refused() -> None:
         Generator(model_of("llama_tiny"), bound=2000)
 
 
+def test_a_bound_beyond_the_tables_of_angles_is_refused() -> None:
+    with pytest.raises(GenerateError, match=r"GroupQueryAttention(.|\n)*give a bound below 1025"):
+        Generator(model_of("grouped_tiny"), bound=1025)
+
+
 @pytest.mark.parametrize("name", ["sequences", "bound", "block"])
 def test_numbers_below_one_are_refused(name: str) -> None:
     with pytest.raises(GenerateError, match=f"{name} cannot be 0"):
