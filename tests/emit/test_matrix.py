@@ -16,7 +16,6 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.language.blocks.device import Device as Profile
-from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
@@ -42,17 +41,6 @@ LOCAL_TILES = (
 HALVES = ("nvidia_f16", "intel_f16", "nvidia_wgmma_f16")
 
 
-def emulated(unit: Matrix) -> Matrix:
-    """The unit on a device that has none."""
-    if unit.in_local_memory:
-        return replace(unit, texts="matrix_tiles", target="", option=("-cl-opt-disable",))
-    m, n, k = unit.shape
-    exchange = (m * k + k * n) * unit.element_bytes
-    # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
-    option = ("-cl-opt-disable",)
-    return replace(unit, texts="matrix_subgroup", exchange=exchange, asynchronous=16, option=option)
-
-
 @pytest.fixture(autouse=True)
 def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The units that a test names are there, and local memory for their tiles."""
@@ -64,7 +52,7 @@ def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
         matrices = load_rules().matrices
         found = within_limits(profile, device)
         memory = replace(found.memory, array_memory=profile.memory.array_memory)
-        return replace(found, units=(emulated(matrices[name]),), memory=memory)
+        return replace(found, units=(matrices[name].emulated(),), memory=memory)
 
     monkeypatch.setattr(target, "_within_limits", with_units)
 
