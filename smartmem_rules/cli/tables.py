@@ -62,6 +62,10 @@ def print_summary(screen: Console, data: Mapping[str, Any]) -> None:
     made.add_row("bytes moved", megabytes(data["bytes_moved_before"]), megabytes(data["bytes_moved"]))
     memory = data["intermediate_bytes"]
     made.add_row("memory of intermediates", megabytes(memory["separate"]), megabytes(memory["reused"]))
+    device = data["device_bytes"]
+    made.add_row("weights", "", megabytes(device["weights"]))
+    if device["cache_per_token"] is not None:
+        made.add_row("cache, bytes a token", "", str(device["cache_per_token"]))
     screen.print(made)
     extraction = data["extraction"]
     gap = extraction.get("gap")

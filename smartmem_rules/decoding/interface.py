@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import onnx
 
 from smartmem_rules.decoding.errors import GenerateError
+from smartmem_rules.graph.cached import present_of
 
 TOKENS = ("input_ids", "decoder_input_ids")
 MASK = "attention_mask"
 POSITIONS = "position_ids"
 LOGITS = "logits"
-PAST, PRESENT = ("past_key_values.", "past_key."), "present."
 RANK = 4
 """Of a cached tensor: sequences, heads, positions and channels."""
 
@@ -89,10 +89,9 @@ def _cached(
     inputs: Mapping[str, onnx.ValueInfoProto], outputs: Mapping[str, onnx.ValueInfoProto]
 ) -> Iterator[CachedTensor]:
     for name, value in inputs.items():
-        prefix = next((one for one in PAST if name.startswith(one)), None)
-        if prefix is None:
+        present = present_of(name)
+        if present is None:
             continue
-        present = PRESENT + name.removeprefix(prefix)
         if present not in outputs:
             raise GenerateError(f"the input {name!r} has no output {present!r} beside it; export the model again")
         extents = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)

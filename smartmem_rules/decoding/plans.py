@@ -22,6 +22,7 @@ from smartmem_rules.decoding.graphs import (
 )
 from smartmem_rules.decoding.growth import keeps_past
 from smartmem_rules.decoding.interface import POSITIONS, Interface, interface_of
+from smartmem_rules.decoding.keeping import Facts, Keeping
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.limits import DEFAULT_LIMITS
@@ -43,23 +44,6 @@ COUNTS = "seqlens_k"
 """The operand by which an operator places new rows behind as many as each sequence has (ONNX Runtime)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What is known of a model before a plan is made.
-
-    Attributes:
-        appends: whether it leaves the cache as it is and puts new rows behind it.
-        vocabulary: how many tokens there are, None where the model does not say.
-        positions: how many positions it knows, None where it does not say.
-        pads: whether prompts of different lengths may share a batch.
-    """
-
-    appends: bool
-    vocabulary: int | None
-    positions: int | None
-    pads: bool
-
-
 @dataclass(kw_only=True)
 class Plans:
     """Executors by what they choose, in one OpenCL context.
@@ -70,15 +54,20 @@ class Plans:
     """
 
     source: ModelSource
-    interface: Interface
     facts: Facts
     sequences: int
     bound: int
     device: Device
     home: Home
     options: Mapping[str, Any]
+    keeping: Keeping
     progress: Progress | None = None
     _made: dict[Step, Executor] = field(default_factory=dict)
+
+    @property
+    def interface(self) -> Interface:
+        """The inputs and outputs of the model."""
+        return self.facts.interface
 
     def prefill(self, selection: Selection) -> Executor:
         """The plan that takes prompts."""
@@ -96,7 +85,7 @@ class Plans:
 
     def _executor(self, step: Step) -> Executor:
         if step not in self._made:
-            plan = self._plan(step)
+            plan = self.keeping.plan(f"{step} within {self.bound}", lambda: self._plan(step))
             outside = [cache_output(tensor) for tensor in self.interface.cached]
             outside += [cache_input(tensor) for tensor in self.interface.cached if step.behind]
             executor = Executor(plan, self.device, contexts=1, home=self.home, outside=outside)
@@ -122,32 +111,36 @@ def plans_of(
         GraphError: the model is damaged or uses something that no rule covers.
         DeviceError: there is no such device.
     """
-    model, folder = _own_model(source)
-    interface = interface_of(model)
     base = rules_of(options.get("rules", ()), options.get("disable", ()))
     target = target_of(options.get("device", AUTO), base)
     if target.device is None:
         raise DeviceError(f"there is no OpenCL device here to generate with a plan for {target.name}")
-    step = Step(sequences=sequences, behind=True, appends=False, selection=Selection(kind=GREATEST))
-    without_weights(model)
-    make_step(model, interface, step)
-    facts = _facts(_imported(model, folder, step, bound, options), interface, base)
+    keeping = Keeping(source, options, target.device)
+    facts = keeping.facts(f"{sequences} within {bound}", lambda: _found_facts(source, sequences, bound, options, base))
     if facts.positions is not None and bound > facts.positions:
         raise GenerateError(
             f"the bound of the cache is {bound} tokens, and the model knows {facts.positions} positions; give a bound "
             f"of at most {facts.positions}"
         )
     return Plans(
-        source=source, interface=interface, facts=facts, sequences=sequences, bound=bound, device=target.device,
-        home=Home(context=context_on(target.device)), options=options, progress=progress,
+        source=source, facts=facts, sequences=sequences, bound=bound, device=target.device,
+        home=Home(context=context_on(target.device)), options=options, keeping=keeping, progress=progress,
     )  # fmt: skip
 
 
-def _facts(graph: Graph, interface: Interface, base: RuleBase) -> Facts:
+def _found_facts(source: ModelSource, sequences: int, bound: int, options: Mapping[str, Any], base: RuleBase) -> Facts:
+    """What the graph of a step behind a cache says, for which no weights are read."""
+    model, folder = _own_model(source)
+    interface = interface_of(model)
+    step = Step(sequences=sequences, behind=True, appends=False, selection=Selection(kind=GREATEST))
+    without_weights(model)
+    make_step(model, interface, step)
+    graph = _imported(model, folder, step, bound, options)
     bounds = input_bounds(graph)
     definitions = (base.operators.get(node.operator, ()) for node in graph.nodes)
     operands = {operand.name for overloads in definitions for one in overloads for operand in one.inputs}
     return Facts(
+        interface=interface,
         appends=all(keeps_past(graph, tensor) for tensor in interface.cached),
         vocabulary=bounds.get(interface.tokens),
         positions=bounds.get(POSITIONS),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from smartmem_rules.explanation.device_bytes import device_bytes_of
 from smartmem_rules.explanation.fates import Fates, FileNode
 from smartmem_rules.graph.model import GraphError
 from smartmem_rules.language.fixes import did_you_mean
@@ -41,6 +42,7 @@ def report_data(plan: Plan, device: Device | None, check: Check | None) -> dict[
         "from_cache": statistics.from_cache,
         "bytes_moved": sum(launch.bytes_moved for launch in plan.launches),
         "bytes_moved_before": model.bytes_moved_before,
+        "device_bytes": asdict(device_bytes_of(plan)),
         "intermediate_bytes": {**({} if memory is None else memory.data()), "model": model.tensor_bytes},
         "check": None if check is None else check.data(),
         "extraction": dict(SKIPPED) if rewriting.extraction is None else asdict(rewriting.extraction),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from smartmem_rules.explanation.device_bytes import DeviceBytes
 from smartmem_rules.runtime.reference import Check
 from smartmem_rules.schema.derive import may_have_fields_of, with_fields_of
 from smartmem_rules.statistics import (
@@ -149,6 +150,7 @@ class OptimizeReport(TypedDict):
     from_cache: bool
     bytes_moved: int
     bytes_moved_before: int
+    device_bytes: DeviceBytes
     intermediate_bytes: IntermediateBytes
     check: ComparedOutputs | None
     extraction: Extraction | Skipped

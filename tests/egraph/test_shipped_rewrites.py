@@ -30,6 +30,14 @@ def random(*shape: int) -> np.ndarray[Any, Any]:
 CONV = {"x": X, "w": random(5, 3, 3, 3), "b": random(5), "k": random(5, 1, 1), "@c": {"pads": (1, 1, 1, 1)}}
 BATCH_NORM = CONV | {name: random(5) for name in "somv"} | {"e": 1e-3}
 PRODUCT = {"x": X, "w": random(4, 6), "b": random(6), "k": random(6)}
+PACKED = {
+    "x": (2, 3, 32),
+    "w": np.arange(96, dtype=np.uint8).reshape(6, 1, 16),
+    "s": random(6, 1),
+    "i": np.array([[1], [2]]),
+    "b": 1,
+    "@m": {"K": 32, "N": 6, "bits": 4, "block_size": 32},
+}
 GEMM = {"a": (3, 4), "w": random(4, 6), "b": random(6), "k": number(1.5), "p": 0.5, "q": 1.0}
 GELU = {"c": number(0.70710678)}
 TANH = {"c": number(0.044715), "k": number(0.79788456)}
@@ -85,6 +93,9 @@ SPECS: dict[str, dict[str, Any]] = {
     "bias_after_gemm_bias": GEMM | {"k": random(3, 6)},
     "scale_after_gemm": GEMM,
     "product_of_constant_products": {"v": random(4, 6), "w": random(6, 5)},
+    "rows_of_product": PRODUCT | {"i": np.array([[1], [2]]), "b": 1},
+    "rows_of_packed_product": PACKED,
+    "rows_of_packed_product_with_zeros": PACKED | {"z": np.full((6, 1), 0x18, np.uint8)},
     "sum_of_products": {"v": random(4, 6), "w": random(4, 6) * 2},
     "of_one_element.ReduceSum": ONE, "of_one_element.ReduceMean": ONE, "of_one_element.ReduceMax": ONE,
     "of_one_element.ReduceMin": ONE, "of_one_element.ReduceProd": ONE,

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from smartmem_rules.emit.contraction import group
 from smartmem_rules.language.blocks.device import Device as Profile
 from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.schedule import templates
@@ -63,7 +64,8 @@ def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
         name = "nvidia_f16" if names is None else names.params.get("unit", "nvidia_f16")
         matrices = load_rules().matrices
         found = within_limits(profile, device)
-        memory = replace(found.memory, array_memory=profile.memory.array_memory)
+        most = (profile.memory.array_memory, *(size for size, *_ in profile.memory.array_memory_of))
+        memory = replace(found.memory, array_memory=max(most))
         return replace(found, units=(emulated(matrices[name]),), memory=memory)
 
     monkeypatch.setattr(target, "_within_limits", with_units)
@@ -167,6 +169,17 @@ def test_long_products_are_sums_of_partial_sums(unit: str, tile: GroupTile, monk
     got = run(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), Mode(device="nvidia"), {"x": x})["y"]
     # the accumulator that begins with 2^24 loses its own terms of 1
     np.testing.assert_allclose(got, 2.0**24 + 4999, rtol=0, atol=512)
+
+
+@pytest.mark.parametrize("unit", ["nvidia_wgmma_f16"])
+@pytest.mark.parametrize("tile", LOCAL_TILES, ids=lambda t: f"{t.rows}x{t.columns}x{t.slices}")
+def test_long_products_from_local_memory(unit: str, tile: GroupTile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "LONGEST_TILE", 128)
+    _takes(tile, 1, monkeypatch)
+    x, w = _random(1, 50, 700), _random(2, 700, 72)
+    proto = model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w})
+    assert "total0" in prepare(proto, Mode(device="nvidia", dtype="float16"))[0].sources[-1].text
+    _compare(proto, {"x": x})
 
 
 @pytest.mark.parametrize("unit", HALVES)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cache.h"
+#include "ptx_target.h"
 
 enum { TEXTS_ON_CPU = 32, TEXTS_ELSEWHERE = 4, COMPILE_THREADS = 8, LOG_LINES = 30 };
 
@@ -173,30 +174,50 @@ static cl_program kept(const Work *work, const char *key, const char *options) {
     return NULL;
 }
 
-static smartmem_status compile(const Work *work, const char *source, const built_text *first, cl_program *program) {
-    char key[CACHE_KEY_BYTES], *options = zeros(first->options_bytes + 1, 1);
-    cl_device handle = work->order->device->handle;
+/* The options in one text, behind which there is room for one more. */
+static char *joined_options(const built_text *text) {
+    char *options = zeros(text->options_bytes + sizeof PTX_TARGET_IS_SET + 1, 1);
+    for (size_t i = 0; options != NULL && i + 1 < text->options_bytes; ++i)
+        options[i] = text->options[i] ? text->options[i] : ' ';
+    return options;
+}
+
+static smartmem_status compile_anew(const Work *work, const char *source, const built_text *first, char *options,
+                                    cl_program *program) {
+    const Device *device = work->order->device;
+    cl_device handle = device->handle;
     cl_int code;
+    const char *target = ptx_target(first->options, first->options_bytes);
+    char *end = options + strlen(options);
+    *program = cl.clCreateProgramWithSource(work->order->context, 1, &source, NULL, &code);
+    if (*program == NULL)
+        return opencl_failed(code, "the driver makes no program");
+    if (target != NULL)
+        strcpy(end, " " PTX_TARGET_IS_SET);
+    code = cl.clBuildProgram(*program, 1, &handle, options, NULL, NULL);
+    *end = 0;
+    if (code == CL_SUCCESS)
+        return target == NULL ? SMARTMEM_OK
+                              : ptx_retarget(program, work->order->context, device, target, options, first->launch);
+    smartmem_status status = refused(*program, device, first->launch, code);
+    cl.clReleaseProgram(*program);
+    *program = NULL;
+    return status;
+}
+
+static smartmem_status compile(const Work *work, const char *source, const built_text *first, cl_program *program) {
+    char key[CACHE_KEY_BYTES], *options = joined_options(first);
     if (options == NULL)
         return no_memory();
-    for (size_t i = 0; i + 1 < first->options_bytes; ++i)
-        options[i] = first->options[i] ? first->options[i] : ' ';
     bool looks = work->cache >= 0 || work->order->index->binaries_count;
     if (looks)
         cache_key(key, source, first->options, first->options_bytes, work->order->device);
     *program = looks ? kept(work, key, options) : NULL;
     smartmem_status status = SMARTMEM_OK;
     if (*program == NULL) {
-        *program = cl.clCreateProgramWithSource(work->order->context, 1, &source, NULL, &code);
-        if (*program == NULL) {
-            status = opencl_failed(code, "the driver makes no program");
-        } else if ((code = cl.clBuildProgram(*program, 1, &handle, options, NULL, NULL)) != CL_SUCCESS) {
-            status = refused(*program, work->order->device, first->launch, code);
-            cl.clReleaseProgram(*program);
-            *program = NULL;
-        } else {
+        status = compile_anew(work, source, first, options, program);
+        if (status == SMARTMEM_OK)
             keep(work, key, *program);
-        }
     }
     free(options);
     return status;

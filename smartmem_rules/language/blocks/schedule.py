@@ -94,7 +94,7 @@ class RegisterTiles(Schedule):
 class Panel(RegisterTiles):
     """Rows staged in cache, packed columns, register tiles (CPU)."""
 
-    row_vectors: int = whole("vectors of columns of the register tile of a single row; 0: as for others", 0)
+    row_vectors: int = whole("vectors of columns for a single row, and for ranges from one row on; 0: as for others", 0)
     staging_share: int = whole("columns are split, and rows staged again, while staging is one part in so many", 20)
     panel_bytes: int = whole("bytes of staged rows")
     window_rows: int = whole("most neighbouring rows whose windows are computed together", 1)

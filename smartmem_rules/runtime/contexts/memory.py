@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,9 +13,10 @@ from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.artefact import Place, Plan, Slot
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, buffer_dtype, memory_shape, stored_bytes
-from smartmem_rules.runtime.contexts.alike import LikeConstants, content_of
+from smartmem_rules.runtime.contexts.alike import Content, LikeConstants, content_of
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.devices import Device
+from smartmem_rules.runtime.mapped_pages import forget_pages
 from smartmem_rules.runtime.plan_file import SLACK
 from smartmem_rules.tensor.ranges import largest
 
@@ -72,10 +73,8 @@ class PlanMemory:
         constants = [t for t in plan.tensors.values() if t.role == "constant"]
         self._shared = {t.name for t in constants if t.name not in written}
         held = [t for t in constants if t.name in self._shared]
-        contents = {} if alike is None else {t.name: content for t in held if (content := content_of(t)) is not None}
-        self.shared = (
-            {} if alike is None else {n: alike[content] for n, content in contents.items() if content in alike}
-        )
+        self.shared: dict[str, Any] = {}
+        contents = {} if alike is None else self._take_over(held, alike)
         new = [t for t in held if t.name not in self.shared]
         self._need([stored_bytes(t) for t in new if not self._is_mapped(t)])
         with self._reports_lack():
@@ -83,6 +82,19 @@ class PlanMemory:
             queue.finish()
         if alike is not None:
             alike.update((content, self.shared[name]) for name, content in contents.items())
+
+    def _take_over(self, constants: Sequence[Stored], alike: LikeConstants) -> dict[str, Content]:
+        """Share the memory of equal constants; what is in all of them, by name."""
+        contents: dict[str, Content] = {}
+        for tensor in constants:
+            content = content_of(tensor)
+            if content is None or tensor.packed is None:
+                continue
+            contents[tensor.name] = content
+            if content in alike:
+                self.shared[tensor.name] = alike[content]
+                forget_pages(tensor.packed)
+        return contents
 
     def for_runs(self, queue: Any) -> RunMemory:
         """The memory of one execution context: inputs, outputs, intermediates, and constants that kernels write.

@@ -12,6 +12,7 @@ import numpy as np
 
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.plan.kernel.storage import ALIGNMENT, SLACK
+from smartmem_rules.runtime.mapped_pages import forget_pages
 
 MAGIC = b"\x89SMP\r\n\x1a\n"
 VERSION = 7
@@ -159,4 +160,5 @@ def section(data: Any, span: Span) -> np.ndarray:
     reachable = np.frombuffer(data, np.uint8, span.size + SLACK, span.offset)
     if checksum(reachable[: span.size]) != span.sum:
         raise DamageError(f"the checksum of {span.size} bytes from byte {span.offset} on is another one")
+    forget_pages(reachable)  # a plan that shares its weights with another one may never use them
     return reachable

@@ -2,7 +2,8 @@
  * computes the kernels `add` and `twice` of tests/runtime/plans.py in buffers, one element wrongly if $STUB_WRONG names the
  * kernel between commas, and nothing else. $STUB_LOG names a file for the calls. $STUB_NAME, $STUB_EXTENSIONS, $STUB_TYPE,
  * $STUB_DRIVER, $STUB_IMAGE, $STUB_LOCAL, $STUB_GROUP, $STUB_CAPABILITY (its major number), $STUB_QUEUE and
- * $STUB_RECORDABLE are what the device says of itself. */
+ * $STUB_RECORDABLE are what the device says of itself. $STUB_BINARY is the binary of every program that is made from a text;
+ * the log then has options, and binaries from which programs are made. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,25 +255,30 @@ EXPORT cl_program clCreateProgramWithSource(cl_context context, cl_uint count, c
 EXPORT cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device *devices,
                                             const size_t *sizes, const unsigned char **binaries, cl_int *status,
                                             cl_int *code) {
-    (void)context, (void)count, (void)devices, (void)sizes, (void)binaries;
+    (void)context, (void)count, (void)devices, (void)sizes;
     *code = *status = -42;
+    if (getenv("STUB_BINARY") != NULL)
+        stub_note((const char *)binaries[0]);
     return FAILS ? NULL : created(1, NULL, code);
 }
 
 EXPORT cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device *devices, const char *options,
                              void (*notify)(cl_program, void *), void *user) {
-    (void)program, (void)count, (void)devices, (void)options, (void)notify, (void)user;
+    (void)program, (void)count, (void)devices, (void)notify, (void)user;
+    if (getenv("STUB_BINARY") != NULL)
+        stub_note(options);
     return FAILS ? -11 : CL_SUCCESS;
 }
 
 EXPORT cl_int clGetProgramInfo(cl_program program, cl_uint what, size_t room, void *to, size_t *needed) {
-    size_t bytes = 4;
+    const char *binary = getenv("STUB_BINARY") != NULL ? getenv("STUB_BINARY") : "stub";
+    size_t bytes = strlen(binary);
     (void)program;
     if (FAILS)
         return -5;
     if (what == CL_PROGRAM_BINARY_SIZES)
         return told(&bytes, sizeof bytes, room, to, needed);
-    memcpy(*(unsigned char **)to, "stub", bytes);
+    memcpy(*(unsigned char **)to, binary, bytes);
     return CL_SUCCESS;
 }
 

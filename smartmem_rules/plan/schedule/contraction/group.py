@@ -157,11 +157,16 @@ class GroupTile:
         return left, right
 
     @property
+    def row_items(self) -> int:
+        """Work-items for each row of the tile."""
+        return self.threads // self.rows
+
+    @property
     def team(self) -> int:
         """Work-items that make what one row needs; with few for each row, teams take several rows in turn."""
-        each = self.threads // self.rows
+        each = self.row_items
         work_group = self.work_group
-        if each >= work_group.smallest_row_team or not self.direct:
+        if each >= work_group.smallest_row_team or not (self.direct or self.swizzled):
             return each
         return min(work_group.row_team, self.threads)
 
@@ -347,5 +352,5 @@ def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, devi
     latency = cycles.turn_cycles / (tile.buffers - 1 if demand.streamed and tile.buffers > 1 else 1)
     turn = max(resident * sums, resident * loads, latency) + cycles.shared_turn_cycles * resident
     meeting = splits * tile.rows * tile.columns / cycles.meetings_per_cycle if splits > 1 else 0
-    rows = cycles.row_cycles * demand.row_loads / max(1, tile.team)
+    rows = cycles.row_cycles * demand.row_loads / max(1, tile.row_items)
     return math.ceil(groups / (units * resident)) * (turns * turn + cycles.group_cycles + meeting + rows)

@@ -13,7 +13,7 @@ from smartmem_rules.plan.kernel.model import Contraction, Kernel
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
-from smartmem_rules.tensor.ranges import largest
+from smartmem_rules.tensor.ranges import largest, smallest
 
 
 def panel_of(schedules: Iterable[Schedule]) -> Panel | None:
@@ -171,7 +171,8 @@ def panel_columns(kernel: Kernel, s: Panel, block_rows: int | None = None) -> in
         block_rows: rows of a work-item, where the kernel's launch decides that.
     """
     c = kernel.contraction
-    if c is not None and s.row_vectors and most(c.m) == 1:
+    # plans of one row and of ranges from one on then pack weights alike, and can share them
+    if c is not None and s.row_vectors and smallest(count(c.m)) == 1:
         return s.row_vectors * s.lanes
     extents = [largest(n.extent) for n, _ in right_factors(kernel)]
 

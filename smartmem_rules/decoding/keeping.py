@@ -1,0 +1,91 @@
+"""Plans of a model's steps, and what is known of the model, from the user's store of plans."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from smartmem_rules.decoding.interface import CachedTensor, Interface
+from smartmem_rules.kept_plans.key import PlanKey, key_of
+from smartmem_rules.kept_plans.store import PlanStore
+from smartmem_rules.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from smartmem_rules.graph.loading import ModelSource
+    from smartmem_rules.plan.artefact import Plan
+    from smartmem_rules.runtime.devices import Device
+
+_ENDING = ".facts.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of a model before a plan is made.
+
+    Attributes:
+        appends: whether it leaves the cache as it is and puts new rows behind it.
+        vocabulary: how many tokens there are, None where the model does not say.
+        positions: how many positions it knows, None where it does not say.
+        pads: whether prompts of different lengths may share a batch.
+    """
+
+    interface: Interface
+    appends: bool
+    vocabulary: int | None
+    positions: int | None
+    pads: bool
+
+
+class Keeping:
+    """The user's store of plans for one model and its options; nothing is kept where that is switched off."""
+
+    def __init__(self, source: ModelSource, options: Mapping[str, Any], device: Device) -> None:
+        """Args:
+        options: arguments of `optimize`, of which the plans depend.
+        """
+        self._source = source
+        self._options = {**options, "device": device.place}
+        self._device = device
+        self._store = PlanStore.of_user()
+
+    def plan(self, purpose: str, make: Callable[[], Plan]) -> Plan:
+        """The plan that was kept for a purpose, else a new one, which is kept: then read again, to be mapped."""
+        key = self._key(purpose)
+        found = None if key is None else self._store.read(key)
+        if found is not None:
+            return found.plan
+        made = make()
+        if key is None:
+            return made
+        self._store.write(key, made, self._device)
+        found = self._store.read(key)
+        return made if found is None else found.plan
+
+    def facts(self, purpose: str, find: Callable[[], Facts]) -> Facts:
+        """What was found out about the model for a purpose before, else what is found out now."""
+        key = self._key(f"facts of {purpose}")
+        if key is None or self._store.folder is None:
+            return find()
+        path = self._store.folder / f"{key.digest}{_ENDING}"
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            return _facts(json.loads(path.read_text("utf-8")))
+        found = find()
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if key.holds():
+                write_whole(path, json.dumps(asdict(found)).encode())
+        return found
+
+    def _key(self, purpose: str) -> PlanKey | None:
+        if self._store.folder is None:
+            return None
+        return key_of(self._source, self._options.get("rules", ()), {**self._options, "generation": purpose})
+
+
+def _facts(data: dict[str, Any]) -> Facts:
+    held = data["interface"]
+    cached = tuple(CachedTensor(**{**one, "shape": tuple(one["shape"])}) for one in held["cached"])
+    return Facts(**{**data, "interface": Interface(**{**held, "cached": cached})})

@@ -1,0 +1,55 @@
+"""Plans and facts from the store: the second generator makes none."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from smartmem_rules.decoding import plans
+from smartmem_rules.decoding.generator import Generator
+from tests.decoding.models import model_of
+
+PROMPT = [5, 7, 11]
+SETTLED = 0.05
+"""Seconds after which a file that is written anew has another time."""
+
+
+def refuse(*given: Any, **options: Any) -> Any:
+    raise AssertionError("a plan is made")
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model's file, and a store of its own."""
+    monkeypatch.setenv("SMARTMEM_PLANS", str(tmp_path / "plans"))
+    path = tmp_path / "llama.onnx"
+    onnx.save(model_of("llama_tiny"), str(path))
+    time.sleep(SETTLED)
+    return path
+
+
+def test_plans_are_kept_with_what_is_known_of_the_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Generator(model, bound=32, block=8)
+    found = first.generate(PROMPT, 6)
+    monkeypatch.setattr(plans, "planned", refuse)
+    monkeypatch.setattr(plans, "import_model", refuse)
+    second = Generator(model, bound=32, block=8)
+    assert second.plans.facts == first.plans.facts
+    assert second.generate(PROMPT, 6) == found
+
+
+def test_another_model_in_the_same_file_gets_plans_of_its_own(model: Path) -> None:
+    Generator(model, bound=32, block=8)
+    onnx.save(model_of("grouped_tiny"), str(model))
+    assert not Generator(model, bound=32, block=8).plans.facts.appends
+
+
+def test_damaged_facts_are_found_anew(model: Path) -> None:
+    first = Generator(model, bound=32, block=8)
+    (path,) = (model.parent / "plans").glob("*.facts.json")
+    path.write_text('{"interface": 3}')
+    assert Generator(model, bound=32, block=8).plans.facts == first.plans.facts
