@@ -186,6 +186,7 @@ def main() -> int:
         return 0
     rows = []
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["SMARTMEM_PLANS"] = str(Path(folder) / "plans")
         for name in given.models:
             rows += [row(name, bits, given, Path(folder)) for bits in given.bits]
     head = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,7 @@ def main() -> int:
     base, device = load_rules(), choose(arguments.device)
     units = target_of(arguments.device, base).profile.units
     if arguments.emulate:
-        units = tuple(map(emulated, base.matrices.values()))
+        units = tuple(unit.emulated() for unit in base.matrices.values())
     worst = 0.0
     for unit in units:
         for turned in (False, True):
@@ -86,17 +85,6 @@ def main() -> int:
     if not units:
         print(f"{device.name} has no matrix unit that the device files know", file=sys.stderr)
     return int(worst > 1e-6 or not units)
-
-
-def emulated(unit: Matrix) -> Matrix:
-    """The unit on a device that has none."""
-    if unit.in_local_memory:
-        return replace(unit, texts="matrix_tiles", target="", option=("-cl-opt-disable",))
-    m, n, k = unit.shape
-    exchange = (m * k + k * n) * unit.element_bytes
-    # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
-    option = ("-cl-opt-disable",)
-    return replace(unit, texts="matrix_subgroup", exchange=exchange, asynchronous=16, option=option)
 
 
 def error_of(unit: Matrix, device: Any, turned: bool) -> float:

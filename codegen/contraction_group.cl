@@ -23,8 +23,14 @@
     const int {{ batch }} = group / {{ column_tiles * row_tiles }}{% if splits > 1 %} / {{ splits }}{% endif %};
 {% if splits > 1 %}
     const int split = group / {{ column_tiles * row_tiles }} % {{ splits }};
+{% if (splits - 1) * turns_each < turns %}
     const int first_turn = split * {{ turns_each }};
     const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
+{% else %}
+    // Some work-groups have no turn. What they load before their first one is not used.
+    const int first_turn = min(split * {{ turns_each }}, {{ turns - 1 }});
+    const int last_turn = split * {{ turns_each }} < {{ turns }} ? min(first_turn + {{ turns_each }}, {{ turns }}) : first_turn;
+{% endif %}
 {% endif %}
     const int lane = thread % {{ s.lanes }};
     const int warp = thread / {{ s.lanes }} % {{ s.warps }};

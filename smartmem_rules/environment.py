@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 PREFIX = "SMARTMEM_"
@@ -25,6 +26,19 @@ class Variable:
     def value(self) -> str | None:
         """What it is set to; None where it is not."""
         return os.environ.get(self.name)
+
+    @contextmanager
+    def set_to(self, value: str) -> Iterator[None]:
+        """Have it set to a value for a while, or not set where the value is empty."""
+        before = os.environ.pop(self.name, None)
+        if value:
+            os.environ[self.name] = value
+        try:
+            yield
+        finally:
+            os.environ.pop(self.name, None)
+            if before is not None:
+                os.environ[self.name] = before
 
 
 CACHE = Variable(
@@ -72,7 +86,13 @@ ANY_DRIVER = Variable(
     default="drivers that are known to give wrong results are refused",
     meaning="`on`: plans run on drivers that a clause `refused` of a device file names, too",
 )
-VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL, ANY_DRIVER)
+EMULATED_UNITS = Variable(
+    name="SMARTMEM_EMULATED_UNITS",
+    default="matrix units of the device only",
+    meaning="`8.0`, a compute capability: the matrix units that a profile has there are computed in plain OpenCL C, "
+    "slowly, on devices that have none, so that their kernels can be tested",
+)
+VARIABLES = (CACHE, PLANS, TUNINGS, CALIBRATION, VERIFY, SELF_TEST, TRACEBACK, OPENCL, ANY_DRIVER, EMULATED_UNITS)
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:

@@ -81,7 +81,7 @@ def drawn(logits: Array, sampling: Sampling, generator: np.random.Generator) -> 
         logits: those to draw from, in any order, [logits].
     """
     scaled = logits.astype(np.float64) / sampling.temperature
-    order = np.argsort(-scaled, kind="stable")
+    order = np.argsort(-scaled, kind="stable")[: sampling.top_k or None]
     weights = np.exp(scaled[order] - scaled[order[0]])
     sums = np.cumsum(weights / weights.sum())
     # the fewest that reach top_p: all before it, and the one that does

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.choosing import Sampling
-from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator, count_of
+from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator
+from smartmem_rules.decoding.prompts import count_of
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource

@@ -26,6 +26,7 @@ from smartmem_rules.decoding.graphs import (
 )
 from smartmem_rules.decoding.interface import MASK, POSITIONS
 from smartmem_rules.decoding.plans import Plans, plans_of
+from smartmem_rules.decoding.prompts import Prompts, several_of
 from smartmem_rules.runtime.contexts.context import ExecutionContext
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.stages import Progress
@@ -37,21 +38,6 @@ BOUND, BLOCK = 1024, 256
 """Tokens that the cache holds at most, and by how many it grows, where the caller does not say."""
 TOKENS = 128
 """How many are generated where the caller does not say."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prompts:
-    """Token numbers of all sequences, the shorter ones filled up at their end.
-
-    Attributes:
-        tokens: [sequences, longest], int64.
-        counts: which of them count, [sequences, longest].
-        lengths: how many tokens each has.
-    """
-
-    tokens: Array
-    counts: Array
-    lengths: Array
 
 
 @dataclass(kw_only=True)
@@ -184,7 +170,7 @@ class Generator:
         return sampling.selection(vocabulary)
 
     def _prompts(self, given: Sequence[int] | Sequence[Sequence[int]]) -> Prompts:
-        several = _several(given)
+        several = several_of(given)
         if len(several) != self.sizes.sequences:
             raise GenerateError(
                 f"{len(several)} prompts are given to a generator of {self.sizes.sequences} sequences; give as many, "
@@ -192,16 +178,13 @@ class Generator:
             )
         for number, prompt in enumerate(several):
             self._check_prompt(f"prompt {number}" if len(several) > 1 else "the prompt", prompt)
-        lengths = np.array([len(prompt) for prompt in several], np.int64)
-        longest = int(lengths.max())
-        if longest != lengths.min() and not self.plans.facts.pads:
+        lengths = [len(prompt) for prompt in several]
+        if len(set(lengths)) > 1 and not self.plans.facts.pads:
             raise GenerateError(
                 f"the prompts have {', '.join(map(str, lengths))} tokens, and without the inputs {MASK} and "
                 f"{POSITIONS} the model cannot tell shorter ones; give prompts of one length, or one after the other"
             )
-        counts = (np.arange(longest) < lengths[:, None]).astype(np.int64)
-        padded = np.array([prompt + [0] * (longest - len(prompt)) for prompt in several], np.int64)
-        return Prompts(tokens=padded, counts=counts, lengths=lengths)
+        return Prompts.of(several, at_end=self.plans.facts.counts)
 
     def _check_prompt(self, name: str, prompt: Sequence[Any]) -> None:
         if not prompt:
@@ -271,18 +254,26 @@ class Generator:
         return shown
 
     def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
+        at_beginning = prompts.is_filled and not self.plans.facts.counts
+        if at_beginning:  # the host looks at all logits
+            selection = Selection(kind=ALL)
         executor = self.plans.prefill(selection)
         count = prompts.tokens.shape[1]
-        feeds = {self.plans.interface.tokens: prompts.tokens, LAST: (prompts.lengths - 1)[:, None]}
+        feeds = {self.plans.interface.tokens: prompts.tokens, LAST: prompts.last}
         if self.plans.interface.mask:
             feeds[MASK] = prompts.counts
         if self.plans.interface.positions:
-            feeds[POSITIONS] = np.where(prompts.counts > 0, np.arange(count), 0)
+            feeds[POSITIONS] = prompts.positions
         with executor.taken() as context:
             self.cache.reserve(count, context.queue)
             outputs = self._bound_outputs(self.cache.buffers)
             results = _ran(context, feeds, {SEQUENCE: count}, outputs)
         self.cache.length = count
+        if at_beginning and not np.isfinite(results[VALUES]).all():
+            raise GenerateError(
+                "the model gives no numbers for prompts that are filled up in front, where no token counts; give "
+                "prompts of one length, or one after the other"
+            )
         return self._chosen(results, state, sampling, selection)
 
     def _decode(self, tokens: Array, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
@@ -317,6 +308,8 @@ class Generator:
         """The next token of each sequence, [sequences]."""
         if selection.kind == GREATEST:
             return results[TOKEN]
+        if sampling.selection(self.plans.facts.vocabulary).kind == GREATEST:
+            return np.asarray(results[VALUES].argmax(axis=1))
         places = [
             drawn(row, sampling, generator) for row, generator in zip(results[VALUES], state.generators, strict=True)
         ]
@@ -330,16 +323,3 @@ def _ran(
 ) -> dict[str, Array]:
     context.bind(bound)
     return context.run(feeds, extents)
-
-
-def _several(given: Any) -> list[list[Any]]:
-    """The prompts, where one alone need not stand in a list."""
-    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
-    if listed and not isinstance(listed[0], int | np.integer):
-        return [one.tolist() if isinstance(one, np.ndarray) else list(one) for one in listed]
-    return [listed]
-
-
-def count_of(prompts: Any) -> int:
-    """How many sequences prompts are."""
-    return len(_several(prompts))

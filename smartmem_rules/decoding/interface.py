@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
+from onnx import TensorProto
 
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.graph.cached import present_of
@@ -82,6 +83,13 @@ def interface_of(model: onnx.ModelProto) -> Interface:
             f"generation does not know what to give for {', '.join(unknown)}; it feeds {tokens}, {MASK}, {POSITIONS} "
             "and past_key_values.*: export the model without other inputs, or make them constants"
         )
+    for name in (tokens, MASK, POSITIONS):
+        kind = inputs[name].type.tensor_type.elem_type if name in inputs else TensorProto.INT64
+        if kind != TensorProto.INT64:
+            raise GenerateError(
+                f"the input {name!r} holds {TensorProto.DataType.Name(kind).lower()}, and generation feeds int64; "
+                "export the model again"
+            )
     return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached)
 
 

@@ -29,6 +29,7 @@ class Facts:
         appends: whether it leaves the cache as it is and puts new rows behind it.
         vocabulary: how many tokens there are, None where the model does not say.
         positions: how many positions it knows, None where it does not say.
+        counts: whether it puts the new rows of a sequence behind as many as count in it.
         pads: whether prompts of different lengths may share a batch.
     """
 
@@ -36,6 +37,7 @@ class Facts:
     appends: bool
     vocabulary: int | None
     positions: int | None
+    counts: bool
     pads: bool
 
 

@@ -21,8 +21,9 @@ from smartmem_rules.decoding.graphs import (
     without_weights,
 )
 from smartmem_rules.decoding.growth import keeps_past
-from smartmem_rules.decoding.interface import POSITIONS, Interface, interface_of
+from smartmem_rules.decoding.interface import LOGITS, POSITIONS, Interface, interface_of
 from smartmem_rules.decoding.keeping import Facts, Keeping
+from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.graph.loading import load_model
 from smartmem_rules.limits import DEFAULT_LIMITS
@@ -33,6 +34,7 @@ from smartmem_rules.runtime.executor import Executor, Home
 from smartmem_rules.runtime.shared_programs import context_on
 from smartmem_rules.runtime.target import target_of
 from smartmem_rules.stages import Clock, Progress
+from smartmem_rules.tensor.extents import shape_text
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
@@ -98,6 +100,7 @@ class Plans:
         make_step(model, self.interface, step)
         graph = _imported(model, folder, step, self.bound, self.options)
         del model
+        _check_logits(graph, self.interface.tokens)
         return planned(graph, Clock(self.progress), **{**self.options, "device": self.device.name})[0]
 
 
@@ -144,8 +147,19 @@ def _found_facts(source: ModelSource, sequences: int, bound: int, options: Mappi
         appends=all(keeps_past(graph, tensor) for tensor in interface.cached),
         vocabulary=bounds.get(interface.tokens),
         positions=bounds.get(POSITIONS),
+        counts=COUNTS in operands,
         pads=interface.mask and (interface.positions or COUNTS in operands),
     )
+
+
+def _check_logits(graph: Graph, tokens: str) -> None:
+    """Refuse a model that does not give logits of all tokens of a prompt."""
+    shape, given = graph.types[LOGITS].shape, graph.types[tokens].shape
+    if len(shape) != 3 or shape[:2] != given:
+        raise GenerateError(
+            f"the output {LOGITS} is {shape_text(shape)}, and has to be [sequences, tokens, vocabulary], with the "
+            "logits of each token of a prompt; export the model again"
+        )
 
 
 def _own_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
@@ -162,7 +176,14 @@ def _imported(model: onnx.ModelProto, folder: Path | None, step: Step, bound: in
     base = rules_of(options.get("rules", ()), options.get("disable", ()))
     # the last token of a full cache and a longest prompt both need a place more
     dims = {PAST if step.behind else SEQUENCE: (1, bound - 1)}
-    return import_model(model, base, dims, limits=options.get("limits", DEFAULT_LIMITS), folder=folder)
+    try:
+        return import_model(model, base, dims, limits=options.get("limits", DEFAULT_LIMITS), folder=folder)
+    except UncoveredNodesError as error:
+        said = "\n".join(line for line in str(error).splitlines() if "--dim" not in line)
+        raise GenerateError(
+            f"{said}\nor, where it is the number of tokens that cannot be ({PAST} are those in the cache, {SEQUENCE} "
+            f"those of a prompt), give a bound below {bound}"
+        ) from error
 
 
 def _forget_packed(executor: Executor) -> None:

@@ -30,6 +30,7 @@ class Mode:
         level, memory, dtype, device: as `optimize` takes them; the device is a profile, or `auto`.
         debug: the kernels check each read and write against the bounds of its tensor.
         dims: least and greatest extents of the model's symbolic dimensions.
+        units: the compute capability whose matrix units are emulated; none by default.
         system: who computes the model; the rest counts only for `self`, our own engine.
     """
 
@@ -39,12 +40,14 @@ class Mode:
     device: str = "auto"
     debug: bool = False
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    units: str = ""
     system: str = SELF
 
     def __str__(self) -> str:
         if self.system != SELF:
             return self.system
-        extras = [*(["debug"] if self.debug else []), *(f"{n}={a}..{b}" for n, (a, b) in self.dims.items())]
+        extras = [*(["debug"] if self.debug else []), *([f"units {self.units}"] if self.units else [])]
+        extras += [f"{n}={a}..{b}" for n, (a, b) in self.dims.items()]
         return "/".join([self.level, self.memory, self.dtype, self.device, *extras])
 
 

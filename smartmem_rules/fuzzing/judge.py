@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import smartmem_rules as sm
+from smartmem_rules.environment import EMULATED_UNITS
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.fuzzing.case import SELF, Array, Case
 from smartmem_rules.fuzzing.expected.differences import differences
@@ -95,15 +96,16 @@ def _run(case: Case) -> dict[str, Array]:
     if mode.system != SELF:
         return run_by(mode.system, case.model, case.feeds)
     options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
-    plan = sm.optimize(
-        case.model,
-        device=mode.device,
-        level=mode.level,
-        memory=mode.memory,
-        dtype=mode.dtype,
-        debug=mode.debug,
-        **options,
-    )
-    plan.prepare().poison()
+    with EMULATED_UNITS.set_to(mode.units):
+        plan = sm.optimize(
+            case.model,
+            device=mode.device,
+            level=mode.level,
+            memory=mode.memory,
+            dtype=mode.dtype,
+            debug=mode.debug,
+            **options,
+        )
+        plan.prepare().poison()
     feeds = {name: case.feeds[name] for name in plan.plan.inputs}
     return {name: np.asarray(value) for name, value in plan.run(feeds).items()}

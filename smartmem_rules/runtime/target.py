@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from smartmem_rules.environment import EMULATED_UNITS
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.runtime.calibration.record import Calibration
 from smartmem_rules.runtime.calibration.store import SWITCH, keep, known, measures_at_need
@@ -82,7 +84,10 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
     """The profile with the limits of the device that runs the plan, its units, and what it can do."""
     own = matches(profile, device)
     compute, memory = profile.compute, profile.memory
-    arrays = _arrays(memory, device.capability)
+    emulated = _emulated_capability()
+    arrays = _arrays(memory, emulated or device.capability)
+    if emulated:
+        arrays = min(arrays[0], device.local_memory), 0, 0
     image = zip(memory.image2d, (device.image_width, device.image_height), strict=True)
     return replace(
         profile,
@@ -102,9 +107,26 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
             array_memory=arrays[0],
             array_capability=arrays[1:3],
         ),
-        units=tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
+        units=tuple(unit.emulated() for unit in profile.units if unit.there(emulated, ()))
+        if emulated
+        else tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
         allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
     )
+
+
+def _emulated_capability() -> tuple[int, int] | None:
+    """The compute capability whose matrix units are to be emulated; None for the device's own units.
+
+    Raises:
+        DeviceError: the variable of the environment names none.
+    """
+    asked = EMULATED_UNITS.value()
+    if not asked:
+        return None
+    found = re.fullmatch(r"(\d+)\.(\d+)", asked)
+    if found is None:
+        raise DeviceError(f"{EMULATED_UNITS.name}={asked} is no compute capability; set it to one such as 8.0")
+    return int(found[1]), int(found[2])
 
 
 def _arrays(memory: Memory, capability: tuple[int, int]) -> tuple[int, int, int]:

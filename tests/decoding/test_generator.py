@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 import smartmem_rules as sm
 from smartmem_rules.decoding.errors import CacheFullError, GenerateError
 from smartmem_rules.decoding.generator import Generator
+from smartmem_rules.graph.zoo import materialized_model
 from tests.decoding.conftest import BOUND
 from tests.decoding.models import by_onnxruntime, model_of
 
@@ -111,6 +112,11 @@ def test_a_bound_beyond_the_positions_of_the_model_is_refused() -> None:
         Generator(model_of("llama_tiny"), bound=2000)
 
 
+def test_a_bound_beyond_the_tables_of_angles_is_refused() -> None:
+    with pytest.raises(GenerateError, match=r"GroupQueryAttention(.|\n)*give a bound below 1025"):
+        Generator(model_of("grouped_tiny"), bound=1025)
+
+
 @pytest.mark.parametrize("name", ["sequences", "bound", "block"])
 def test_numbers_below_one_are_refused(name: str) -> None:
     with pytest.raises(GenerateError, match=f"{name} cannot be 0"):
@@ -145,6 +151,47 @@ def test_a_model_without_a_mask_takes_prompts_of_one_length_only() -> None:
     found = generator.generate([[1, 4], [1, 2]], 8)
     for prompt, tokens in zip([[1, 4], [1, 2]], found, strict=True):
         assert by_onnxruntime(model_of("llama_tiny"), prompt, 8).agrees(tokens)
+
+
+def test_a_model_that_gives_logits_of_the_last_token_only_is_refused() -> None:
+    model = onnx.ModelProto()
+    model.CopyFrom(model_of("llama_tiny"))
+    (node,) = (node for node in model.graph.node if "logits" in node.output)
+    node.output[0] = "all"
+    ends = [("-1", [-1]), ("end", [np.iinfo(np.int64).max]), ("axis", [1])]
+    model.graph.initializer.extend(helper.make_tensor(name, TensorProto.INT64, [1], value) for name, value in ends)
+    model.graph.node.append(helper.make_node("Slice", ["all", "-1", "end", "axis"], ["logits"]))
+    with pytest.raises(GenerateError, match=r"the output logits is \[1, 1, 96\]"):
+        Generator(model, bound=BOUND).generate(PROMPT, 2)
+
+
+def test_masks_of_infinity_take_prompts_of_one_length_only() -> None:
+    model = onnx.ModelProto()
+    model.CopyFrom(model_of("llama_tiny"))
+    (least,) = (tensor for tensor in model.graph.initializer if tensor.name == "least")
+    least.raw_data = np.array(-np.inf, np.float32).tobytes()
+    generator = Generator(model, sequences=2, bound=BOUND, block=BOUND)
+    with pytest.raises(GenerateError, match="no numbers for prompts that are filled up"):
+        generator.generate([[1], [1, 2]], 4)
+    found = generator.generate([[1, 4], [1, 2]], 4)
+    for prompt, tokens in zip([[1, 4], [1, 2]], found, strict=True):
+        assert by_onnxruntime(model, prompt, 4).agrees(tokens)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("llama_tiny", 12),
+        *(pytest.param(name, 256, marks=pytest.mark.exhaustive) for name in ("llama_tiny", "pythia_tiny")),
+    ],
+)
+def test_models_that_transformers_exports(name: str, tokens: int) -> None:
+    path = f"examples/models/cached/{name}.onnx"
+    generator = Generator(path, sequences=2, bound=300)
+    assert generator.plans.facts.appends
+    found = generator.generate([PROMPT, [9]], tokens)
+    for prompt, one in zip([PROMPT, [9]], found, strict=True):
+        assert by_onnxruntime(materialized_model(path), prompt, tokens).agrees(one)
 
 
 @pytest.mark.exhaustive

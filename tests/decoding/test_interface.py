@@ -47,6 +47,13 @@ def test_models_that_generation_cannot_feed_are_refused(names: dict[str, str], m
         interface_of(changed(model_of("llama_tiny"), names))
 
 
+def test_tokens_of_another_type_are_refused() -> None:
+    model = changed(model_of("llama_tiny"))
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT32
+    with pytest.raises(GenerateError, match="'input_ids' holds int32, and generation feeds int64"):
+        interface_of(model)
+
+
 def test_a_model_without_logits_is_refused() -> None:
     model = changed(model_of("llama_tiny"))
     model.graph.output[0].name = "hidden"

@@ -10,9 +10,11 @@ from onnx.reference import ReferenceEvaluator
 from smartmem_rules.emit.contraction import group
 from smartmem_rules.invariants.launches import check_launches
 from smartmem_rules.invariants.violation import InvariantError
+from smartmem_rules.language.blocks.schedule import Group
 from smartmem_rules.plan.schedule import templates
-from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
+from smartmem_rules.plan.schedule.contraction.group import GemmShape, GroupChoice, GroupTile, rank_groups
 from smartmem_rules.plan.schedule.records import GroupSchedule
+from smartmem_rules.rulebase.base import load_rules
 from smartmem_rules.runtime.devices import choose
 from tests.emit.kernel_cases import launched
 from tests.plan.models import model
@@ -87,6 +89,22 @@ def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.Monke
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(first, x @ w, rtol=0, atol=1e-4)
     assert any(isinstance(one.schedule, GroupSchedule) and one.schedule.splits == 4 for one in plan.launches)
+
+
+def test_work_groups_without_a_turn_read_nothing_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four work-groups that share six turns have two, two, two and none."""
+    _force(monkeypatch, TILES[1], 4)
+    x, w = _random(1, 30, 384), _random(2, 384, 64)
+    _, executor = prepare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU, debug=True)
+    np.testing.assert_allclose(executor.run({"x": x})["y"], x @ w, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("splits", "turns", "work"), [(1, 1, True), (4, 6, False), (3, 6, True), (4, 7, True)])
+def test_reductions_are_split_so_that_all_work(splits: int, turns: int, work: bool) -> None:
+    demand = GemmShape(m=16, columns=(32,), k=turns * 128, batch=1)
+    device = load_rules().devices["nvidia"]
+    cycles = next(s.cycles for s in load_rules().schedules.values() if isinstance(s, Group))
+    assert bool(rank_groups([TILES[2]], [splits], cycles, demand, device)) == work
 
 
 def test_a_convolution_reads_its_windows() -> None:

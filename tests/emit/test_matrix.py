@@ -17,7 +17,6 @@ from onnx.reference import ReferenceEvaluator
 
 from smartmem_rules.emit.contraction import group
 from smartmem_rules.language.blocks.device import Device as Profile
-from smartmem_rules.language.blocks.matrix import Matrix
 from smartmem_rules.plan.schedule import templates
 from smartmem_rules.plan.schedule.contraction.group import GroupChoice, GroupTile
 from smartmem_rules.plan.schedule.records import GroupSchedule
@@ -43,17 +42,6 @@ LOCAL_TILES = (
 HALVES = ("nvidia_f16", "intel_f16", "nvidia_wgmma_f16")
 
 
-def emulated(unit: Matrix) -> Matrix:
-    """The unit on a device that has none."""
-    if unit.in_local_memory:
-        return replace(unit, texts="matrix_tiles", target="", option=("-cl-opt-disable",))
-    m, n, k = unit.shape
-    exchange = (m * k + k * n) * unit.element_bytes
-    # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
-    option = ("-cl-opt-disable",)
-    return replace(unit, texts="matrix_subgroup", exchange=exchange, asynchronous=16, option=option)
-
-
 @pytest.fixture(autouse=True)
 def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The units that a test names are there, and local memory for their tiles."""
@@ -66,7 +54,7 @@ def any_device_has_units(monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
         found = within_limits(profile, device)
         most = (profile.memory.array_memory, *(size for size, *_ in profile.memory.array_memory_of))
         memory = replace(found.memory, array_memory=max(most))
-        return replace(found, units=(emulated(matrices[name]),), memory=memory)
+        return replace(found, units=(matrices[name].emulated(),), memory=memory)
 
     monkeypatch.setattr(target, "_within_limits", with_units)
 

@@ -23,6 +23,8 @@ PLACES: dict[tuple[str, str], Place] = {
     ("nvidia_tf32", "right"): lambda t, i: (t % 4 + 4 * i, t // 4),
     ("nvidia_s8", "left"): lambda t, i: (t // 4 + 8 * (i % 8 // 4), t % 4 * 4 + i % 4 + 16 * (i // 8)),
     ("nvidia_s8", "right"): lambda t, i: (t % 4 * 4 + i % 4 + 16 * (i // 4), t // 4),
+    # "Register Fragment Layout for D" of wgmma: each of four warps has 16 rows
+    ("nvidia_wgmma_f16", "sum"): lambda t, i: (t // 32 * 16 + t % 32 // 4 + 8 * (i // 2), t % 4 * 2 + i % 2),
     ("intel_f16", "left"): lambda t, i: (i // 2, t * 2 + i % 2),
     ("intel_f16", "right"): lambda t, i: (i, t),
     ("intel_f16", "sum"): lambda t, i: (i, t),
@@ -74,6 +76,8 @@ def test_a_unit_that_is_right(tmp_path: Path) -> None:
         ("sum_lanes 2 1 0", "sum_lanes 2 0 0", "the fragment `sum` of `mine`: two places hold the same element"),
         ("texts matrix_subgroup", "texts matrix_nowhere", "codegen/ has no file `matrix_nowhere.cl`"),
         ("sums float32;", "", "`mine` lacks `sums`"),
+        ("left_lanes 8 0 1;", "", "the fragment `left` of `mine`: its lanes are 1"),
+        ("texts", "operands local; texts", "`mine` reads its factors from local memory, but no `widths`"),
     ],
 )
 def test_a_unit_that_is_wrong(old: str, new: str, message: str, tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from smartmem_rules.plan.ptx_target import IS_SET, asked_target, target_option
+from smartmem_rules.rulebase.base import load_rules
+from smartmem_rules.runtime.devices import choose
 from smartmem_rules.runtime.ptx_target import TargetError, with_target
+from smartmem_rules.runtime.target import _within_limits
 
 PTX = b""".version 9.0
 .target sm_90, texmode_independent
@@ -46,3 +51,19 @@ def test_a_kernel_asks_by_its_options() -> None:
     assert asked_target(("-DOTHER", *target_option("sm_90a"), IS_SET)) == "sm_90a"
     assert asked_target((IS_SET,)) == ""
     assert target_option("") == ()
+
+
+@pytest.mark.parametrize(
+    ("capability", "there", "arrays"),
+    [
+        ((7, 5), False, 0),
+        ((8, 0), False, 101376),
+        ((8, 9), False, 101376),
+        ((9, 0), True, 204800),
+        ((10, 0), False, 101376),
+    ],
+)
+def test_capability_9_alone_has_the_unit(capability: tuple[int, int], there: bool, arrays: int) -> None:
+    found = _within_limits(load_rules().devices["nvidia"], replace(choose(), capability=capability))
+    assert ("nvidia_wgmma_f16" in {unit.name for unit in found.units}) == there
+    assert found.memory.array_memory == arrays

@@ -9,6 +9,9 @@ from smartmem_rules.fuzzing.case import LEVELS, Mode
 _PROFILES = ("auto", "auto", "auto", "auto", "auto", "adreno_740", "nvidia")
 """Device profiles whose kernels run on a CPU, too, for which most plans are made here."""
 
+_UNITS = ("", "8.0", "9.0")
+"""Compute capabilities whose matrix units are emulated for plans of NVIDIA's profile."""
+
 
 def draw_mode(random: np.random.Generator) -> Mode:
     """A level, a memory, an element type and a device; the default plan most often."""
@@ -23,4 +26,5 @@ def draw_mode(random: np.random.Generator) -> Mode:
         dtype=str(random.choice(("float32", "float16"), p=(0.8, 0.2))),
         device=device,
         debug=bool(random.random() < 0.15),
+        units=str(random.choice(_UNITS)) if device == "nvidia" else "",
     )

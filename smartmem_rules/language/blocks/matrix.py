@@ -12,7 +12,7 @@ left_elements 2 0 1;    # the two halves of a register are neighbours in a row
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from typing import Any, NamedTuple
 
 from smartmem_rules.language.blocks.keys import BlockRecord, clauses_of_wholes, text, whole, wholes, word
@@ -176,6 +176,16 @@ class Matrix(BlockRecord):
     def row(self) -> int:
         """Elements of a row of such a tile."""
         return ROW_BYTES // self.element_bytes
+
+    def emulated(self) -> Matrix:
+        """The unit in plain OpenCL C, for devices that have none: as exact, and slow."""
+        # PoCL 3.0 drops sums where it optimizes barriers of inner loops, as in launches that join kernels
+        option = ("-cl-opt-disable",)
+        if self.in_local_memory:
+            return replace(self, texts="matrix_tiles", target="", option=option)
+        m, n, k = self.shape
+        exchange = (m * k + k * n) * self.element_bytes
+        return replace(self, texts="matrix_subgroup", exchange=exchange, asynchronous=16, option=option)
 
     def there(self, capability: tuple[int, int], extensions: tuple[str, ...]) -> bool:
         """Whether a device has the unit."""

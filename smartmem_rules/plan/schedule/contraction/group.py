@@ -331,9 +331,14 @@ def rank_groups(
         GroupChoice(t, s)
         for t in fitting(tiles, demand, memory.of_arrays if narrow else memory.local_memory)
         for s in splits
-        if s == 1 or (not demand.inner and s * t.step < demand.k)
+        if s == 1 or (not demand.inner and s * t.step < demand.k and _all_work(s, math.ceil(demand.k / t.step)))
     ]
     return sorted(choices, key=lambda c: group_cost(c, cycles, demand, device))
+
+
+def _all_work(splits: int, turns: int) -> bool:
+    """Whether each of the work-groups that share a reduction has a turn: 4 that share 6 turns have 2, 2, 2 and none."""
+    return (splits - 1) * math.ceil(turns / splits) < turns
 
 
 def group_cost(choice: GroupChoice, cycles: GroupCycles, demand: GemmShape, device: Device) -> float:
