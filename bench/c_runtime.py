@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,7 @@ def main() -> int:
     )
     parser.add_argument("--turns", action="store_true", help="only runs of C and of Python in one process, in turn")
     parser.add_argument("--floor", action="store_true", help="only what the driver itself takes")
+    parser.add_argument("--memory", action="store_true", help="only what the memory of a process consists of")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -103,6 +105,9 @@ def main() -> int:
         return 0
     if arguments.floor:
         print(floor())
+        return 0
+    if arguments.memory:
+        print("\n".join(map(memory, arguments.models)))
         return 0
     rows: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +187,10 @@ def _built(plan: OptimizedPlan, folder: Path, binaries: bool = False) -> Path:
     return folder / "run"
 
 
-def _started(program: Program, feeds: dict[str, Any], repeat: int) -> Process:
+def _started(
+    program: Program, feeds: dict[str, Any], repeat: int, look: Callable[[int], None] = lambda process: None
+) -> Process:
+    """Run a program; `look` is called with the number of its process again and again."""
     folder = program.folder
     arguments = []
     for number, (name, array) in enumerate(feeds.items()):
@@ -197,6 +205,7 @@ def _started(program: Program, feeds: dict[str, Any], repeat: int) -> Process:
         peak, seconds = 0.0, 0.0
         while process.poll() is None:
             peak = max(peak, _peak(process.pid))
+            look(process.pid)
             if not seconds and os.fstat(printed.fileno()).st_size:
                 seconds = time.perf_counter() - start
             time.sleep(0.001)
@@ -288,6 +297,49 @@ def floor() -> str:
         for _ in range(2):  # the first time it compiles
             done = subprocess.run([program], env=environment, check=True, capture_output=True, text=True)
         return done.stdout.rstrip()
+
+
+def memory(name: str) -> str:
+    """What lies in the memory of a process that runs a plan when it has most, by what it belongs to, in MiB."""
+    plan = optimize(path(name))
+    feeds = plan.random_feeds(0)
+    with tempfile.TemporaryDirectory() as temporary:
+        program = Program(path=_built(plan, Path(temporary) / "bundle", binaries=True), folder=Path(temporary))
+        _started(program, feeds, 1)  # what is compiled is there now
+        seen: list[dict[str, float]] = []
+        _started(program, feeds, RUNS, lambda process: seen.append(_parts(process)))
+    parts = max(seen, key=lambda one: sum(one.values()))
+    rows = [[part, f"{mebibytes:.1f}"] for part, mebibytes in sorted(parts.items(), key=lambda one: -one[1])]
+    planned = plan.prepare().device_bytes / 2**20
+    rows += [["all", f"{sum(parts.values()):.1f}"], ["planned: constants and one session", f"{planned:.1f}"]]
+    return f"{markdown(f'{name} | MiB', rows)}\n"
+
+
+def _parts(process: int) -> dict[str, float]:
+    """MiB of a process's memory by what is mapped; nothing where it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/smaps").read_text().splitlines()
+    except OSError:
+        return {}
+    parts: dict[str, float] = {}
+    part = ""
+    for line in lines:
+        words = line.split()
+        if not words[0].endswith(":"):
+            part = _part(Path(words[5]).name if len(words) > 5 else "")
+        elif words[0] == "Rss:":
+            parts[part] = parts.get(part, 0.0) + int(words[1]) / 1024
+    return parts
+
+
+def _part(mapped: str) -> str:
+    if mapped.endswith(".plan"):
+        return "plan file: constants and tables"
+    if mapped.startswith(("libpocl", "libOpenCL", "libLLVM")):
+        return "driver's library"
+    if mapped == "[heap]":
+        return "heap: mostly the driver's"
+    return "other files" if mapped and not mapped.startswith("[") else "other memory: intermediates, threads"
 
 
 def _peak(process: int) -> float:

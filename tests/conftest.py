@@ -23,6 +23,8 @@ os.environ["SMARTMEM_TRACEBACK"] = "raise"  # bugs behind a command show themsel
 hold_against_schemas()
 GARBAGE = 20_000
 """New objects after which the garbage collector looks for those that nothing needs."""
+FULL = 50
+"""Collections of newer objects before one of all: what tests share, a million objects, is looked at less often."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +50,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """From here on the garbage collector looks at what tests make, and waits until that is worth its time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE)
+    gc.set_threshold(GARBAGE, 10, FULL)
     gc.enable()
 
 
