@@ -128,7 +128,8 @@ def _modes(case: Case) -> Iterator[Case]:
 def _rank(mode: Mode) -> tuple[int, ...]:
     levels = ("smartmem", "none", "dnnfusion", "eliminate", "layout")
     return (
-        int(mode.debug), int(mode.sizes > 0), int(mode.units != ""), int(mode.device != "auto"), int(mode.dtype != "float32"),
+        int(mode.debug), int(mode.sizes > 0), int(mode.units != ""), int(mode.device != "auto"),
+        int(mode.dtype != "float32"),
         ("auto", "buffer", "image").index(mode.memory), levels.index(mode.level),
     )  # fmt: skip
 
