@@ -268,6 +268,7 @@ class Generator:
             self.cache.reserve(count, context.queue)
             outputs = self._bound_outputs(self.cache.buffers)
             results = _ran(context, feeds, {SEQUENCE: count}, outputs)
+            context.bind(dict.fromkeys(outputs))  # buffers that the cache outgrows are held by nobody
         self.cache.length = count
         if at_beginning and not np.isfinite(results[VALUES]).all():
             raise GenerateError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,16 @@ def test_a_stream_gives_the_same_tokens_and_can_be_left(llama: Generator) -> Non
         llama.generate(PROMPT, 6)
     stream.close()
     assert llama.generate(np.array(PROMPT), 6) == [whole]
+
+
+def test_a_cache_that_grows_leaves_nothing_behind(llama: Generator) -> None:
+    llama.cache.capacity = 0  # it takes new memory
+    stream = llama.stream(PROMPT, 20)
+    next(stream)
+    held = next(iter(llama.cache.buffers.values()))
+    assert len(list(stream)) == 19
+    assert held is not next(iter(llama.cache.buffers.values()))
+    assert sys.getrefcount(held) == 2  # the variable, and the argument of the call
 
 
 def test_a_stop_token_ends_its_sequence_alone(pythia: Generator) -> None:

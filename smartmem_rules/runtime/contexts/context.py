@@ -137,7 +137,8 @@ class ExecutionContext:
         """Give tensors that lie outside of the plan's own memory theirs, for the runs that follow.
 
         Args:
-            memory: buffers in the plan's OpenCL context, row-major, with `SLACK` bytes behind the last element.
+            memory: buffers in the plan's OpenCL context, row-major, with `SLACK` bytes behind the last element; None
+                lets go of the one before.
         """
         new = {name: buffer for name, buffer in memory.items() if self._memory.get(name) is not buffer}
         self._memory.update(new)

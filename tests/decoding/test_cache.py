@@ -1,0 +1,70 @@
+"""The memory of keys and values: what is there stays there when it grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from onnx import TensorProto
+
+from smartmem_rules.decoding.cache import Cache, Sizes, bytes_per_token
+from smartmem_rules.decoding.errors import CacheFullError
+from smartmem_rules.decoding.interface import CachedTensor
+from smartmem_rules.runtime.devices import Device, choose
+from smartmem_rules.runtime.shared_programs import context_on
+
+TENSOR = CachedTensor(past="past", present="present", shape=(0, 3, 0, 4), axis=2, dtype=TensorProto.FLOAT)
+ROW = 2 * 3 * 4
+"""Elements of a position for two sequences."""
+
+
+@pytest.fixture
+def device() -> Device:
+    return choose("auto")
+
+
+def cache_on(device: Device, twice: bool = False) -> tuple[Cache, Any]:
+    context = context_on(device)
+    sizes = Sizes(sequences=2, block=4, bound=10)
+    return Cache((TENSOR,), sizes, device, context, twice), cl.CommandQueue(context, device.handle)
+
+
+def test_rows_stay_where_they_are_when_the_cache_grows(device: Device) -> None:
+    cache, queue = cache_on(device)
+    rows = cache.new_rows()
+    wanted = np.arange(6 * ROW, dtype=np.float32).reshape(6, ROW)
+    capacities = []
+    for row in wanted:
+        cache.reserve(cache.length + 1, queue)
+        cl.enqueue_copy(queue, rows["past"], row)
+        cache.append(rows, queue)
+        capacities.append(cache.capacity)
+    found = np.empty_like(wanted)
+    cl.enqueue_copy(queue, found, cache.buffers["past"])
+    assert (found == wanted).all()
+    assert capacities == [4, 4, 4, 4, 8, 8]
+    assert cache.bytes == 8 * ROW * 4
+
+
+def test_the_last_block_ends_at_the_bound_and_nothing_lies_beyond(device: Device) -> None:
+    cache, queue = cache_on(device)
+    cache.reserve(9, queue)
+    assert cache.capacity == 10
+    with pytest.raises(CacheFullError, match="bound to 10 tokens of each sequence, and 11 are needed"):
+        cache.reserve(11, queue)
+    assert cache.capacity == 10
+
+
+def test_a_cache_that_is_written_anew_has_two_buffers(device: Device) -> None:
+    cache, queue = cache_on(device, twice=True)
+    cache.reserve(3, queue)
+    first, second = cache.buffers["past"], cache.spare["past"]
+    cache.swap()
+    assert (cache.buffers["past"], cache.spare["past"], cache.length) == (second, first, 1)
+    assert cache.bytes == 2 * 4 * ROW * 4
+
+
+def test_a_token_takes_a_row_of_each_tensor() -> None:
+    assert bytes_per_token((TENSOR, TENSOR), 2) == 2 * ROW * 4
