@@ -31,6 +31,7 @@ class Mode:
         debug: the kernels check each read and write against the bounds of its tensor.
         dims: least and greatest extents of the model's symbolic dimensions.
         units: the compute capability whose matrix units are emulated; none by default.
+        sizes: draws the sizes of kernels from those that a tuner may choose; 0: the cost model's.
         system: who computes the model; the rest counts only for `self`, our own engine.
     """
 
@@ -41,12 +42,14 @@ class Mode:
     debug: bool = False
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     units: str = ""
+    sizes: int = 0
     system: str = SELF
 
     def __str__(self) -> str:
         if self.system != SELF:
             return self.system
         extras = [*(["debug"] if self.debug else []), *([f"units {self.units}"] if self.units else [])]
+        extras += [f"sizes {self.sizes}"] if self.sizes else []
         extras += [f"{n}={a}..{b}" for n, (a, b) in self.dims.items()]
         return "/".join([self.level, self.memory, self.dtype, self.device, *extras])
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import smartmem_rules as sm
-from smartmem_rules.environment import EMULATED_UNITS
+from smartmem_rules.environment import EMULATED_UNITS, TUNINGS
 from smartmem_rules.errors import SmartmemError
 from smartmem_rules.fuzzing.case import SELF, Array, Case
+from smartmem_rules.fuzzing.drawn_sizes import keep_sizes
 from smartmem_rules.fuzzing.expected.differences import differences
 from smartmem_rules.fuzzing.expected.node_runner import NoReference
 from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
@@ -96,7 +101,7 @@ def _run(case: Case) -> dict[str, Array]:
     if mode.system != SELF:
         return run_by(mode.system, case.model, case.feeds)
     options: dict[str, Any] = {"dims": dict(mode.dims)} if mode.dims else {}
-    with EMULATED_UNITS.set_to(mode.units):
+    with EMULATED_UNITS.set_to(mode.units), _sizes(case):
         plan = sm.optimize(
             case.model,
             device=mode.device,
@@ -109,3 +114,16 @@ def _run(case: Case) -> dict[str, Array]:
         plan.prepare().poison()
     feeds = {name: case.feeds[name] for name in plan.plan.inputs}
     return {name: np.asarray(value) for name, value in plan.run(feeds).items()}
+
+
+@contextmanager
+def _sizes(case: Case) -> Iterator[None]:
+    """Have the kernels of the case planned with drawn sizes, if its mode says so; at one extent, as tuning does."""
+    if not case.mode.sizes or case.mode.dims:
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tunings.sqlite"
+        keep_sizes(case, path)
+        with TUNINGS.set_to(str(path)):
+            yield

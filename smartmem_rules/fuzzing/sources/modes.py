@@ -11,6 +11,8 @@ _PROFILES = ("auto", "auto", "auto", "auto", "auto", "adreno_740", "nvidia")
 
 _UNITS = ("", "8.0", "9.0")
 """Compute capabilities whose matrix units are emulated for plans of NVIDIA's profile."""
+_WITH_DRAWN_SIZES = 0.2
+"""Of the plans."""
 
 
 def draw_mode(random: np.random.Generator) -> Mode:
@@ -27,4 +29,5 @@ def draw_mode(random: np.random.Generator) -> Mode:
         device=device,
         debug=bool(random.random() < 0.15),
         units=str(random.choice(_UNITS)) if device == "nvidia" else "",
+        sizes=int(random.integers(1, 1 << 30)) if random.random() < _WITH_DRAWN_SIZES else 0,
     )
