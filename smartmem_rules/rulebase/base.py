@@ -153,9 +153,8 @@ def collect(first: Iterable[s.Module], then: Iterable[s.Module]) -> RuleBase:
     own, other = ([identities.identified(item) for item in items] for items in (own, other))
     names = Names.of([*own, *other])
     base = RuleBase(predicates=dict(names.predicates), constants=dict(names.constants))
-    for item in (*own, *other):
-        if isinstance(item, s.Operator):
-            _add_operator(base, names.resolved(item))
+    for items in (own, other):
+        _add_operators(base, [names.resolved(item) for item in items if isinstance(item, s.Operator)])
     for item in (*other, *own):
         _add(base, names.resolved(item))
     _settle_phases(base)
@@ -176,12 +175,21 @@ def _settle_phases(base: RuleBase) -> None:
         base.levels[name] = replace(level, phases=phases, rulesets=rulesets)
 
 
-def _add_operator(base: RuleBase, operator: s.Item) -> None:
-    """One overload for each ONNX operator that the definition stands for."""
-    assert isinstance(operator, s.Operator)
-    overloads = base.operators.setdefault(operator.name, [])
-    overloads.append(replace(operator, also=()) if operator.also else operator)
-    overloads += [replace(operator, onnx=binding, also=()) for binding in operator.also]
+def _add_operators(base: RuleBase, operators: Iterable[s.Item]) -> None:
+    """One overload for each ONNX operator that a definition stands for.
+
+    Overloads with more constant operands come first, whichever file is loaded first: those of tensors would take
+    constants, too, and make a read of a view.
+    """
+    named: dict[str, list[s.Operator]] = {}
+    for operator in operators:
+        assert isinstance(operator, s.Operator)
+        named.setdefault(operator.name, []).append(operator)
+    for name, definitions in named.items():
+        overloads = base.operators.setdefault(name, [])
+        for one in sorted(definitions, key=lambda each: -sum(i.constant is not None for i in each.inputs)):
+            overloads.append(replace(one, also=()) if one.also else one)
+            overloads += [replace(one, onnx=binding, also=()) for binding in one.also]
 
 
 def _add(base: RuleBase, item: s.Item) -> None:

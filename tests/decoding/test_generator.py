@@ -176,6 +176,7 @@ def test_a_model_that_gives_logits_of_the_last_token_only_is_refused() -> None:
         Generator(model, bound=BOUND).generate(PROMPT, 2)
 
 
+@pytest.mark.exhaustive
 def test_masks_of_infinity_take_prompts_of_one_length_only() -> None:
     model = onnx.ModelProto()
     model.CopyFrom(model_of("llama_tiny"))
@@ -189,6 +190,7 @@ def test_masks_of_infinity_take_prompts_of_one_length_only() -> None:
         assert by_onnxruntime(model, prompt, 4).agrees(tokens)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "tokens"),
     [

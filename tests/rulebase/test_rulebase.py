@@ -122,3 +122,12 @@ def test_the_built_in_rules_come_from_the_cache_until_a_text_changes(
     write(built_in, "mine.smr", "function tripled(x) = 3 * y\n")
     with pytest.raises(LanguageError):
         load_rules()
+
+
+def test_overloads_of_constants_come_first_whichever_file_is_loaded_first() -> None:
+    for name, overloads in load_rules().operators.items():
+        counts = [sum(one.constant is not None for one in each.inputs) for each in overloads]
+        assert counts == sorted(counts, reverse=True), name
+    first, second = load_rules().operators["Gather"]
+    assert first.inputs[1].constant
+    assert not second.inputs[1].constant
