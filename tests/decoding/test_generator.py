@@ -29,7 +29,7 @@ def test_greedy_tokens_are_those_of_onnxruntime_until_the_cache_is_full(llama: G
     assert llama.cache.capacity == BOUND
 
 
-@pytest.mark.parametrize("name", ["pythia", "grouped"])
+@pytest.mark.parametrize("name", ["pythia", pytest.param("grouped", marks=pytest.mark.exhaustive)])
 def test_a_batch_gives_what_each_prompt_gives_alone(name: str, request: pytest.FixtureRequest) -> None:
     generator: Generator = request.getfixturevalue(name)
     found = generator.generate(PROMPTS, 24)

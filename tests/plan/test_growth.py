@@ -14,6 +14,8 @@ from bench.growth_shapes import SHAPES
 from smartmem_rules.pipeline import Request, make_plan
 from smartmem_rules.stages import Unmeasured
 
+pytestmark = pytest.mark.sampled(2)
+
 MOST = {"chain": 0.97, "views": 0.97, "wide": 1.15}
 """Calls a node, of a graph with four times the nodes over those of the smaller one, by shape: 0.90, 0.90 and 1.07 were
 counted. What every model costs is shared by more nodes, so that one pass in the square of the nodes stays below 1.25.

@@ -32,6 +32,8 @@ from tests.plan.models import Node, model, normal
 from tests.plan.programs import rules
 from tests.plan.running import LEVELS
 
+pytestmark = pytest.mark.sampled(2)
+
 pytest.importorskip("onnxruntime")
 
 LAYERS = 4

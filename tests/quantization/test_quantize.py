@@ -16,6 +16,8 @@ from smartmem_rules.quantization.rounding import rounded
 from tests.plan.models import Array, normal
 from tests.quantization.models import perceptron, ran
 
+pytestmark = pytest.mark.sampled(2)
+
 X = {"x": normal(5, 96, seed=9)}
 
 

@@ -59,7 +59,7 @@ def test_every_planted_unsound_rule_is_caught(path: Path) -> None:
     assert all(report.counterexample is not None for report in found.rules)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("path", "name"), sound_rules(), ids=lambda one: getattr(one, "stem", one or "all"))
 def test_every_sound_rule_is_accepted(path: Path, name: str | None, all_cases: bool) -> None:
     found = sm.verify(path, rule=name, jobs=1, budget=20, trials=60 if all_cases else 20)
@@ -70,7 +70,7 @@ def test_every_sound_rule_is_accepted(path: Path, name: str | None, all_cases: b
     assert not refused, f"seed {found.seed}"
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_counterexample_can_be_pasted(path: Path) -> None:
     for report in verified(path).rules:
@@ -89,7 +89,7 @@ def test_a_counterexample_can_be_pasted(path: Path) -> None:
             assert shown.getvalue().startswith("failed")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_a_saved_counterexample_fails_while_the_rule_is_wrong(path: Path, tmp_path: Path) -> None:
     for report in verified(path).rules:

@@ -11,6 +11,8 @@ from smartmem_rules.rulebase.instances import Instances
 from smartmem_rules.verification.proof.formulas import Unprovable
 from smartmem_rules.verification.proof.open_views import prove_views
 
+pytestmark = pytest.mark.sampled(2)
+
 z3 = pytest.importorskip("z3")
 
 PROVED = {"flatten", "squeeze", "unsqueeze", "transpose", "depth_to_space", "space_to_depth", "expand", "tile", "roll",
