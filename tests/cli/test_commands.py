@@ -57,6 +57,7 @@ def test_optimize_gives_the_promised_keys(model: Path) -> None:
     assert set(data["extraction"]) >= {"status", "gap"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("level", ["none", "dnnfusion", "eliminate", "layout", "smartmem"])
 @pytest.mark.parametrize("memory", ["buffer", "image"])
 def test_every_level_and_memory_agrees_with_the_reference(model: Path, level: str, memory: str) -> None:

@@ -18,7 +18,7 @@ from smartmem_rules.tensor.atoms import Var
 from tests.plan.models import Array, Node, i64, model
 from tests.plan.running import Mode, run
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(6)
 
 LARGE = np.float32(2**24)
 MODES = (Mode("none"), Mode("smartmem"), Mode("smartmem", memory="image"), Mode("smartmem", device="gpu"))

@@ -252,6 +252,7 @@ def test_a_program_that_was_edited_after_its_start_keeps_nothing(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", ["cut", "empty", "constant", "text", "foreign"])
 def test_a_damaged_plan_is_like_none(path: Path, folder: Path, damage: str) -> None:
     optimize(path)

@@ -18,7 +18,7 @@ from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.tensor.extents import is_symbolic
 from tests.plan.open_models import CASES, Case, attention, cache, open_model, weights
 
-pytestmark = pytest.mark.sampled(12)
+pytestmark = pytest.mark.sampled(18)
 
 TOLERANCES = {"float32": 1e-5, "float16": 5e-3}
 
