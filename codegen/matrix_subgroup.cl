@@ -5,6 +5,7 @@
    are two parts each, of which the emulation, as a unit does, takes the first 11 bits. #}
 {% from "matrix_fragments.cl" import row, column, offset %}
 {% from "matrix_parts.cl" import parts %}
+{% from "matrix_values.cl" import copies, values %}
 {% set n = u.name %}
 {% set each = 4 // u.element_bytes %}
 {% set lefts = f.left.element_count // each %}
@@ -77,26 +78,7 @@ static inline void {{ n }}_store(__local {{ sum }}* tile, int stride, int lane, 
     at[{{ offset(f.sum, e, "stride") }}] = c.s{{ letters[e] }};
 {% endfor %}
 }
-{% if u.factors == "float16" %}
-static inline float {{ n }}_value({{ n }}_element x) { return vload_half(0, (const half*)&x); }
-static inline {{ n }}_element {{ n }}_rounded(float x) {
-    {{ n }}_element bits;
-    vstore_half_rte(x, 0, (half*)&bits);
-    return bits;
-}
-{% elif u.factors == "bfloat16" %}
-static inline float {{ n }}_value({{ n }}_element x) { return as_float((uint)x << 16); }
-static inline {{ n }}_element {{ n }}_rounded(float x) { return (ushort)(as_uint(smr_round_bfloat(x)) >> 16); }
-{% else %}
-#define {{ n }}_value(X) (X)
-#define {{ n }}_rounded(X) (X)
-{% endif %}
-#define {{ n }}_keep(P, X) *(P) = {{ n }}_rounded(X)
-static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
-{% for e in range(4) %}
-    {{ n }}_keep(at + {{ e }}, x.s{{ e }});
-{% endfor %}
-}
+{{ values(u) }}
 {% if u.exchange %}
 #define as_{{ n }}_element(X) {{ {"float32": "as_float((X) & 0xffffe000u)" if parted else "as_float(X)", "int8": "(char)(X)"}.get(u.factors, "(ushort)(X)") }}
 static inline {{ n }}_sums {{ n }}_emulated(uint{{ lefts }} a, uint{{ rights }} b, {{ n }}_sums c, __local {{ n }}_element* left, int lane) {
@@ -124,12 +106,6 @@ static inline {{ n }}_sums {{ n }}_emulated(uint{{ lefts }} a, uint{{ rights }} 
 #define {{ n }}_multiply(PASS, C, A, B) C = {{ u.multiply }}(as_int{{ lefts }}(A), as_int{{ rights }}(B), C)
 {% endif %}
 {% if u.asynchronous %}
-// A copy that is complete on return, for devices without asynchronous copies.
-static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
-    if (counts) vstore{{ u.chunk }}(vload{{ u.chunk }}(0, from), 0, to);
-    else vstore{{ u.chunk }}(({{ {"float32": "float", "int8": "char"}.get(u.factors, "ushort") }}{{ u.chunk }})(0), 0, to);
-}
-#define {{ n }}_commit()
-#define {{ n }}_wait(COUNT)
+{{ copies(u) }}
 {% endif %}
 #endif

@@ -2,6 +2,7 @@
    sums need. u: the matrix block; f: its fragments by name; s: the sizes (GroupTile). #}
 {% from "matrix_fragments.cl" import row, column, offset %}
 {% from "matrix_swizzle.cl" import places %}
+{% from "matrix_values.cl" import copies, values %}
 {% set n = u.name %}
 {% set w = s.warp_columns %}
 {% set counts = f.sum.element_count %}
@@ -12,35 +13,14 @@ typedef float{{ counts }} {{ n }}_sums;
 #define {{ n }}_no_sums (({{ n }}_sums)(0))
 {{ places(u) }}
 #define {{ n }}_aligned(MEMORY) ((__local {{ n }}_element*)(MEMORY))
-{% if u.factors == "float16" %}
-static inline float {{ n }}_value({{ n }}_element x) { return vload_half(0, (const half*)&x); }
-static inline {{ n }}_element {{ n }}_rounded(float x) {
-    {{ n }}_element bits;
-    vstore_half_rte(x, 0, (half*)&bits);
-    return bits;
-}
-{% else %}
-static inline float {{ n }}_value({{ n }}_element x) { return as_float((uint)x << 16); }
-static inline {{ n }}_element {{ n }}_rounded(float x) { return (ushort)(as_uint(smr_round_bfloat(x)) >> 16); }
-{% endif %}
-#define {{ n }}_keep(P, X) *(P) = {{ n }}_rounded(X)
-static inline void {{ n }}_keep4(__local {{ n }}_element* at, float4 x) {
-{% for e in range(4) %}
-    {{ n }}_keep(at + {{ e }}, x.s{{ e }});
-{% endfor %}
-}
+{{ values(u) }}
 static inline void {{ n }}_store(__local float* tile, int stride, int lane, {{ n }}_sums c) {
     __local float* at = tile + ({{ row(f.sum) }}) * stride + {{ column(f.sum) }};
 {% for e in range(counts) %}
     at[{{ offset(f.sum, e, "stride") }}] = c.s{{ e }};
 {% endfor %}
 }
-static inline void {{ n }}_copy(__local {{ n }}_element* to, __global const {{ n }}_element* from, int counts) {
-    if (counts) vstore{{ u.chunk }}(vload{{ u.chunk }}(0, from), 0, to);
-    else vstore{{ u.chunk }}((ushort{{ u.chunk }})(0), 0, to);
-}
-#define {{ n }}_commit()
-#define {{ n }}_wait(COUNT)
+{{ copies(u) }}
 #define {{ n }}_written()
 #define {{ n }}_begin()
 #define {{ n }}_end()
