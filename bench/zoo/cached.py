@@ -6,11 +6,11 @@ the extra `zoo`.
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -19,7 +19,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from zoo.export import OPSET, stripped
+from zoo.export import OPSET, export_named
 
 LAYERS, WIDTH, HEADS, VOCABULARY = 2, 64, 4, 512
 SEQUENCES, TOKENS, PAST = 2, 3, 5
@@ -82,15 +82,8 @@ MODELS = {"pythia_tiny": Case(pythia, HEADS), "llama_tiny": Case(llama, HEADS //
 
 def main() -> int:
     """Export the models that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all by default")
-    parser.add_argument("-o", "--output", type=Path, default=Path("examples/models/cached"))
-    arguments = parser.parse_args()
-    for name in arguments.models or MODELS:
-        path = arguments.output / f"{name}.onnx"
-        onnx.save(stripped(exported(MODELS[name])), str(path))
-        print(f"{path}: {path.stat().st_size / 1024:.0f} KiB", flush=True)
-    return 0
+    makers = {name: partial(exported, case) for name, case in MODELS.items()}
+    return export_named(__doc__, makers, "examples/models/cached")
 
 
 def exported(case: Case) -> onnx.ModelProto:

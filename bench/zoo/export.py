@@ -11,7 +11,8 @@ import base64
 import io
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,14 +48,25 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], int]] = {
 
 def main() -> int:
     """Export the models that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all by default")
-    parser.add_argument("-o", "--output", type=Path, default=Path("examples/models"))
+    makers = {name: partial(exported, make, size) for name, (make, size) in MODELS.items()}
+    return export_named(__doc__, makers, "examples/models")
+
+
+def export_named(purpose: str | None, makers: Mapping[str, Callable[[], onnx.ModelProto]], folder: str) -> int:
+    """The command line of a script that exports networks without their weights.
+
+    Args:
+        purpose: what the script is for.
+        makers: give the models with their weights, by name.
+        folder: where the files go, if the command does not say.
+    """
+    parser = argparse.ArgumentParser(description=purpose)
+    parser.add_argument("models", nargs="*", help=f"some of {', '.join(makers)}; all by default")
+    parser.add_argument("-o", "--output", type=Path, default=Path(folder))
     arguments = parser.parse_args()
-    for name in arguments.models or MODELS:
-        make, size = MODELS[name]
+    for name in arguments.models or makers:
         path = arguments.output / f"{name}.onnx"
-        onnx.save(stripped(exported(make, size)), str(path))
+        onnx.save(stripped(makers[name]()), str(path))
         print(f"{path}: {path.stat().st_size / 1024:.0f} KiB", flush=True)
     return 0
 
