@@ -26,7 +26,7 @@ from smartmem_rules.decoding.graphs import (
 )
 from smartmem_rules.decoding.interface import MASK, POSITIONS
 from smartmem_rules.decoding.plans import Plans, plans_of
-from smartmem_rules.decoding.prompts import Prompts, several_of
+from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
 from smartmem_rules.runtime.contexts.context import ExecutionContext
 from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.stages import Progress
@@ -133,7 +133,8 @@ class Generator:
             PlanError, BuildError, RunError: a plan cannot be made, or the device refuses it.
         """
         chosen = sampling or Sampling()
-        return self._steps(self.checked(prompts, tokens, chosen), tokens, chosen, frozenset(stop))
+        ends = stop_tokens(stop, self.plans.facts.vocabulary)
+        return self._steps(self.checked(prompts, tokens, chosen), tokens, chosen, ends)
 
     def generate(
         self,
@@ -203,8 +204,8 @@ class Generator:
                 raise GenerateError(f"{name} has the token {token} at place {place}{known}; use the model's tokenizer")
 
     def _check_room(self, prompts: Prompts, tokens: int) -> None:
-        if isinstance(tokens, bool) or tokens < 1:
-            raise GenerateError(f"the number of tokens cannot be {tokens}; give one from 1 on")
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
+            raise GenerateError(f"the number of tokens cannot be {tokens!r}; give one from 1 on")
         needed = prompts.tokens.shape[1] + tokens - 1  # the last one is not put into the cache
         if needed > self.sizes.bound:
             raise GenerateError(

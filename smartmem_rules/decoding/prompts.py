@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smartmem_rules.decoding.choosing import Array
+from smartmem_rules.decoding.errors import GenerateError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +58,49 @@ class Prompts:
 
 
 def several_of(given: Any) -> list[list[Any]]:
-    """The prompts, where one alone need not stand in a list."""
-    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
-    if listed and not isinstance(listed[0], int | np.integer):
-        return [one.tolist() if isinstance(one, np.ndarray) else list(one) for one in listed]
-    return [listed]
+    """The prompts, where one alone need not stand in a list.
+
+    Raises:
+        GenerateError: what is given is no list of token numbers, and no list of such lists.
+    """
+    listed = _listed(given)
+    if listed is None:
+        raise _no_prompts(given)
+    if not listed or _listed(listed[0]) is None:
+        return [listed]
+    several = [_listed(one) for one in listed]
+    if None in several:
+        raise _no_prompts(given)
+    return [one for one in several if one is not None]
+
+
+def _listed(given: Any) -> list[Any] | None:
+    if isinstance(given, np.ndarray):
+        return list(given.tolist()) if given.ndim else None
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else None
+
+
+def _no_prompts(given: Any) -> GenerateError:
+    return GenerateError(f"{given!r} is no prompt; give a list of token numbers, or one for each sequence")
+
+
+def stop_tokens(given: Any, vocabulary: int | None) -> frozenset[int]:
+    """The tokens that end a sequence.
+
+    Args:
+        vocabulary: how many tokens the model has; None where that is not known.
+
+    Raises:
+        GenerateError: one of them is no token of the model.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Collection):
+        raise GenerateError(f"{given!r} is no list of stop tokens; give their numbers in a list")
+    for token in given:
+        whole = isinstance(token, int | np.integer) and not isinstance(token, bool)
+        if not whole or token < 0 or (vocabulary is not None and token >= vocabulary):
+            known = "" if vocabulary is None else f"; the model has {vocabulary}, from 0 on"
+            raise GenerateError(f"the stop token {token!r} is no token{known}")
+    return frozenset(map(int, given))
 
 
 def count_of(prompts: Any) -> int:
