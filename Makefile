@@ -13,11 +13,11 @@ demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # all cases of the tests that run a sample of them, and what repeats chance; an hour and more
 test-all: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto --all --all-node-tests
+	$(BIN)/python -m pytest -n auto --dist worksteal --all --all-node-tests
 
 # each implementation of OpenCL that PyPI and Debian give; as root, because Debian's are entered with chroot
 test-opencl: $(VENV)/.installed
