@@ -27,7 +27,7 @@
     const int first_turn = split * {{ turns_each }};
     const int last_turn = min(first_turn + {{ turns_each }}, {{ turns }});
 {% else %}
-    // Some work-groups have no turn. What they load before their first one is not used.
+    // Some work-groups have no K step. What they prefetch for the first one is not used.
     const int first_turn = min(split * {{ turns_each }}, {{ turns - 1 }});
     const int last_turn = split * {{ turns_each }} < {{ turns }} ? min(first_turn + {{ turns_each }}, {{ turns }}) : first_turn;
 {% endif %}

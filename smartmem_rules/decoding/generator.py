@@ -255,7 +255,7 @@ class Generator:
         return shown
 
     def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
-        at_beginning = prompts.is_filled and not self.plans.facts.counts
+        at_beginning = prompts.is_padded and not self.plans.facts.counts
         if at_beginning:  # the host looks at all logits
             selection = Selection(kind=ALL)
         executor = self.plans.prefill(selection)
@@ -273,7 +273,7 @@ class Generator:
         self.cache.length = count
         if at_beginning and not np.isfinite(results[VALUES]).all():
             raise GenerateError(
-                "the model gives no numbers for prompts that are filled up in front, where no token counts; give "
+                "the model gives no numbers for prompts that are padded on the left, where no token counts; give "
                 "prompts of one length, or one after the other"
             )
         return self._chosen(results, state, sampling, selection)

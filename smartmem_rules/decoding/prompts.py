@@ -14,7 +14,7 @@ from smartmem_rules.decoding.errors import GenerateError
 
 @dataclass(frozen=True, kw_only=True)
 class Prompts:
-    """Token numbers of all sequences, the shorter ones filled up.
+    """Token numbers of all sequences, the shorter ones padded.
 
     Attributes:
         tokens: [sequences, longest], int64.
@@ -30,16 +30,16 @@ class Prompts:
 
     @classmethod
     def of(cls, prompts: Sequence[Sequence[int]], at_end: bool) -> Prompts:
-        """Prompts filled up at their end or at their beginning.
+        """Prompts padded at their end or at their beginning.
 
         Models that join the cache take distances between tokens from their places (windows, biases), so that nothing
         may lie between a prompt and what follows; those that count the tokens of a sequence want them at its beginning.
         """
         lengths = np.array([len(prompt) for prompt in prompts], np.int64)
         longest = int(lengths.max())
-        filled = [longest - len(prompt) for prompt in prompts]
+        padding = [longest - len(prompt) for prompt in prompts]
         rows = [
-            [*prompt, *[0] * n] if at_end else [*[0] * n, *prompt] for prompt, n in zip(prompts, filled, strict=True)
+            [*prompt, *[0] * n] if at_end else [*[0] * n, *prompt] for prompt, n in zip(prompts, padding, strict=True)
         ]
         places = np.arange(longest)
         counts = places < lengths[:, None] if at_end else places >= (longest - lengths)[:, None]
@@ -52,7 +52,7 @@ class Prompts:
         return np.asarray(np.maximum(np.cumsum(self.counts, axis=1) - 1, 0))
 
     @property
-    def is_filled(self) -> bool:
+    def is_padded(self) -> bool:
         """Whether there are places without a token."""
         return not self.counts.all()
 

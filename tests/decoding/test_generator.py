@@ -193,7 +193,7 @@ def test_masks_of_infinity_take_prompts_of_one_length_only() -> None:
     (least,) = (tensor for tensor in model.graph.initializer if tensor.name == "least")
     least.raw_data = np.array(-np.inf, np.float32).tobytes()
     generator = Generator(model, sequences=2, bound=BOUND, block=BOUND)
-    with pytest.raises(GenerateError, match="no numbers for prompts that are filled up"):
+    with pytest.raises(GenerateError, match="no numbers for prompts that are padded"):
         generator.generate([[1], [1, 2]], 4)
     found = generator.generate([[1, 4], [1, 2]], 4)
     for prompt, tokens in zip([[1, 4], [1, 2]], found, strict=True):

@@ -1,4 +1,4 @@
-"""Prompts as one array, where they are filled up."""
+"""Prompts as one array, where they are padded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_models_that_join_the_cache_get_prompts_next_to_what_follows() -> None:
     assert found.counts.tolist() == [[1, 1, 1], [0, 0, 1]]
     assert found.positions.tolist() == [[0, 1, 2], [0, 0, 0]]
     assert found.last.tolist() == [[2], [2]]
-    assert found.is_filled
+    assert found.is_padded
 
 
 def test_models_that_count_tokens_get_prompts_at_the_beginning() -> None:
@@ -26,8 +26,8 @@ def test_models_that_count_tokens_get_prompts_at_the_beginning() -> None:
     assert found.lengths.tolist() == [3, 1]
 
 
-def test_prompts_of_one_length_are_not_filled() -> None:
-    assert not Prompts.of([[1, 2], [3, 4]], at_end=False).is_filled
+def test_prompts_of_one_length_are_not_padded() -> None:
+    assert not Prompts.of([[1, 2], [3, 4]], at_end=False).is_padded
 
 
 def test_one_prompt_need_not_stand_in_a_list() -> None:

@@ -91,8 +91,8 @@ def test_a_split_product_runs_again_on_the_same_memory(monkeypatch: pytest.Monke
     assert any(isinstance(one.schedule, GroupSchedule) and one.schedule.splits == 4 for one in plan.launches)
 
 
-def test_work_groups_without_a_turn_read_nothing_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four work-groups that share six turns have two, two, two and none."""
+def test_work_groups_without_a_step_read_nothing_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four work-groups that share six K steps have two, two, two and none."""
     _force(monkeypatch, TILES[1], 4)
     x, w = _random(1, 30, 384), _random(2, 384, 64)
     _, executor = prepare(model([("MatMul", "x w", "y")], {"x": x}, "y", {"w": w}), GPU, debug=True)

@@ -337,7 +337,7 @@ def rank_groups(
 
 
 def _all_work(splits: int, turns: int) -> bool:
-    """Whether each of the work-groups that share a reduction has a turn: 4 that share 6 turns have 2, 2, 2 and none."""
+    """Whether each work-group of a split-K reduction has a K step: 4 that share 6 steps have 2, 2, 2 and none."""
     return (splits - 1) * math.ceil(turns / splits) < turns
 
 
