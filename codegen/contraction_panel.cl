@@ -1,14 +1,17 @@
 {% from "entry.cl" import entry %}
 {% from "register_block.cl" import accumulate %}
 {% from "word_block.cl" import accumulate_words %}
+{% from "byte_block.cl" import accumulate_bytes %}
 {% macro rows_of_columns(first, last, rows, part, ahead) %}
         for (int r = {{ first }}; r < {{ last }}; r += {{ rows }}) {
-{% if part.words %}
+{% if of_bytes %}
+{{ accumulate_bytes(rows, columns, lanes, (k + 3) // 4, rest, left_space, left_pointer, flip, part, 0 if rest else ahead) }}
+{% elif part.words %}
 {{ accumulate_words(rows, columns, lanes, left_space, left_pointer, part.words) }}
 {% else %}
 {{ accumulate(rows, columns, lanes, k, left_space, left_pointer, part.space, ahead, block) }}
 {% endif %}
-            float{{ lanes }} result[{{ rows * columns // lanes }}];
+            {{ sum_type }}{{ lanes }} result[{{ rows * columns // lanes }}];
 {% for i in range(rows) %}
 {% for j in range(columns // lanes) %}
             result[{{ i * (columns // lanes) + j }}] = c{{ i }}_{{ j }};
@@ -22,7 +25,7 @@
             for (int i = 0; i < valid_rows; ++i) {
 {% endif %}
                 const int {{ row }} = first_row + r + i;
-                const float* accumulated = (const float*)(result + i * {{ columns // lanes }});
+                const {{ sum_type }}* accumulated = (const {{ sum_type }}*)(result + i * {{ columns // lanes }});
 {{ part.epilogue }}
             }
         }

@@ -17,6 +17,69 @@ static inline float smr_lane(float4 texel, int lane) {
 typedef float smr_float4 __attribute__((ext_vector_type(4), aligned(4)));
 typedef float smr_float8 __attribute__((ext_vector_type(8), aligned(4)));
 typedef float smr_float16 __attribute__((ext_vector_type(16), aligned(4)));
+#define SMR_INTEGERS(W)                                                                                \
+typedef char smr_char##W __attribute__((ext_vector_type(W), aligned(1)));                              \
+typedef uchar smr_uchar##W __attribute__((ext_vector_type(W), aligned(1)));                            \
+typedef short smr_short##W __attribute__((ext_vector_type(W), aligned(2)));                            \
+typedef ushort smr_ushort##W __attribute__((ext_vector_type(W), aligned(2)));                          \
+typedef int smr_int##W __attribute__((ext_vector_type(W), aligned(4)));
+SMR_INTEGERS(4)
+SMR_INTEGERS(8)
+SMR_INTEGERS(16)
+
+// The sums of four products of bytes each, added to `sums`: of `a`, whose bytes have no sign, and of `b`, whose bytes have
+// one. No step saturates: products of two neighbours fit 17 bits.
+#ifdef SMR_CPU
+#if defined(__has_builtin) && defined(__AVX512BW__)
+#if __has_builtin(__builtin_ia32_pmaddwd512)
+#define SMR_PAIRS_512
+#endif
+#if __has_builtin(__builtin_ia32_vpdpbusd512) && defined(__AVX512VNNI__) && !defined(SMR_NO_BYTE_PRODUCTS)
+#define SMR_BYTES_512
+#endif
+#endif
+#if defined(__has_builtin) && defined(__AVX2__)
+#if __has_builtin(__builtin_ia32_pmaddwd256)
+#define SMR_PAIRS_256
+#endif
+#if __has_builtin(__builtin_ia32_vpdpbusd256) && !defined(SMR_NO_BYTE_PRODUCTS)
+#if defined(__AVXVNNI__) || defined(__AVX512VNNI__) && defined(__AVX512VL__)
+#define SMR_BYTES_256
+#endif
+#endif
+#endif
+#define SMR_DOT(W)                                                                                     \
+static inline int##W smr_dot##W(int##W sums, int a, int##W b) {                                        \
+    return sums + (b << 24 >> 24) * (a & 255) + (b << 16 >> 24) * (a >> 8 & 255)                        \
+        + (b << 8 >> 24) * (a >> 16 & 255) + (b >> 24) * (a >> 24 & 255);                              \
+}
+SMR_DOT(4)
+#if defined(SMR_BYTES_256)
+static inline int8 smr_dot8(int8 sums, int a, int8 b) { return __builtin_ia32_vpdpbusd256(sums, (int8)a, b); }
+#elif defined(SMR_PAIRS_256) && !defined(SMR_NO_PAIRS)
+static inline int8 smr_dot8(int8 sums, int a, int8 b) {
+    const short16 even = as_short16(b << 8) >> (short)8, odd = as_short16(b) >> (short)8;
+    const int8 low = (int8)(a & 0x00ff00ff), high = (int8)(a >> 8 & 0x00ff00ff);
+    return sums + __builtin_ia32_pmaddwd256(as_short16(low), even) + __builtin_ia32_pmaddwd256(as_short16(high), odd);
+}
+#else
+SMR_DOT(8)
+#endif
+#if defined(SMR_BYTES_512)
+static inline int16 smr_dot16(int16 sums, int a, int16 b) { return __builtin_ia32_vpdpbusd512(sums, (int16)a, b); }
+#elif defined(SMR_PAIRS_512) && !defined(SMR_NO_PAIRS)
+typedef short smr_short32 __attribute__((ext_vector_type(32)));
+static inline int16 smr_dot16(int16 sums, int a, int16 b) {
+    const smr_short32 even = __builtin_astype(b << 8, smr_short32) >> (short)8;
+    const smr_short32 odd = __builtin_astype(b, smr_short32) >> (short)8;
+    const int16 low = (int16)(a & 0x00ff00ff), high = (int16)(a >> 8 & 0x00ff00ff);
+    return sums + __builtin_ia32_pmaddwd512(__builtin_astype(low, smr_short32), even)
+        + __builtin_ia32_pmaddwd512(__builtin_astype(high, smr_short32), odd);
+}
+#else
+SMR_DOT(16)
+#endif
+#endif
 
 // An attribute of functions that compute in vectors of BITS: without it LLVM divides vectors of 512 bits into two of 256.
 #if defined(__has_attribute)
@@ -33,7 +96,6 @@ typedef float smr_float16 __attribute__((ext_vector_type(16), aligned(4)));
 // that remains stops the process.
 #ifdef SMR_CPU
 #define SMR_HALVES(W)                                                                                  \
-typedef ushort smr_ushort##W __attribute__((ext_vector_type(W), aligned(2)));                          \
 static inline float##W smr_half_bits##W(ushort##W bits) { return vload_half##W(0, (const half*)&bits); } \
 static inline ushort##W smr_bits_half##W(float##W x) {                                                 \
     ushort##W bits;                                                                                    \
@@ -95,6 +157,8 @@ static inline ulong smr_to_ulong_##S(T x) {                                     
     return x >= (T)9223372036854775808.0 ? (ulong)smr_to_long_##S(high) ^ 0x8000000000000000UL : (ulong)smr_to_long_##S(x); \
 }
 SMR_TO_INTEGERS(f, float)
+static inline int4 smr_to_int_f4(float4 x) { return x >= -2147483648.0f && x < 2147483648.0f ? convert_int4(x) : INT_MIN; }
+static inline int8 smr_to_int_f8(float8 x) { return x >= -2147483648.0f && x < 2147483648.0f ? convert_int8(x) : INT_MIN; }
 #ifdef cl_khr_fp64
 SMR_TO_INTEGERS(d, double)
 #endif

@@ -10,6 +10,7 @@ from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel
 from smartmem_rules.language.blocks.schedule import Elementwise, Schedule
 from smartmem_rules.plan.fusion.alternatives import Limits
+from smartmem_rules.plan.fusion.integer_sums import sums_as
 from smartmem_rules.plan.fusion.known import with_known_inside
 from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.plan.fusion.refusals import Refusals
@@ -153,7 +154,7 @@ def _fused(graph: Graph, means: Means, options: PlanOptions, refusals: Refusals 
     policy = means.policy
     program = flatten(graph, policy.reads_through_views, means.deferred)
     if policy.table is not None:
-        program = with_known_inside(program)
+        program = sums_as(with_known_inside(program), policy.products)
     # an operator rounds its outputs alone, however many kernels it takes
     storage = _Storage(options.dtype, program.inner.union(options.wide))
     fusion = FusionInput(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel
 from smartmem_rules.language.blocks.level import LayoutWeights
-from smartmem_rules.language.blocks.schedule import Schedule, Tile, Winograd
+from smartmem_rules.language.blocks.schedule import ByteProducts, Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
 from smartmem_rules.plan.kernel.model import PlanError
 from smartmem_rules.plan.kernel.storage import TEXEL_LANES
@@ -108,7 +108,10 @@ def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents
     weights = base.layouts[level.layout] if level.layout else LayoutWeights(name="row_major", block=level.block)
     return Means(
         device=profile,
-        policy=policy.within({s.template for s in schedules}),
+        policy=replace(
+            policy.within({s.template for s in schedules}),
+            products=next((s for s in schedules if isinstance(s, ByteProducts)), None),
+        ),
         memory=memory,
         kinds=kinds,
         schedules=schedules,

@@ -23,6 +23,7 @@ _CONSTANT = re.compile(r"\b__constant\b")
 _LOCAL = re.compile(r"\b__local\b")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 _SCALARS = ("uchar", "ushort", "uint", "ulong", "half", "size_t", "sampler_t", "image2d_t", "bool")
+_INTEGERS = ("char", "uchar", "short", "ushort", "int")
 _VECTORS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double")
 
 
@@ -75,7 +76,8 @@ class KernelText:
 @lru_cache(maxsize=1)
 def _typedefs() -> str:
     names = [f"{kind}{width}" for kind in _VECTORS for width in (2, 3, 4, 8, 16)]
-    names += ["smr_float4", "smr_float8", "smr_float16", *_SCALARS]
+    names += [f"smr_{kind}{width}" for kind in ("float", *_INTEGERS) for width in (4, 8, 16)]
+    names += _SCALARS
     return "".join(f"typedef int {name}; " for name in names) + "\n"
 
 

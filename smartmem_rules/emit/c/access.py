@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from smartmem_rules.plan.kernel.addressing import consecutive, offset, side_by_side, texel, texel_base
+from smartmem_rules.plan.kernel.addressing import (
+    INTEGER_VECTORS,
+    VECTORS,
+    consecutive,
+    offset,
+    side_by_side,
+    texel,
+    texel_base,
+)
 from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.index import Index
@@ -26,11 +34,16 @@ Text = Callable[[Index], str]
 
 @dataclass(frozen=True)
 class Access:
-    """Reads and writes of one kernel parameter."""
+    """Reads and writes of one kernel parameter.
+
+    Attributes:
+        kinds: the types of elements that are read and written several at a time.
+    """
 
     parameter: str
     stored: Stored
     rounding: str = ""
+    kinds: Collection[str] = VECTORS
 
     @property
     def is_image(self) -> bool:
@@ -69,7 +82,7 @@ class Access:
 
     def contiguous(self, indices: tuple[Index, ...], lane: Var) -> bool:
         """Whether the elements over the lane variable lie side by side (in one texel of an image)."""
-        return side_by_side(self.stored, indices, lane)
+        return side_by_side(self.stored, indices, lane, self.kinds)
 
     def read_vector(self, indices: tuple[Index, ...], lane: Var, text: Text) -> str:
         """The elements over the lane variable; only where `contiguous`."""
@@ -81,6 +94,9 @@ class Access:
         assert start is not None
         if self.stored.storage == "float16":
             return f"{_unaligned(start, lane.extent)}vload_half{lane.extent}(0, {self.parameter} + {text(start)})"
+        if self.stored.storage in INTEGER_VECTORS:
+            loaded = f"*({self.space}const {self._integers(lane.extent)}*)({self.parameter} + {text(start)})"
+            return loaded if self.stored.storage == "int32" else f"convert_int{lane.extent}({loaded})"
         return f"*({self.space}const {_vector(start, lane.extent)}*)({self.parameter} + {text(start)})"
 
     def place_of_halves(self, indices: tuple[Index, ...], lane: Var, text: Text) -> str | None:
@@ -112,7 +128,15 @@ class Access:
         if self.stored.storage == "float16":
             prefix = _unaligned(start, lane.extent)
             return f"{prefix}vstore_half{lane.extent}_rte({value}, 0, {self.parameter} + {text(start)});"
+        if self.stored.storage in INTEGER_VECTORS:
+            kind = C_TYPES[self.stored.storage]
+            narrow = value if kind == "int" else f"convert_{kind}{lane.extent}({value})"
+            return f"*({self.space}{self._integers(lane.extent)}*)({self.parameter} + {text(start)}) = {narrow};"
         return f"*({self.space}{_vector(start, lane.extent)}*)({self.parameter} + {text(start)}) = {value};"
+
+    def _integers(self, width: int) -> str:
+        """The type of a vector of integers in memory, which is aligned for one of them only."""
+        return f"smr_{C_TYPES[self.stored.storage]}{width}"
 
     def write_texel(self, indices: tuple[Index, ...], value: str, text: Text) -> str:
         """A statement that stores a whole texel, given the indices of its first element."""

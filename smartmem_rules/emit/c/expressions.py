@@ -15,11 +15,21 @@ from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.boundary_split import interior
 from smartmem_rules.emit.c.indices import Indices
 from smartmem_rules.emit.c.partial_sums import LONGEST, Accumulators, TermLoop, in_partial_sums
-from smartmem_rules.emit.c.primitives import apply, combine, compute_type, identity, is_float, literal, narrowed
+from smartmem_rules.emit.c.primitives import (
+    apply,
+    combine,
+    compute_type,
+    has_vector_form,
+    has_vectors,
+    identity,
+    is_float,
+    literal,
+    narrowed,
+)
 from smartmem_rules.emit.c.team import Team, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.language.blocks.device import TextChoices
-from smartmem_rules.plan.kernel.addressing import is_contiguous
+from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS, is_contiguous
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -77,6 +87,7 @@ class Expressions(Indices):
         self.unrolls = False
         self.splits_borders = False
         self.loads_halves_where = False
+        self.vectors_of_integers = False
         self._is_interior = False
         self._memo: list[dict[tuple[Expr, Var | None], Value]] = [{}]
 
@@ -137,8 +148,8 @@ class Expressions(Indices):
         return Value(name, width)
 
     def _has_vector_form(self, expr: Expr, lane: Var) -> bool:
-        """Whether this node (not what is below it) can be computed on a vector of floats."""
-        if not is_float(expr.dtype):
+        """Whether this node (not what is below it) can be computed on a vector."""
+        if not self.has_vectors(expr.dtype):
             return False
         match expr:
             case Read(tensor=tensor, indices=indices):
@@ -146,6 +157,8 @@ class Expressions(Indices):
                     return True
                 return self.accesses[tensor].contiguous(indices, lane) and not self.holds_lanes(tensor, indices, lane)
             case Apply(function=function, arguments=arguments):
+                if self.vectors_of_integers:
+                    return has_vector_form(function, expr.dtype, [a.dtype for a in arguments])
                 return function not in ("select", "mod", "fmod", "cast") and all(is_float(a.dtype) for a in arguments)
             case Select(condition=condition):
                 return not any(lane in i.variables for i in condition_indices(condition))
@@ -153,6 +166,10 @@ class Expressions(Indices):
                 return kind in ("sum", "prod", "max", "min")
             case _:
                 return False
+
+    def has_vectors(self, dtype: str) -> bool:
+        """Whether values of the type are computed several at a time."""
+        return has_vectors(dtype) if self.vectors_of_integers else is_float(dtype)
 
     def _lane_by_lane(self, expr: Expr, lane: Var) -> Value:
         elements = [self.value(substitute_variables(expr, {lane: Index(place)})).text for place in range(lane.extent)]
@@ -175,7 +192,7 @@ class Expressions(Indices):
         texts = [v.text for v in values]
         if width > 1:
             texts = [self.spread(v, expr.dtype, width) for v in values]
-        text = narrowed(apply(expr.function, texts, expr.dtype, expr.arguments[0].dtype, width), expr.dtype)
+        text = narrowed(apply(expr.function, texts, expr.dtype, expr.arguments[0].dtype, width), expr.dtype, width)
         return self._bind(text, expr.dtype, width)
 
     def spread(self, value: Value, dtype: str, width: int) -> str:
@@ -331,7 +348,7 @@ class Expressions(Indices):
             return
         value = self.value(body, lane)
         text = self.spread(value, expr.dtype, width) if width > 1 else value.text
-        self.writer.line(f"{name} = {narrowed(combine(expr.kind, name, text, expr.dtype, width), expr.dtype)};")
+        self.writer.line(f"{name} = {narrowed(combine(expr.kind, name, text, expr.dtype, width), expr.dtype, width)};")
 
     def _contiguous_variable(self, expr: Reduce) -> Var | None:
         """The reduction variable along which the elements lie side by side, where a vector of them can be taken."""
@@ -344,7 +361,8 @@ class Expressions(Indices):
 
     def is_contiguous(self, expr: Expr, var: Var) -> bool:
         """Whether some read advances by one element with the variable and none is scattered by it."""
-        return is_contiguous(expr, var, self.width, lambda name: self.accesses[name].stored, self.internal)
+        kinds = (*VECTORS, *INTEGER_VECTORS) if self.vectors_of_integers else VECTORS
+        return is_contiguous(expr, var, self.width, lambda name: self.accesses[name].stored, self.internal, kinds)
 
     def _vector_reduce(self, expr: Reduce, along: Var) -> Value:
         """Partial results in the lanes, combined at the end; what fills no vector is taken one by one."""

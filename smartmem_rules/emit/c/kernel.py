@@ -24,6 +24,7 @@ from smartmem_rules.emit.c.program import (
 from smartmem_rules.emit.c.team import Team, shared_loop
 from smartmem_rules.emit.c.writer import Writer
 from smartmem_rules.plan.artefact import Argument, Source
+from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS, VECTORS
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import Stage, Store, Stored
 from smartmem_rules.plan.kernel.row_arrays import array_size
@@ -90,10 +91,11 @@ class Emission:
     def __post_init__(self) -> None:
         self.kernel = self.launch.kernel
         names = list(dict.fromkeys(self.kernel.reads + self.kernel.writes))
-        self.accesses = {name: Access(f"p{i}", self.tensors[name]) for i, name in enumerate(names)}
+        kinds = (*VECTORS, *INTEGER_VECTORS) if self.target.is_cpu else VECTORS
+        self.accesses = {name: Access(f"p{i}", self.tensors[name], kinds=kinds) for i, name in enumerate(names)}
         self.expressions = Expressions(self.writer, self.accesses, self.width, self.target.device.text)
         self.expressions.unrolls = not self.target.is_cpu
-        self.expressions.splits_borders = self.target.is_cpu
+        self.expressions.splits_borders = self.expressions.vectors_of_integers = self.target.is_cpu
         self.expressions.loads_halves_where = bool(self.target.device.compute.half)
         if self.target.inside:
             self.expressions.table_name = "smr_part_table"
@@ -192,7 +194,8 @@ class Emission:
                 places = [text(substitute(position, {lane: Index(i)})) for i in range(lane.extent)]
                 elements = ", ".join(f"{name}[{p}]" for p in places)
                 return Value(f"({compute_type(dtype, lane.extent)})({elements})", lane.extent)
-            return Value(f"(*({space}const smr_float{lane.extent}*)({name} + {text(start)}))", lane.extent)
+            vector = f"smr_{compute_type(dtype, lane.extent)}"
+            return Value(f"(*({space}const {vector}*)({name} + {text(start)}))", lane.extent)
 
         return read
 
@@ -207,7 +210,7 @@ class Emission:
             else:
                 start = self.expressions.index(add(position, scale(variable(lane), -1)))
                 text = self.expressions.spread(value, stage.dtype, lane.extent)
-                self.writer.line(f"*({space}smr_float{lane.extent}*)({name} + {start}) = {text};")
+                self.writer.line(f"*({space}smr_{compute_type(stage.dtype, lane.extent)}*)({name} + {start}) = {text};")
 
         self.over(stage.axes, stage.body, element)
 
@@ -262,7 +265,7 @@ class Emission:
         """How many whole vectors lie along the axis; none where its elements do not lie side by side."""
         if (
             surely_below(axis.extent, self.width)
-            or not is_float(body.dtype)
+            or not self.expressions.has_vectors(body.dtype)
             or not self.expressions.is_contiguous(body, axis)
         ):
             return 0

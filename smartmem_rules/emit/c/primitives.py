@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from smartmem_rules.plan.kernel.addressing import INTEGER_VECTORS as VECTOR_INTEGERS
 from smartmem_rules.tensor.expr import NARROW_FLOATS, NARROW_INTEGERS
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -49,6 +51,20 @@ def compute_type(dtype: str, width: int = 1) -> str:
 
 def is_float(dtype: str) -> bool:
     return dtype in ("float32", "float16", "bfloat16") or dtype in NARROW_FLOATS
+
+
+def has_vectors(dtype: str) -> bool:
+    """Whether CPUs compute several values of the type at a time: floats, and integers that are computed in int."""
+    return is_float(dtype) or dtype in VECTOR_INTEGERS
+
+
+def has_vector_form(function: str, dtype: str, sources: Sequence[str]) -> bool:
+    """Whether a primitive of operands of such types has text for vectors in which integers occur."""
+    if function == "cast":
+        return all(one == "float32" or one in VECTOR_INTEGERS for one in (dtype, *sources))
+    if is_float(dtype):
+        return function not in ("select", "mod", "fmod") and all(map(is_float, sources))
+    return function in ("add", "sub", "mul", "min", "max", "bit_and", "bit_or", "bit_xor")
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
@@ -96,9 +112,9 @@ def combine(kind: str, left: str, right: str, dtype: str, width: int) -> str:
     """One step of a reduction."""
     match kind:
         case "sum":
-            return _infix("+", left, right, dtype)
+            return _infix("+", left, right, dtype, width)
         case "prod":
-            return _infix("*", left, right, dtype)
+            return _infix("*", left, right, dtype, width)
         case "any":
             return f"({left} || {right})"
         case "all":
@@ -126,7 +142,7 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
     if function in INFIX:
         if function == "div" and not is_float(dtype) and dtype != "float64":
             return f"smr_div_{_suffix(dtype)}({arguments[0]}, {arguments[1]})"
-        return f"({_infix(INFIX[function], arguments[0], arguments[1], dtype)})"
+        return f"({_infix(INFIX[function], arguments[0], arguments[1], dtype, width)})"
     if function == "neg":
         return f"({_negated(arguments[0], dtype)})"
     if function in COMPARISONS:
@@ -137,7 +153,7 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
         return PLAIN[function].format(*arguments)
     match function:
         case "cast":
-            return cast(arguments[0], source, dtype)
+            return cast(arguments[0], source, dtype) if width == 1 else cast_vector(arguments[0], source, dtype, width)
         case "bitcast":
             return bitcast(arguments[0], source, dtype, width)
         case "min" | "max":
@@ -147,7 +163,9 @@ def apply(function: str, arguments: list[str], dtype: str, source: str, width: i
     return _other_function(function, arguments, dtype)
 
 
-def _infix(sign: str, left: str, right: str, dtype: str) -> str:
+def _infix(sign: str, left: str, right: str, dtype: str, width: int = 1) -> str:
+    if width > 1 and dtype in VECTOR_INTEGERS:
+        return f"as_int{width}(as_uint{width}({left}) {sign} as_uint{width}({right}))"
     if dtype in WRAPPING:
         signed, unsigned = WRAPPING[dtype]
         return f"({signed})(({unsigned}){left} {sign} ({unsigned}){right})"
@@ -207,9 +225,11 @@ def _suffix(dtype: str) -> str:
     return {"int": "i", "uint": "u", "long": "l", "ulong": "ul"}[compute_type(dtype)]
 
 
-def narrowed(text: str, dtype: str) -> str:
+def narrowed(text: str, dtype: str, width: int = 1) -> str:
     """A result that is computed in int, wrapped to the dtype's own width."""
     narrow = NARROW.get(dtype)
+    if narrow is not None and width > 1:
+        return f"convert_int{width}(convert_{narrow}{width}({text}))"
     return text if narrow is None else f"(int)({narrow})({text})"
 
 
@@ -242,6 +262,14 @@ def cast(value: str, source: str, target: str) -> str:
     narrow = NARROW.get(target)
     through = {"uint32": "long", "int64": "long", "uint64": "ulong"}.get(target, "int")
     return f"(({compute_type(target)}){f'({narrow})' if narrow else ''}{_whole(value, source, through)})"
+
+
+def cast_vector(value: str, source: str, target: str, width: int) -> str:
+    """A conversion of the lanes of a vector; of floats, and of integers that are computed in int."""
+    if target in NARROW or target == "int32":
+        whole = value if source in VECTOR_INTEGERS else f"smr_to_int_f{width}({value})"
+        return narrowed(whole, target, width)
+    return value if is_float(source) else f"convert_float{width}({value})"
 
 
 def _whole(value: str, source: str, kind: str) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from smartmem_rules.emit.c.expressions import Internal, Value
 from smartmem_rules.emit.c.writer import Writer
+from smartmem_rules.emit.contraction.right_bytes import pack_bytes
 from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, Store
-from smartmem_rules.plan.schedule.contraction.factors import PackedPanel, PackedWords
+from smartmem_rules.plan.schedule.contraction.factors import PackedBytes, PackedPanel, PackedWords
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, Read, substitute_reads
 from smartmem_rules.tensor.extents import is_symbolic
@@ -46,6 +47,7 @@ class Columns:
     pointer: str = ""
     epilogue: str = ""
     words: RightWords | None = None
+    bytes_zeros: bool = False
 
     @property
     def columns(self) -> int:
@@ -62,6 +64,11 @@ class Columns:
         return self.panel.schedule.ahead if self.space and self.words is None else 0
 
     @property
+    def bytes_space(self) -> str:
+        """The address space of a factor of bytes."""
+        return self.space
+
+    @property
     def tiles(self) -> int:
         return -(-self.n.extent // self.columns)
 
@@ -69,6 +76,9 @@ class Columns:
 
     def set_right(self, b: Expr, packed: PackedPanel | None) -> None:
         panel = self.panel
+        if panel.contraction.of_bytes:
+            self._set_bytes(b, packed)
+            return
         if packed is None:
             panel.pack("columns", b, self.n, panel.contraction.k, self.columns)
             self.pointer = f"const float* right = columns + tile * {panel.k_count * self.columns};"
@@ -106,6 +116,27 @@ class Columns:
             f"__global const {kind}* {name} = {self._tile_of(packed, tensor, n)};" for kind, name, tensor, n in rows
         )
         self.pointer = " ".join(pointers)
+
+    def _set_bytes(self, b: Expr, packed: PackedPanel | None) -> None:
+        """The factor as words of bytes, with the sums and zeros of its columns."""
+        panel = self.panel
+        if packed is None:
+            self.bytes_zeros = pack_bytes(panel.emission, b, self.n, panel.contraction.k, self.columns, panel.values(None))
+            self.pointer = (
+                f"const int* right = (const int*)columns + tile * {panel.right_rows * self.columns}; "
+                f"const int* right_sums = column_sums + tile * {self.columns}; "
+                f"const int* right_zeros = column_zeros + tile * {self.columns};"
+            )
+            return
+        assert isinstance(packed, PackedBytes)
+        self.space, self.bytes_zeros = "__global ", packed.zeros is not None
+        rows = [("right", packed.name, panel.right_rows), ("right_sums", packed.sums, 1)]
+        if packed.zeros is not None:
+            rows.append(("right_zeros", packed.zeros, 1))
+        self.pointer = " ".join(
+            f"__global const int* {name} = (__global const int*)({self._tile_of(packed, tensor, n)});"
+            for name, tensor, n in rows
+        )
 
     def _tile_of(self, packed: PackedPanel, tensor: str, rows: int) -> str:
         """C text of a pointer to the tile in one of the tensors that hold the factor, of so many rows a tile."""
@@ -153,7 +184,7 @@ class Columns:
             condition = f"if (tile * {columns} + {start + width} <= {n.extent})"
             if sometimes:
                 at = {**rows, n: add(add(first, Index(start)), variable(lane))}
-                self._set_accumulator(f"(*(const smr_float{width}*)(accumulated + {start}))", start)
+                self._set_accumulator(f"(*(const smr_{self.panel.sum_type}{width}*)(accumulated + {start}))", start)
                 with expressions.scope("" if always else condition):
                     self._write(at, lane)
             if not always and start < rest:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from smartmem_rules.emit.c.expressions import Expressions, Value
 from smartmem_rules.emit.c.kernel import Emission
 from smartmem_rules.emit.c.partial_sums import product_block
 from smartmem_rules.emit.c.program import Target, render
@@ -15,6 +16,7 @@ from smartmem_rules.emit.contraction.right_words import RightWords
 from smartmem_rules.emit.contraction.window_rows import WindowRows, Windows
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.addressing import consecutive, offset
+from smartmem_rules.plan.kernel.byte_factors import BYTES, PER_WORD, ByteFactor, byte_factor
 from smartmem_rules.plan.kernel.launch import Single
 from smartmem_rules.plan.kernel.model import INNER, Contraction, Scores, Stage, Stored
 from smartmem_rules.plan.schedule.contraction.sizing import SCORE_VECTORS
@@ -42,7 +44,11 @@ class Panel:
         self.m_count = math.prod(v.extent for v in self.contraction.m)
         self.k_count = math.prod(v.extent for v in self.contraction.k)
         # of the right factor as it is packed
-        self.right_rows = self.k_count
+        self.right_rows = -(-self.k_count // PER_WORD) if self.contraction.of_bytes else self.k_count
+        self.sum_type = "int" if self.contraction.of_bytes else "float"
+        self.left_factor = byte_factor(self.contraction.a, self.contraction.k) if self.contraction.of_bytes else None
+        # of rows of bytes in memory: whether they have a sign, and how many fill the last word in part
+        self._flips, self._rest = False, 0
         self.batch = Var("batch", math.prod(v.extent for v in self.contraction.batch))
         self.row = Var("row", self.m_count)
 
@@ -64,6 +70,8 @@ class Panel:
         names = {"batch": expressions.name(self.batch), "row": expressions.name(self.row)}
         parts = self.columns()
         left_space, left_pointer = self.left()
+        if self.left_factor is not None:
+            self._zero_of_rows(self.left_factor, left_space, left_pointer, any(part.bytes_zeros for part in parts))
         for part in parts:
             part.write_epilogue()
         s = self.schedule
@@ -89,6 +97,10 @@ class Panel:
             block=product_block(self.k_count),
             left_space=left_space,
             left_pointer=left_pointer,
+            of_bytes=self.contraction.of_bytes,
+            sum_type=self.sum_type,
+            flip=self._flips,
+            rest=self._rest,
             **names,
         )
 
@@ -111,13 +123,16 @@ class Panel:
     def left(self) -> tuple[str, str]:
         """Address space and pointer to a row of the left factor; stages the rows where they are not in memory."""
         c = self.contraction
+        left = c.a if self.left_factor is None else self.left_factor.elements
         if not c.stages:
-            direct = self._direct_rows(c.a, c.k)
+            direct = self._direct_rows(left, c.k)
             if direct is not None:
+                if self.left_factor is not None:
+                    self._flips, self._rest = self.left_factor.signed, self.k_count % PER_WORD
                 return direct
         if c.scores is not None:
             self._scores(c.scores)
-        stages, (a,) = share_terms(c.stages, (c.a,), self.text)
+        stages, (a,) = share_terms(c.stages, (left,), self.text)
         return self._staged_rows("panel", a, c.k, stages, c.scores)
 
     def _staged_rows(
@@ -125,7 +140,9 @@ class Panel:
     ) -> tuple[str, str]:
         expressions, writer = self.emission.expressions, self.emission.writer
         k_count = math.prod(v.extent for v in k)
-        writer.line(f"float {panel}[{self.schedule.block_rows * largest(k_count)}];")
+        of_bytes = self.left_factor is not None
+        size = PER_WORD * self.right_rows if of_bytes else k_count
+        writer.line(f"{'uchar' if of_bytes else 'float'} {panel}[{self.schedule.block_rows * largest(size)}];")
         local = Var(f"staged_{panel}", self.schedule.block_rows)
         name, row = expressions.name(local), expressions.name(self.row)
         windows = None
@@ -152,9 +169,11 @@ class Panel:
             here = substitute_variables(a, values)
 
             def element(body: Expr, at: dict[Var, Index], lane: Var | None) -> None:
-                place = add(scale(variable(local), k_count), _position(k, at))
+                place = add(scale(variable(local), size), _position(k, at))
                 value = expressions.value(substitute_variables(body, at), lane)
-                if lane is None:
+                if of_bytes:
+                    writer.line(_stored_byte(panel, value, body.dtype, expressions, place, lane))
+                elif lane is None:
                     writer.line(f"{panel}[{expressions.index(place)}] = {value.text};")
                 else:
                     start = expressions.index(add(place, scale(variable(lane), -1)))
@@ -162,14 +181,30 @@ class Panel:
                     writer.line(f"*(smr_float{lane.extent}*)({panel} + {start}) = {vector};")
 
             self.emission.over(k, here, element)
-        return "", f"{panel} + (ROW) * {k_count}"
+            if size != k_count:
+                writer.line(f"for (int k = {k_count}; k < {size}; ++k) {panel}[{name} * {size} + k] = 0;")
+        return "", f"{panel} + (ROW) * {size}"
+
+    def _zero_of_rows(self, left: ByteFactor, space: str, pointer: str, sums: bool) -> None:
+        """The left factor's zero point, with the other sign, and the sums of rows where columns have a zero point."""
+        expressions, writer = self.emission.expressions, self.emission.writer
+        zero = expressions.value(left.zero).text
+        writer.line(f"const int left_zero = -({zero}){' - 128' if left.signed else ''};")
+        if not sums:
+            return
+        writer.line(f"int left_sums[{self.schedule.block_rows}];")
+        with expressions.scope("for (int r = 0; r < row_count; ++r)"):
+            writer.line(f"{space}const uchar* bytes = {pointer.replace('ROW', 'r')};")
+            writer.line("int sum = 0;")
+            writer.line(f"for (int k = 0; k < {self.k_count}; ++k) sum += bytes[k]{' ^ 128' if self._flips else ''};")
+            writer.line("left_sums[r] = sum;")
 
     def _direct_rows(self, a: Expr, k: tuple[Var, ...]) -> tuple[str, str] | None:
         """Rows that lie in memory one element after the other."""
         if not isinstance(a, Read) or a.tensor not in self.emission.accesses:
             return None
         access = self.emission.accesses[a.tensor]
-        if access.is_image or access.stored.storage != "float32":
+        if access.is_image or access.stored.storage not in (("float32",) if self.left_factor is None else BYTES):
             return None
         k_count = math.prod(v.extent for v in k)
         flat = Var("flat_k", k_count)
@@ -185,7 +220,8 @@ class Panel:
             return None
         expressions = self.emission.expressions
         expressions.bind_name(row, "(first_row + ROW)")
-        return access.space, f"{access.parameter} + {expressions.index(start)}"
+        as_bytes = f"({access.space}const uchar*)" if access.stored.storage == "int8" else ""
+        return access.space, f"{as_bytes}{access.parameter} + {expressions.index(start)}"
 
     # --- the scores of an attention ---
 
@@ -266,6 +302,16 @@ class Panel:
                 f"for (int k = 0; k < {k_count}; ++k) "
                 f"for (int n = 0; n < {rest}; ++n) {name}[{start} + k * {columns} + n] = 0.0f;"
             )
+
+
+def _stored_byte(panel: str, value: Value, dtype: str, expressions: Expressions, place: Index, lane: Var | None) -> str:
+    """A statement that stores bytes of a row, with the bit of their sign turned over where they have one."""
+    flipped = " ^ 128" if dtype == "int8" else ""
+    if lane is None:
+        return f"{panel}[{expressions.index(place)}] = (uchar)({value.text}{flipped});"
+    start = expressions.index(add(place, scale(variable(lane), -1)))
+    vector = expressions.spread(value, dtype, lane.extent)
+    return f"*(smr_uchar{lane.extent}*)({panel} + {start}) = convert_uchar{lane.extent}({vector}{flipped});"
 
 
 def _position(axes: tuple[Var, ...], at: Mapping[Var, Index]) -> Index:

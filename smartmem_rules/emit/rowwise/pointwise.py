@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smartmem_rules.emit.c.kernel import Emission, lane_reader, with_lane
-from smartmem_rules.emit.c.primitives import is_float
 from smartmem_rules.emit.c.program import Target
 from smartmem_rules.plan.artefact import Source
 from smartmem_rules.plan.kernel.launch import Single
@@ -76,7 +75,7 @@ def _row(emission: Emission, kernel: Kernel, axis: Var | None, outer: dict[Var, 
         _elements(emission, kernel, outer, None)
         return
     width = emission.width
-    vectorised = not surely_below(axis.extent, width) and _any_float(kernel)
+    vectorised = not surely_below(axis.extent, width) and _any_vectors(emission, kernel)
     images = any(emission.accesses[s.tensor].is_image for s in kernel.stores)
     if not vectorised and not images:
         head = None if item is None else _lanes(emission, axis, item)
@@ -111,8 +110,8 @@ def _sums(kernel: Kernel) -> bool:
     return kernel.contraction is not None or any(isinstance(part, Reduce) for value in values for part in walk(value))
 
 
-def _any_float(kernel: Kernel) -> bool:
-    return any(is_float(s.value.dtype) for s in kernel.stores)
+def _any_vectors(emission: Emission, kernel: Kernel) -> bool:
+    return any(emission.expressions.has_vectors(s.value.dtype) for s in kernel.stores)
 
 
 def _tail(emission: Emission, kernel: Kernel, axis: Var, outer: dict[Var, Index], start: int, rest: int) -> None:

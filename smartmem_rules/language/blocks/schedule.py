@@ -20,7 +20,7 @@ from smartmem_rules.language.blocks.keys import (
 )
 from smartmem_rules.language.blocks.matrix import ELEMENTS, OPERANDS
 
-TEMPLATES = ("panel", "words", "winograd", "group", "tile", "pointwise", "reduction", "scan")
+TEMPLATES = ("panel", "words", "bytes", "winograd", "group", "tile", "pointwise", "reduction", "scan")
 SPACES = ("rows", "vectors", "block_rows", "tiles_per_block", "items", "places", "team")
 
 
@@ -34,6 +34,7 @@ class Schedule(BlockRecord):
         "the template of codegen/ that realises it",
         "panel",
         "words",
+        "bytes",
         "winograd",
         "group",
         "tile",
@@ -108,6 +109,14 @@ class FewBitWeights(Schedule):
 
     bits: tuple[int, ...] = wholes("bits of an integer in a word of 32, the fewest first")
     elements: int = whole("weights below which a factor is unpacked when the plan is made", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteProducts(Schedule):
+    """Products of integers of 8 bits by the panel template: four of them in a word, sums of 32 bits (CPU)."""
+
+    depth: int = whole("steps of the reduction at most, of which a work-item keeps whole rows", 1)
+    right_bytes: int = whole("bytes of a right factor that is no constant, which a work-item packs, at most", 0)
 
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -229,6 +238,7 @@ class Rows(Elementwise):
 CONTRACTIONS: Mapping[str, type[Schedule]] = {
     "panel": Panel,
     "words": FewBitWeights,
+    "bytes": ByteProducts,
     "winograd": Winograd,
     "group": Group,
     "tile": Tile,

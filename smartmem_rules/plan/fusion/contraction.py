@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smartmem_rules.language.blocks.schedule import ByteProducts
+from smartmem_rules.plan.kernel.byte_factors import byte_factor
 from smartmem_rules.tensor.atoms import Div, Mod, Var
 from smartmem_rules.tensor.expr import (
     Apply,
@@ -28,6 +30,7 @@ from smartmem_rules.tensor.expr import (
     tensors_read,
     walk,
 )
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.index import Index, variable
 from smartmem_rules.tensor.ranges import largest, several, surely_below
 
@@ -63,15 +66,21 @@ class MatchedContraction:
 
 
 def match_contraction(
-    equation: Equation, names: FreshNames, constants: Mapping[str, np.ndarray]
+    equation: Equation,
+    names: FreshNames,
+    constants: Mapping[str, np.ndarray],
+    products: ByteProducts | None = None,
 ) -> MatchedContraction | None:
     """The contraction that an equation is, None if it is none.
 
     Args:
         constants: tensors that are known before the model runs.
+        products: the schedule of products of bytes, whose sums are int32; None where the device has none.
     """
     sums = [node for node in walk(equation.body) if isinstance(node, Reduce)]
-    if len(sums) != 1 or sums[0].kind != "sum" or sums[0].dtype not in ACCUMULATED:
+    if len(sums) != 1 or sums[0].kind != "sum":
+        return None
+    if sums[0].dtype not in ACCUMULATED and (products is None or sums[0].dtype != "int32"):
         return None
     product = _product(sums[0].body, constants)
     if product is None:
@@ -99,9 +108,23 @@ def match_contraction(
     n = max(columns, key=lambda v: largest(v.extent))
     batch = tuple(v for v in space if v in in_b and v is not n)
     m = tuple(v for v in space if v not in in_b)
-    return MatchedContraction(
+    matched = MatchedContraction(
         space=tuple(space), coordinates=tuple(coordinates), body=body, reduce=reduce, a=a, b=b, batch=batch, m=m, n=n
     )
+    if reduce.dtype == "int32" and not (products and _of_bytes(matched, constants, products)):
+        return None
+    return matched
+
+
+def _of_bytes(matched: MatchedContraction, constants: Collection[str], products: ByteProducts) -> bool:
+    """Whether both factors are bytes less a zero point, and a work-item has room for them."""
+    k = matched.reduce.variables
+    left, right = byte_factor(matched.a, (*matched.space, *k)), byte_factor(matched.b, (*matched.m, *k))
+    depth, columns = math.prod(v.extent for v in k), matched.n.extent
+    if left is None or right is None or is_symbolic(depth) or is_symbolic(columns):
+        return False
+    packed = 0 if is_constant(matched.b, constants) else depth * columns
+    return depth <= products.depth and packed <= products.right_bytes
 
 
 def is_constant(factor: Expr, constants: Collection[str]) -> bool:

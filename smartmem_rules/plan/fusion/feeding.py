@@ -114,6 +114,9 @@ class Feeding(Grouping):
             scores = self.owner.get(tensor)
             if scores is None or scores is reader or scores.form != "contraction" or scores.feeding:
                 continue
+            if _sums_integers(scores) or _sums_integers(reader):
+                self._refuse(rule, scores, reader, "a product of bytes keeps no floats on chip", None, 1)
+                continue
             if self._outputs(scores) != [tensor] or tensor in self.program.outputs or self._readers(tensor) != [reader]:
                 self._refuse(rule, scores, reader, "others read the scores as well")
                 continue
@@ -143,6 +146,9 @@ class Feeding(Grouping):
             for tensor in read:
                 source = self.owner.get(tensor)
                 if source is None or source.form != "contraction" or source.siblings or source.scores is not None:
+                    continue
+                if _sums_integers(source):
+                    self._refuse(rule, source, rows, "a product of bytes keeps no floats on chip", None, 1)
                     continue
                 matched = source.contraction
                 assert matched is not None
@@ -181,3 +187,7 @@ class Feeding(Grouping):
         if any(user.tensor not in cores for user in users):
             return False
         return all(rows_line_up(group, tensor, part, self.inlined) for part in reader.parts)
+
+
+def _sums_integers(group: Group) -> bool:
+    return group.contraction is not None and group.contraction.reduce.dtype == "int32"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.fusion.contraction import MatchedContraction, match_contraction
 from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.tensor.atoms import Div, Var
@@ -77,14 +78,23 @@ class Group:
         return {m.tensor for m in self.members}
 
 
-def start(definition: Definition, names: FreshNames, constants: Mapping[str, np.ndarray]) -> Group:
-    """The group that a definition founds."""
+def start(
+    definition: Definition,
+    names: FreshNames,
+    constants: Mapping[str, np.ndarray],
+    products: ByteProducts | None = None,
+) -> Group:
+    """The group that a definition founds.
+
+    Args:
+        products: the schedule of products of bytes, None where the device has none.
+    """
     equation = definition.equation
     if not definition.reduces:
         group = Group("pointwise", equation.variables, [definition])
         group.coordinates[definition.tensor] = tuple(map(variable, equation.variables))
         return group
-    matched = match_contraction(equation, names, constants)
+    matched = match_contraction(equation, names, constants, products)
     if matched is not None:
         group = Group("contraction", matched.space, [definition], contraction=matched)
         group.coordinates[definition.tensor] = matched.coordinates

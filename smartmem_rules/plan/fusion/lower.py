@@ -154,6 +154,7 @@ def _contraction(program: Program, fused: FusionResult, group: Group, outputs: l
         stages=tuple(stages),
         scores=scores,
         fed=_elements_of(matched.a),
+        dtype="int32" if matched.reduce.dtype == "int32" else "float32",
     )
     every = (*stores, *(s for part in parts for s in part.stores), *kept)
     return Kernel(name="", form="contraction", axes=group.space, stores=every, contraction=contraction, parts=parts)

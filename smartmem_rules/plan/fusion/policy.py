@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from smartmem_rules.language.blocks.fuse import Chain, FeedBlock, FuseBlock
 from smartmem_rules.language.blocks.level import KeptRows, Level
+from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.language.syntax import Table
 from smartmem_rules.plan.fusion.program import Definition
 from smartmem_rules.plan.kernel.model import PlanError
@@ -26,6 +27,7 @@ class Policy:
         depends: what the cells of that name say: `counted`, fuse where no element is computed more than once; always;
             never.
         rows: what kernels over rows keep of them.
+        products: the schedule of products of bytes, None where the device or the level has none.
         deepest: nested operations of a kernel above which it takes in no further producer or consumer.
     """
 
@@ -42,6 +44,7 @@ class Policy:
     chooses_kernels: bool = False
     joins_earliest: bool = False
     depends: Literal["counted", "always", "never"] = "counted"
+    products: ByteProducts | None = None
 
     def may(self, first: Definition, second: Definition, form: str) -> bool:
         """Whether `second` may join the kernel (of the given form) that computes `first`."""

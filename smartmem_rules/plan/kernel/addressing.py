@@ -16,6 +16,8 @@ from smartmem_rules.tensor.views import IndexMap, axis_variables, index_map
 
 VECTORS = ("float32", "float16")
 """What is read and written several elements at a time."""
+INTEGER_VECTORS = ("int8", "uint8", "int16", "uint16", "int32")
+"""The same on CPUs: integers that are computed in vectors of int."""
 
 
 def offset(stored: Stored, indices: tuple[Index, ...]) -> Index:
@@ -63,15 +65,26 @@ def texel_base(stored: Stored, indices: tuple[Index, ...], lane: Var) -> tuple[I
     return x, y
 
 
-def side_by_side(stored: Stored, indices: tuple[Index, ...], lane: Var) -> bool:
-    """Whether the elements over the lane variable lie side by side (in one texel of an image)."""
+def side_by_side(
+    stored: Stored, indices: tuple[Index, ...], lane: Var, kinds: Container[str] = VECTORS
+) -> bool:
+    """Whether the elements over the lane variable lie side by side (in one texel of an image).
+
+    Args:
+        kinds: the types of elements that are read and written several at a time.
+    """
     if stored.layout.memory == "image":
         return lane.extent == 4 and texel_base(stored, indices, lane) is not None
-    return stored.storage in VECTORS and consecutive(offset(stored, indices), lane) is not None
+    return stored.storage in kinds and consecutive(offset(stored, indices), lane) is not None
 
 
 def is_contiguous(
-    expr: Expr, var: Var, width: int, stored: Callable[[str], Stored], on_chip: Container[str] = ()
+    expr: Expr,
+    var: Var,
+    width: int,
+    stored: Callable[[str], Stored],
+    on_chip: Container[str] = (),
+    kinds: Container[str] = VECTORS,
 ) -> bool:
     """Whether some read of an expression advances by one element with a variable and none is scattered by it.
 
@@ -79,6 +92,7 @@ def is_contiguous(
         width: elements of a vector.
         stored: the tensor in memory of a name.
         on_chip: what is no tensor in memory; all of it counts as contiguous.
+        kinds: the types of elements that are read and written several at a time.
     """
     lane = Var("lane", width)
     blocks = var.extent // width
@@ -88,7 +102,7 @@ def is_contiguous(
     for node in walk(expr):
         if isinstance(node, Read) and any(var in i.variables for i in node.indices):
             indices = tuple(substitute(i, values) for i in node.indices)
-            if node.tensor not in on_chip and not side_by_side(stored(node.tensor), indices, lane):
+            if node.tensor not in on_chip and not side_by_side(stored(node.tensor), indices, lane, kinds):
                 return False
             found = True
         elif not isinstance(node, Read) and any(var in i.variables for i in own_indices(node)):

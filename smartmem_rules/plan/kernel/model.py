@@ -151,6 +151,7 @@ class Contraction:
     With `scores`, the first stage reads its row of them as `INNER`.
 
     Attributes:
+        dtype: of the sums: float32, or int32 where both factors are bytes less a zero point (`byte_factors`).
         fed: the tensors whose elements `a` is, computed or stored; none where it is an expression of several.
     """
 
@@ -163,6 +164,12 @@ class Contraction:
     stages: tuple[Stage, ...] = ()
     scores: Scores | None = None
     fed: tuple[str, ...] = field(default=(), compare=False)
+    dtype: str = "float32"
+
+    @property
+    def of_bytes(self) -> bool:
+        """Whether four neighbouring steps of the reduction lie in a word."""
+        return self.dtype == "int32"
 
 
 @dataclass(frozen=True)

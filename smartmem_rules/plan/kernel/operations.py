@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+from smartmem_rules.plan.kernel.byte_factors import PER_WORD
+from smartmem_rules.plan.kernel.model import Contraction
 from smartmem_rules.tensor.expr import Expr, Read, Reduce, children
 from smartmem_rules.tensor.ranges import largest
 
@@ -17,3 +21,9 @@ def operations(expr: Expr) -> int:
     if not isinstance(expr, Read):
         own = 1
     return own + sum(operations(child) for child in children(expr))
+
+
+def steps(c: Contraction) -> int:
+    """Steps of a contraction's reduction at most; those of bytes take four elements at a time."""
+    depth = math.prod(largest(v.extent) for v in c.k)
+    return -(-depth // PER_WORD) if c.of_bytes else depth

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Kernel
-from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.plan.kernel.operations import operations, steps
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.ranges import largest
@@ -44,8 +44,9 @@ def _operations(kernel: Kernel) -> int:
         rows = _extent((*c.batch, *c.m))
         # a kernel that finishes rows has all of their columns, which are none of its axes
         columns = 1 if c.n in kernel.axes else largest(c.n.extent)
-        total += elements * columns * 2 * _extent(c.k)
-        total += sum(rows * largest(part.n.extent) * 2 * _extent(kernel.contraction.k) for part in kernel.parts)
+        depth = steps(c)
+        total += elements * columns * 2 * depth
+        total += sum(rows * largest(part.n.extent) * 2 * depth for part in kernel.parts)
         scores = kernel.contraction.scores
         if scores is not None:
             total += rows * 2 * largest(scores.n.extent) * _extent(scores.k)

@@ -258,6 +258,8 @@ class Scheduler:
 
     def _packed(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """A constant right factor: as integers where it is of few bits, else as floats."""
+        if c.of_bytes:
+            return self.packer.bytes(n, factor, c, columns)
         taking = (s for s in self.schedules if isinstance(s, FewBitWeights))
         found = (self.packer.words(n, factor, c, columns, s) for s in taking)
         return next((one for one in found if one is not None), None) or self.packer.panel(n, factor, c, columns)

@@ -114,6 +114,8 @@ class Templates:
         assert c is not None
         for schedule in self.schedules:
             found: Form | None = None
+            if c.of_bytes and not isinstance(schedule, Panel):
+                continue
             if isinstance(schedule, Panel):
                 found = self._over_rows(kernel, c, schedule, choice, block_rows)
             elif isinstance(schedule, Group):

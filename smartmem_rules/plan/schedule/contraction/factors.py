@@ -9,6 +9,7 @@ import numpy as np
 
 from smartmem_rules.language.blocks.device import ImageLimits
 from smartmem_rules.language.blocks.schedule import FewBitWeights
+from smartmem_rules.plan.kernel.byte_factors import byte_factor, packed_bytes
 from smartmem_rules.plan.kernel.model import Contraction, Kernel, Layout, Stored, row_major
 from smartmem_rules.plan.kernel.packing import holds, pack
 from smartmem_rules.plan.kernel.storage import buffer_dtype
@@ -65,6 +66,22 @@ class PackedWords(PackedPanel):
         return (self.name, self.scales) if self.zeros is None else (self.name, self.scales, self.zeros)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PackedBytes(PackedPanel):
+    """A constant factor as integers of 8 bits, four steps in a word (`kernel.byte_factors`).
+
+    Attributes:
+        sums, zeros: the tensors that hold what each column needs; no zeros where all of them are 0.
+    """
+
+    sums: str
+    zeros: str | None
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return (self.name, self.sums) if self.zeros is None else (self.name, self.sums, self.zeros)
+
+
 class Packer:
     """Packs each factor once for each template that reads it.
 
@@ -88,6 +105,7 @@ class Packer:
         self.limits = limits
         self._names: dict[tuple[object, ...], str] = {}
         self._words: dict[tuple[object, ...], PackedWords | None] = {}
+        self._bytes: dict[tuple[object, ...], PackedBytes] = {}
 
     def panel(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedPanel:
         """The constant factor as tiles of columns, the reduction running inside a tile."""
@@ -115,6 +133,24 @@ class Packer:
             self._words[key] = self._in_words(factor, found, (*batch, *c.k, n), columns, s.bits)
         made = self._words[key]
         return made and replace(made, batch=batch)
+
+    def bytes(self, n: Var, factor: Expr, c: Contraction, columns: int) -> PackedBytes:
+        """The constant factor of a product of bytes in the same tiles."""
+        batch = tuple(v for v in c.batch if v in free_variables(factor))
+        key = ("bytes", _canonical(factor, (*batch, *c.k, n)), columns)
+        if key not in self._bytes:
+            found = byte_factor(factor, c.k)
+            assert found is not None
+            elements = self._values(found.elements, (*batch, *c.k, n)).reshape(count(batch), -1, n.extent)
+            zero = self._values(found.zero, (*batch, n)).reshape(count(batch), n.extent)
+            packed, name = packed_bytes(elements, zero, columns), self._unused(factor)
+            self._store(name, packed.words, "uint32")
+            self._store(f"{name}.sums", packed.sums, "int32")
+            if packed.zeros is not None:
+                self._store(f"{name}.zeros", packed.zeros, "int32")
+            zeros = None if packed.zeros is None else f"{name}.zeros"
+            self._bytes[key] = PackedBytes(name, (), sums=f"{name}.sums", zeros=zeros)
+        return replace(self._bytes[key], batch=batch)
 
     def _in_words(
         self, factor: Expr, found: FewBits, axes: tuple[Var, ...], columns: int, widths: tuple[int, ...]
@@ -230,7 +266,7 @@ class Packer:
 
     def _unused(self, factor: Expr) -> str:
         """A name for what is made of a factor."""
-        return f"{tensors_read(factor)[0]}@{len(self._names) + len(self._words)}"
+        return f"{tensors_read(factor)[0]}@{len(self._names) + len(self._words) + len(self._bytes)}"
 
     def _store(
         self,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from smartmem_rules.language.blocks.schedule import Panel
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
-from smartmem_rules.plan.kernel.operations import operations
+from smartmem_rules.plan.kernel.operations import operations, steps
 from smartmem_rules.plan.schedule.contraction.sizing import (
     count,
     most,
@@ -50,7 +50,7 @@ class PanelProblem:
         self.c = c
         self.s = s
         self.constant = constant
-        self.m, self.k, self.batch = most(c.m), most(c.k), most(c.batch)
+        self.m, self.k, self.batch = most(c.m), steps(c), most(c.batch)
         self.extents = [largest(c.n.extent), *(largest(part.n.extent) for part in kernel.parts)]
         self.given = block_rows
         several = self.m * self.batch > s.smallest_block
@@ -101,7 +101,8 @@ class PanelProblem:
     def ahead(self, sizes: PanelSizes) -> int:
         """Steps of the reduction for each request of a line of the next tile of the right factors."""
         blocks = min(sizes.block_rows, self.m) // sizes.rows
-        return steps_ahead(self.s, count(self.c.k), sizes.columns, blocks) if self.constant else 0
+        depth = self.k if self.c.of_bytes else count(self.c.k)
+        return steps_ahead(self.s, depth, sizes.columns, blocks) if self.constant else 0
 
     def _may_split(self) -> bool:
         """Whether several work-items may share the columns of the same rows."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from smartmem_rules.language.blocks.schedule import Panel, RegisterTiles, Schedule
 from smartmem_rules.plan.fusion.contraction import is_constant
 from smartmem_rules.plan.kernel.model import Contraction, Kernel
+from smartmem_rules.plan.kernel.operations import steps
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Expr, tensors_read
 from smartmem_rules.tensor.extents import is_symbolic
@@ -102,7 +103,7 @@ def resources_of(
     rows = most_rows(kernel, c, s, constant, panel_columns(kernel, s, block_rows))
     if rows < 1:
         return None
-    right = 4 * most(c.k) * sum(largest(n.extent) for n, _ in factors)
+    right = 4 * steps(c) * sum(largest(n.extent) for n, _ in factors)
     return Resources(
         batch=c.batch, m=c.m, most=rows, constant=constant, right_bytes=right, operations=kernel.operations
     )
@@ -191,7 +192,7 @@ def most_rows(kernel: Kernel, c: Contraction, s: Panel, constant: bool, columns:
     Args:
         columns: of the register block.
     """
-    k, m = most(c.k), most(c.m)
+    k, m = steps(c), most(c.m)
     if k * s.smallest_block > s.panel_bytes:
         return 0
     fixed, row = scratch(c, columns, constant, SCORE_VECTORS * s.lanes)
@@ -209,7 +210,7 @@ def scratch(c: Contraction, columns: int, constant: bool, inner_columns: int) ->
     Args:
         columns, inner_columns: of the register tiles of the contraction and of an attention's scores.
     """
-    k = most(c.k)
+    k = steps(c)
     fixed = 0 if constant else -(-largest(c.n.extent) // columns) * columns * k * 4
     row = 4 * k
     if c.scores is not None:

@@ -65,7 +65,7 @@ class WinogradProblem:
         kernel: Kernel, c: Contraction, s: Winograd, constant: bool, block_rows: int | None = None
     ) -> WinogradProblem | None:
         """None where the contraction is no such convolution, or its weights are not known before the model runs."""
-        if not constant or kernel.stages:
+        if not constant or kernel.stages or c.of_bytes:
             return None
         transform = transform_of(s)
         windows = match_windows(c, transform, s.width)
