@@ -121,7 +121,9 @@ class Columns:
         """The factor as words of bytes, with the sums and zeros of its columns."""
         panel = self.panel
         if packed is None:
-            self.bytes_zeros = pack_bytes(panel.emission, b, self.n, panel.contraction.k, self.columns, panel.values(None))
+            self.bytes_zeros = pack_bytes(
+                panel.emission, b, self.n, panel.contraction.k, self.columns, panel.values(None)
+            )
             self.pointer = (
                 f"const int* right = (const int*)columns + tile * {panel.right_rows * self.columns}; "
                 f"const int* right_sums = column_sums + tile * {self.columns}; "

@@ -65,9 +65,7 @@ def texel_base(stored: Stored, indices: tuple[Index, ...], lane: Var) -> tuple[I
     return x, y
 
 
-def side_by_side(
-    stored: Stored, indices: tuple[Index, ...], lane: Var, kinds: Container[str] = VECTORS
-) -> bool:
+def side_by_side(stored: Stored, indices: tuple[Index, ...], lane: Var, kinds: Container[str] = VECTORS) -> bool:
     """Whether the elements over the lane variable lie side by side (in one texel of an image).
 
     Args:
