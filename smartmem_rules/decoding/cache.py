@@ -41,6 +41,10 @@ class Sizes:
     block: int
     bound: int
 
+    def capacity(self, positions: int) -> int:
+        """For how many positions there is memory where so many are needed, which is within the bound."""
+        return min(-(-positions // self.block) * self.block, self.bound)
+
 
 class Cache:
     """A buffer for each cached tensor, [positions, sequences, heads, channels].
@@ -73,6 +77,11 @@ class Cache:
         """What the cache takes on the device now."""
         return (1 + self._twice) * self.capacity * sum(self._rows.values())
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The bytes of a position in each of the buffers, of all sequences."""
+        return tuple(self._rows.values()) * (1 + self._twice)
+
     def clear(self) -> None:
         """Forget what is there; the memory stays."""
         self.length = 0
@@ -93,24 +102,19 @@ class Cache:
             )
         if positions <= self.capacity:
             return
-        block = self.sizes.block
-        capacity = min(-(-positions // block) * block, self.sizes.bound)
+        capacity = self.sizes.capacity(positions)
         self._refuse_too_much(capacity)
-        grown = {}
         try:
-            for name, row in self._rows.items():
-                buffer = grown[name] = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
-                if self.length:
-                    cl.enqueue_copy(queue, buffer, self.buffers[name], byte_count=self.length * row)
-            queue.finish()
-            spare = {
-                name: cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
-                for name, row in self._rows.items()
-                if self._twice
-            }
+            for buffers in (self.buffers, self.spare) if self._twice else (self.buffers,):
+                for name, row in self._rows.items():
+                    grown = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
+                    if self.length and buffers is self.buffers:
+                        cl.enqueue_copy(queue, grown, buffers[name], byte_count=self.length * row)
+                        queue.finish()
+                    buffers[name] = grown  # the smaller one goes before the next one grows
         except (cl.MemoryError, MemoryError) as error:
             raise RunError(self._lack(capacity)) from error
-        self.buffers, self.spare, self.capacity = grown, spare, capacity
+        self.capacity = capacity
 
     def append(self, rows: Mapping[str, Any], queue: Any) -> None:
         """Put one new position behind what is there, from buffers of one row by the names of the inputs."""

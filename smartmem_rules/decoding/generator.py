@@ -21,6 +21,7 @@ from smartmem_rules.decoding.graphs import (
     SEQUENCE,
     TOKEN,
     VALUES,
+    Step,
     cache_input,
     cache_output,
 )
@@ -28,7 +29,6 @@ from smartmem_rules.decoding.interface import MASK, POSITIONS
 from smartmem_rules.decoding.plans import Plans, plans_of
 from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
 from smartmem_rules.runtime.contexts.context import ExecutionContext
-from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.stages import Progress
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class Generator:
         Raises:
             GenerateError: a prompt or an option cannot be used; nothing has run.
             CacheFullError: the cache holds as many tokens as its bound says.
+            TooLargeError: the device has too little memory; the message says what would fit, and nothing has run.
             PlanError, BuildError, RunError: a plan cannot be made, or the device refuses it.
         """
         chosen = sampling or Sampling()
@@ -222,8 +223,10 @@ class Generator:
             raise GenerateError("this generator is in use; finish or close what is being streamed, or make another one")
         try:
             selection = self._selection(sampling)
+            first = self._of_prompts(prompts, selection)
+            self._ready(prompts, tokens, [first] if tokens == 1 else [first, self.plans.of_tokens(selection)])
             state = self._begin(prompts, sampling)
-            chosen = self._prefill(prompts, state, sampling, selection)
+            chosen = self._prefill(prompts, state, sampling, first)
             made = 1
             yield self._shown(chosen, state, stop)
             while (tokens is None or made < tokens) and not state.ended.all():
@@ -233,6 +236,16 @@ class Generator:
         finally:
             self.cache.clear()
             self._busy.release()
+
+    def _of_prompts(self, prompts: Prompts, selection: Selection) -> Step:
+        """The step for prompts; where they are padded in front, the host looks at all logits."""
+        if prompts.is_padded and not self.plans.facts.counts:
+            selection = Selection(kind=ALL)
+        return self.plans.of_prompts(selection)
+
+    def _ready(self, prompts: Prompts, tokens: int | None, steps: Sequence[Step]) -> None:
+        positions = self.sizes.bound if tokens is None else prompts.tokens.shape[1] + tokens - 1
+        self.plans.ready(steps, self.cache, positions)
 
     def _begin(self, prompts: Prompts, sampling: Sampling) -> _Progress:
         sequences, bound = self.sizes.sequences, self.sizes.bound
@@ -254,11 +267,8 @@ class Generator:
         state.ended |= np.isin(chosen, list(stop))
         return shown
 
-    def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
-        at_beginning = prompts.is_padded and not self.plans.facts.counts
-        if at_beginning:  # the host looks at all logits
-            selection = Selection(kind=ALL)
-        executor = self.plans.prefill(selection)
+    def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, step: Step) -> Array:
+        executor = self.plans.executor(step)
         count = prompts.tokens.shape[1]
         feeds = {self.plans.interface.tokens: prompts.tokens, LAST: prompts.last}
         if self.plans.interface.mask:
@@ -271,15 +281,15 @@ class Generator:
             results = _ran(context, feeds, {SEQUENCE: count}, outputs)
             context.bind(dict.fromkeys(outputs))  # buffers that the cache outgrows are held by nobody
         self.cache.length = count
-        if at_beginning and not np.isfinite(results[VALUES]).all():
+        if prompts.is_padded and not self.plans.facts.counts and not np.isfinite(results[VALUES]).all():
             raise GenerateError(
                 "the model gives no numbers for prompts that are padded on the left, where no token counts; give "
                 "prompts of one length, or one after the other"
             )
-        return self._chosen(results, state, sampling, selection)
+        return self._chosen(results, state, sampling, step.selection)
 
     def _decode(self, tokens: Array, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
-        executor: Executor = self.plans.decode(selection)
+        executor = self.plans.executor(self.plans.of_tokens(selection))
         sequences, past = self.sizes.sequences, self.cache.length
         feeds = {self.plans.interface.tokens: tokens[:, None], LAST: np.zeros((sequences, 1), np.int64)}
         if self.plans.interface.mask:
