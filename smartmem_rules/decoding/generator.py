@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.decoding.cache import Cache, Sizes, bytes_per_token
+from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Sampling, Selection, drawn
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.graphs import (
+    COUNTS,
     LAST,
     MASK_BEFORE,
     MASK_NEW,
@@ -22,10 +23,10 @@ from smartmem_rules.decoding.graphs import (
     TOKEN,
     VALUES,
     Step,
-    cache_input,
-    cache_output,
 )
+from smartmem_rules.decoding.growth import COUNTED
 from smartmem_rules.decoding.interface import MASK, POSITIONS
+from smartmem_rules.decoding.parts import OWN, TYPES
 from smartmem_rules.decoding.plans import Plans, plans_of
 from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
 from smartmem_rules.runtime.contexts.context import ExecutionContext
@@ -69,6 +70,7 @@ class Generator:
         bound: int = BOUND,
         block: int = BLOCK,
         progress: Progress | None = None,
+        cache: str = OWN,
         **options: Any,
     ) -> None:
         """Read the model and find out how it uses its cache; plans are made when they are first needed.
@@ -79,6 +81,8 @@ class Generator:
             bound: tokens of each sequence that the cache never exceeds, the prompt's included.
             block: tokens by which it grows.
             progress: called with a stage's name, the steps done and the steps to do.
+            cache: `model` keeps keys and values in the model's own type, `int8` as integers with a scale for each
+                position, sequence and head (`decoding.parts`).
             options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
         Raises:
@@ -93,19 +97,14 @@ class Generator:
             raise GenerateError("dims are those of the prompts and of the cache; leave them out and give the bound")
         if bound < 2:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
-        self.plans: Plans = plans_of(model, sequences, bound, options, progress)
+        if cache not in TYPES:
+            raise GenerateError(f"there is no cache of type {cache!r}; give {' or '.join(TYPES)}")
+        self.plans: Plans = plans_of(model, sequences, bound, cache, options, progress)
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
-        self.cache = Cache(
-            self.plans.interface.cached, self.sizes, self.plans.device, self.plans.home.context,
-            twice=not self.plans.facts.appends,
-        )  # fmt: skip
-        self._rows = self.cache.new_rows() if self.plans.facts.appends else {}
+        in_place = self.plans.facts.growth.in_place
+        self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)
+        self._rows = self.cache.new_rows() if in_place else {}
         self._busy = threading.Lock()
-
-    @property
-    def bytes_per_token(self) -> int:
-        """What one more token of every sequence takes in the cache."""
-        return (1 + (not self.plans.facts.appends)) * bytes_per_token(self.plans.interface.cached, self.sizes.sequences)
 
     def prepare(self, sampling: Sampling | None = None) -> None:
         """Make both plans and compile all of their kernels now, by two tokens; raises what `optimize` does."""
@@ -297,22 +296,33 @@ class Generator:
             feeds[MASK_NEW] = np.ones((sequences, 1), np.int64)
         if self.plans.interface.positions:
             feeds[POSITIONS] = state.lengths[:, None]
-        appends = self.plans.facts.appends
+        growth = self.plans.facts.growth
         with executor.taken() as context:
             self.cache.reserve(past + 1, context.queue)
-            targets = self._rows if appends else self.cache.spare
-            inputs = {cache_input(tensor): self.cache.buffers[tensor.past] for tensor in self.plans.interface.cached}
-            results = _ran(context, feeds, {PAST: past}, {**inputs, **self._bound_outputs(targets)})
-            if appends:
-                self.cache.append(self._rows, context.queue)
+            targets = self._rows if growth.in_place else self.cache.spare
+            bound = {**self.cache.buffers, **self._bound_outputs(targets)}
+            results = _ran(context, feeds, {PAST: past}, bound)
+            if growth.kind == COUNTED:
+                self._check_counts(results[COUNTS], state.lengths)
+            if growth.in_place:
+                places = state.lengths.tolist() if growth.kind == COUNTED else [past] * sequences
+                self.cache.append(self._rows, places, context.queue)
             else:
                 self.cache.swap()
         state.counts[:, past] = 1
         state.lengths += 1
         return self._chosen(results, state, sampling, selection)
 
+    def _check_counts(self, counts: Array, lengths: Array) -> None:
+        """Refuse a model that does not put new rows behind the tokens that each sequence has."""
+        if (counts[:, 0] != lengths).any():
+            raise GenerateError(
+                f"the model puts new keys behind {counts[:, 0].tolist()} tokens of the sequences, which have "
+                f"{lengths.tolist()}; export it again, with counts that follow from {MASK}"
+            )
+
     def _bound_outputs(self, buffers: Mapping[str, Any]) -> dict[str, Any]:
-        return {cache_output(tensor): buffers[tensor.past] for tensor in self.plans.interface.cached}
+        return {part.output: buffers[part.input] for part in self.plans.parts}
 
     def _chosen(
         self, results: Mapping[str, Array], state: _Progress, sampling: Sampling, selection: Selection

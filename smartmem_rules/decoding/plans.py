@@ -16,14 +16,13 @@ from smartmem_rules.decoding.graphs import (
     PAST,
     SEQUENCE,
     Step,
-    cache_input,
-    cache_output,
     make_step,
     without_weights,
 )
-from smartmem_rules.decoding.growth import keeps_past
+from smartmem_rules.decoding.growth import growth_of
 from smartmem_rules.decoding.interface import LOGITS, POSITIONS, Interface, interface_of
 from smartmem_rules.decoding.keeping import Facts, Keeping
+from smartmem_rules.decoding.parts import OWN, Part, parts_of
 from smartmem_rules.decoding.room import Demand
 from smartmem_rules.graph.failures import UncoveredNodesError
 from smartmem_rules.graph.importer import import_model
@@ -55,6 +54,7 @@ class Plans:
     Attributes:
         source: the model, which is read again for each plan: nothing keeps its weights on the host.
         target: the device, and what its profile says of it.
+        cache: the type in which the cache is kept (`parts.TYPES`).
         options: arguments of `optimize`.
     """
 
@@ -62,6 +62,7 @@ class Plans:
     facts: Facts
     sequences: int
     bound: int
+    cache: str
     target: Target
     device: Device
     home: Home
@@ -75,13 +76,20 @@ class Plans:
         """The inputs and outputs of the model."""
         return self.facts.interface
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The buffers of the cache."""
+        return tuple(part for tensor in self.interface.cached for part in parts_of(tensor, self.cache))
+
     def of_prompts(self, selection: Selection) -> Step:
         """The step that takes prompts."""
-        return Step(sequences=self.sequences, behind=False, appends=False, selection=selection)
+        return Step(sequences=self.sequences, behind=False, selection=selection, cache=self.cache)
 
     def of_tokens(self, selection: Selection) -> Step:
         """The step that takes a token of each sequence."""
-        return Step(sequences=self.sequences, behind=True, appends=self.facts.appends, selection=selection)
+        return Step(
+            sequences=self.sequences, behind=True, selection=selection, growth=self.facts.growth, cache=self.cache
+        )
 
     def ready(self, steps: Sequence[Step], cache: Cache, positions: int) -> None:
         """Make the plans of steps, if the device has memory for all that were made and for a cache.
@@ -131,7 +139,7 @@ class Plans:
     @property
     def _of_cache(self) -> frozenset[str]:
         """The inputs and outputs of steps that are the cache, or new rows of it."""
-        return frozenset(name(tensor) for tensor in self.interface.cached for name in (cache_input, cache_output))
+        return frozenset(name for part in self.parts for name in (part.input, part.output))
 
     def _executor_of(self, plan: Plan, step: Step) -> Executor:
         outside = self._of_cache & plan.tensors.keys()
@@ -149,12 +157,17 @@ class Plans:
 
 
 def plans_of(
-    source: ModelSource, sequences: int, bound: int, options: Mapping[str, Any], progress: Progress | None = None
+    source: ModelSource,
+    sequences: int,
+    bound: int,
+    cache: str,
+    options: Mapping[str, Any],
+    progress: Progress | None = None,
 ) -> Plans:
     """What is needed to make the plans of a model.
 
     Raises:
-        GenerateError: the model has no cache, or not so many positions.
+        GenerateError: the model has no cache, not so many positions, or a cache that cannot be kept so.
         GraphError: the model is damaged or uses something that no rule covers.
         DeviceError: there is no such device.
     """
@@ -169,8 +182,13 @@ def plans_of(
             f"the bound of the cache is {bound} tokens, and the model knows {facts.positions} positions; give a bound "
             f"of at most {facts.positions}"
         )
+    if cache != OWN and not facts.growth.in_place:
+        raise GenerateError(
+            f"the model writes its whole cache anew in each step, so that {cache} would round it again and again; "
+            f"leave the cache as it is ({OWN})"
+        )
     return Plans(
-        source=source, facts=facts, sequences=sequences, bound=bound, target=target, device=target.device,
+        source=source, facts=facts, sequences=sequences, bound=bound, cache=cache, target=target, device=target.device,
         home=Home(context=context_on(target.device)), options=options, keeping=keeping, progress=progress,
     )  # fmt: skip
 
@@ -179,7 +197,7 @@ def _found_facts(source: ModelSource, sequences: int, bound: int, options: Mappi
     """What the graph of a step behind a cache says, for which no weights are read."""
     model, folder = _own_model(source)
     interface = interface_of(model)
-    step = Step(sequences=sequences, behind=True, appends=False, selection=Selection(kind=GREATEST))
+    step = Step(sequences=sequences, behind=True, selection=Selection(kind=GREATEST))
     without_weights(model)
     make_step(model, interface, step)
     graph = _imported(model, folder, step, bound, options)
@@ -188,7 +206,7 @@ def _found_facts(source: ModelSource, sequences: int, bound: int, options: Mappi
     operands = {operand.name for overloads in definitions for one in overloads for operand in one.inputs}
     return Facts(
         interface=interface,
-        appends=all(keeps_past(graph, tensor) for tensor in interface.cached),
+        growth=growth_of(graph, interface.cached, bound),
         vocabulary=bounds.get(interface.tokens),
         positions=bounds.get(POSITIONS),
         counts=COUNTS in operands,
