@@ -14,6 +14,7 @@ from smartmem_rules.plan.fusion.integer_sums import sums_as
 from smartmem_rules.plan.fusion.known import with_known_inside
 from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.fusion.tables import with_tables_in_memory
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored, row_major
@@ -154,7 +155,9 @@ def _fused(graph: Graph, means: Means, options: PlanOptions, refusals: Refusals 
     policy = means.policy
     program = flatten(graph, policy.reads_through_views, means.deferred)
     if policy.table is not None:
-        program = sums_as(with_known_inside(program), policy.products)
+        program = with_known_inside(program)
+    program = with_tables_in_memory(program, means.device.memory.table_elements)
+    program = sums_as(program, policy.products)
     # an operator rounds its outputs alone, however many kernels it takes
     storage = _Storage(options.dtype, program.inner.union(options.wide))
     fusion = FusionInput(

@@ -15,7 +15,7 @@ import numpy as np
 from smartmem_rules.language.blocks.schedule import ByteProducts
 from smartmem_rules.plan.fusion.contraction import match_contraction
 from smartmem_rules.plan.fusion.program import Definition, Program
-from smartmem_rules.plan.kernel.byte_factors import BYTES, byte_factor
+from smartmem_rules.plan.kernel.byte_factors import BYTES
 from smartmem_rules.tensor.expr import Apply, Const, Expr, Read, Reduce, Select, replaced, walk
 from smartmem_rules.tensor.extents import is_symbolic
 
@@ -109,12 +109,12 @@ def as_floats(expr: Expr) -> Expr | None:
     match expr:
         case Const(value=value):
             return Const(float(value), "float32")
-        case Apply(function="sub", arguments=(Apply(function="cast", arguments=(Select() as inner,)), zero)):
+        case Apply(function="sub", arguments=(Apply(function="cast", arguments=(Select() as chosen,)), zero)) if (
+            zero == Apply("cast", (chosen.otherwise,), "int32")
+        ):
             # what lies outside is the zero point: kernels skip products with nothing
-            other = inner.otherwise
-            if isinstance(zero, Apply) and zero.function == "cast" and zero.arguments == (other,):
-                then = as_floats(replace(expr, arguments=(Apply("cast", (inner.then,), "int32"), zero)))
-                return then and Select(inner.condition, then, Const(0.0, "float32"), "float32")
+            inside = as_floats(replace(expr, arguments=(Apply("cast", (chosen.then,), "int32"), zero)))
+            return inside and Select(chosen.condition, inside, Const(0.0, "float32"), "float32")
         case Select(condition=condition, then=then, otherwise=otherwise):
             parts = as_floats(then), as_floats(otherwise)
             return Select(condition, parts[0], parts[1], "float32") if parts[0] and parts[1] else None

@@ -62,7 +62,8 @@ class Bounded(Domain):
             return np.asarray(value[1] > 0)
         with np.errstate(all="ignore"):
             ends = (np.asarray(value[0] + sign * SAFETY * value[1]) for sign in (1, -1))
-            return np.logical_or.reduce([super(Bounded, self).cast((end,), source, target)[0] != found for end in ends])
+            other = [super(Bounded, self).cast((end,), source, target)[0] != found for end in ends]
+        return np.asarray(other[0] | other[1])
 
     def apply(self, function: str, arguments: tuple[Value, ...], dtype: str) -> Value:
         """A primitive of double precision."""

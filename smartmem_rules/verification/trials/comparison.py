@@ -22,6 +22,7 @@ from smartmem_rules.verification.semantics.domains import (
 from smartmem_rules.verification.semantics.terms import Application, compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.outcome import Difference
 
+
 class Comparison:
     """Compares both sides of instances of one rule.
 
