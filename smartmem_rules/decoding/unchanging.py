@@ -62,8 +62,8 @@ def with_extents(further: Sequence[Further], sequences: int, dims: Mapping[str, 
         if name not in known:
             listed = ", ".join(sorted(known)) or "there are none"
             raise GenerateError(
-                f"{name} is no open extent of a further input ({listed}); those of prompts and of the cache follow from "
-                "the prompts and the bound"
+                f"{name} is no open extent of a further input ({listed}); those of prompts and of the cache follow "
+                "from the prompts and the bound"
             )
         if isinstance(extent, bool) or not isinstance(extent, int) or extent < 1:
             raise GenerateError(f"the extent {name} cannot be {extent!r}; give a number from 1 on")
