@@ -8,7 +8,7 @@ import numpy as np
 
 from smartmem_rules.tensor.binding import FLOATS
 from smartmem_rules.verification.instances.case import Case
-from smartmem_rules.verification.semantics.bounded import SAFETY, Bounded
+from smartmem_rules.verification.semantics.bounded import Bounded
 from smartmem_rules.verification.semantics.domains import (
     FIELD,
     ORDERED,
@@ -21,6 +21,9 @@ from smartmem_rules.verification.semantics.domains import (
 )
 from smartmem_rules.verification.semantics.terms import Application, compute, functions_used, leaves, subterms
 from smartmem_rules.verification.trials.outcome import Difference
+
+SAFETY = 4.0
+"""By how much a difference may exceed the error bounds, which are of first order."""
 
 
 class Comparison:
