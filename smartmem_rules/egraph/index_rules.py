@@ -20,7 +20,7 @@ from smartmem_rules.tensor.views import IndexMap
 ITERATIONS = 8
 MAXIMUM_ROWS = 4_000
 ALL_ROWS = 20_000
-"""Rows that the searches of one saturation may write together: a limit by the clock would make plans depend on the load."""
+"""Of all searches of one saturation together. A limit by the clock would make plans depend on the load."""
 PROOF_POINTS = 1 << 20
 """A cheaper form is taken only if it is equal at every point, and the points are at most this many."""
 
