@@ -219,7 +219,12 @@ class Allocator:
         "asks for more than the default)",
         512,
     )
-    allocation: int = whole("bytes of the largest buffer; the device itself is asked", UNLIMITED)
+    allocation: int = whole(
+        "bytes of the largest buffer; the device itself is asked, and the smaller number counts", UNLIMITED
+    )
+    global_memory: int = whole(
+        "bytes of the device's memory; the device itself is asked, and the smaller number counts", UNLIMITED
+    )
     sub_buffers: bool = flag(
         "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers", True
     )
