@@ -346,21 +346,6 @@ def substitute_reads(expr: Expr, read: Callable[[Read], Expr]) -> Expr:
     return rebuild(expr, lambda index: index, read)
 
 
-def substitute_numbers(expr: Expr, number: Callable[[FromIndex], Expr]) -> Expr:
-    """The expression with every number that is an index replaced by what the function gives for it."""
-    match expr:
-        case FromIndex():
-            return number(expr)
-        case Apply(arguments=arguments):
-            return replace(expr, arguments=tuple(substitute_numbers(a, number) for a in arguments))
-        case Select(then=then, otherwise=otherwise):
-            return replace(expr, then=substitute_numbers(then, number), otherwise=substitute_numbers(otherwise, number))
-        case Reduce(body=body):
-            return replace(expr, body=substitute_numbers(body, number))
-        case _:
-            return expr
-
-
 def replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
     """The expression with `new` wherever it holds `old`."""
     if expr == old:

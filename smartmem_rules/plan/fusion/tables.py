@@ -5,7 +5,7 @@ OpenCL promises 64 KiB of constant memory to all tables of a program together, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +13,15 @@ import numpy as np
 from smartmem_rules.plan.fusion.program import Definition, Program, StoredTable
 from smartmem_rules.tensor.atoms import Div, Gathered, Lookup, Mod, Var
 from smartmem_rules.tensor.expr import (
+    Apply,
     Expr,
     FromIndex,
     Read,
+    Reduce,
+    Select,
     TensorType,
     own_indices,
     rebuild,
-    substitute_numbers,
     walk,
 )
 from smartmem_rules.tensor.extents import is_symbolic
@@ -81,7 +83,7 @@ class _Tables:
         """The definition over tensors in the place of long tables."""
         if not any(self._has_long(index) for node in walk(definition.equation.body) for index in own_indices(node)):
             return definition
-        body = substitute_numbers(definition.equation.body, self._number)
+        body = _with_numbers(definition.equation.body, self._number)
         body = rebuild(body, lambda index: map_elements(index, self._index), lambda read: read)
         return replace(definition, equation=replace(definition.equation, body=body))
 
@@ -153,3 +155,18 @@ def _digits(position: Index, length: int) -> tuple[tuple[Index, ...], tuple[int,
         return (position,), (length,)
     variables = [atom for atom, _ in terms if isinstance(atom, Var)]
     return tuple(map(variable, variables)), tuple(v.extent for v in variables)
+
+
+def _with_numbers(expr: Expr, number: Callable[[FromIndex], Expr]) -> Expr:
+    """The expression with every number that is an index replaced by what the function gives for it."""
+    match expr:
+        case FromIndex():
+            return number(expr)
+        case Apply(arguments=arguments):
+            return replace(expr, arguments=tuple(_with_numbers(a, number) for a in arguments))
+        case Select(then=then, otherwise=otherwise):
+            return replace(expr, then=_with_numbers(then, number), otherwise=_with_numbers(otherwise, number))
+        case Reduce(body=body):
+            return replace(expr, body=_with_numbers(body, number))
+        case _:
+            return expr
