@@ -13,11 +13,12 @@ from typing import Any
 
 from smartmem_rules.emit.c.access import Access
 from smartmem_rules.emit.c.program import Target, checked_grid, declarations, extent_parameters, program, render
-from smartmem_rules.plan.artefact import Argument, Source
+from smartmem_rules.plan.artefact import Argument, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
 from smartmem_rules.plan.kernel.work_items import BlockRows, Grid
-from smartmem_rules.plan.launch.megakernel import FIRST_STEP, LINE_COUNTERS, places
+from smartmem_rules.plan.launch.megakernel import FAILED, FIRST_STEP, LEFT, LINE_COUNTERS, places
+from smartmem_rules.plan.launch.task_order import TaskOrder
 from smartmem_rules.tensor.extents import Dimension
 
 LOCAL_GAP_FLOATS = 4
@@ -113,7 +114,7 @@ class _Parts:
 
     @staticmethod
     def of(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> _Parts:
-        group = launch.group_items if isinstance(launch, Beside) else 0
+        group = launch.group_items if isinstance(launch, Beside | Ordered) else 0
         inside = replace(target, inside=True, group_items=group)
         sources = [emit(step, inside, tensors) for step in launch.steps]
         kept = {} if not isinstance(launch, Chain) or launch.rows is None else launch.rows.kept
@@ -170,7 +171,9 @@ class _Parts:
         """Elements of the array in local memory that the steps part, each in its own way."""
         return max(source.local_bytes // 4 + LOCAL_GAP_FLOATS * (n + 1) for n, source in enumerate(self.sources))
 
-    def source(self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = ()) -> Source:
+    def source(
+        self, target: Target, text: str, grid: Grid, options: tuple[str, ...] = (), waiting: Waiting | None = None
+    ) -> Source:
         """The launch with this text."""
         names = tuple(dimension.name for dimension in self.dimensions)
         options = (*options, *dict.fromkeys(o for source in self.sources for o in source.options))
@@ -194,6 +197,7 @@ class _Parts:
             options=options,
             dimensions=names,
             local_bytes=4 * self.local_floats if self.group else 0,
+            waiting=waiting,
         )
 
 
@@ -207,7 +211,7 @@ def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored],
         PlanError: the launch's grid does not belong to its steps.
     """
     if isinstance(launch, Ordered):
-        return _ordered(launch, target, tensors, emit)
+        return (_in_order if launch.group_items else _ordered)(launch, target, tensors, emit)
     parts = _Parts.of(launch, target, tensors, emit)
     calls, rows = parts.calls(launch), launch.rows if isinstance(launch, Chain) else None
     grid = checked_grid(launch, parts.sources[0].global_size[0] if isinstance(launch, Chain) else calls[-1].last)
@@ -249,6 +253,43 @@ def _ordered(launch: Ordered, target: Target, tensors: Mapping[str, Stored], emi
     )
     assert launch.grid is not None
     return parts.source(target, text, launch.grid, ATOMICS)
+
+
+def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
+    """Steps of which work-groups take tasks in order (GPU)."""
+    parts = _Parts.of(launch, target, tensors, emit)
+    calls = parts.calls(launch)
+    order = TaskOrder.of(launch)
+    assert launch.grid is not None
+    if order.first != (*(call.first_group for call in calls), calls[-1].last_group):
+        raise PlanError(f"the order of {launch.name} is for {order.first} tasks, and its kernels have others")
+    text = render(
+        "ordered_groups.cl",
+        order=render(f"order_{target.device.compute.order}.cl"),
+        state=parts.accesses[order.state].parameter,
+        calls=calls,
+        first=order.first,
+        waits=order.waits,
+        awaited=order.awaited,
+        places={"left": LEFT, "failed": FAILED, "done": FIRST_STEP, "all": order.counters},
+        polls=order.polls,
+        line=LINE_COUNTERS,
+        threads=parts.group,
+        local_floats=parts.local_floats,
+        **{**_shell(parts, target), "functions": [_apart(text) for text in parts.functions]},
+    )
+    waiting = Waiting(
+        counters=list(parts.accesses).index(order.state),
+        failed=FAILED * LINE_COUNTERS,
+        steps=tuple(step.name for step in launch.steps),
+    )
+    options = ATOMICS if target.device.compute.order == "atomics" else ()
+    return parts.source(target, text, launch.grid, options, waiting)
+
+
+def _apart(function: str) -> str:
+    """A step's function, compiled once however often it is called, where the device's compiler can do so."""
+    return function.replace("static void smr_part", "SMR_APART static void smr_part")
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:

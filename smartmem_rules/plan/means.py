@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from smartmem_rules.language.blocks.device import Device, ImageLimits
-from smartmem_rules.language.blocks.fuse import Horizontal, Megakernel
+from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
 from smartmem_rules.language.blocks.level import LayoutWeights
 from smartmem_rules.language.blocks.schedule import Schedule, Tile, Winograd
 from smartmem_rules.plan.fusion.policy import Policy, policy_of
@@ -85,6 +85,11 @@ class Means:
     def megakernel(self) -> Megakernel | None:
         """Which launches become one whose work-items wait for each other."""
         return self.policy.rule(Megakernel) if self.device.compute.ordered_launches else None
+
+    @property
+    def in_order(self) -> InOrder | None:
+        """Which kernels of work-groups share a launch in which work-groups take tasks in order."""
+        return self.policy.rule(InOrder) if self.device.compute.order else None
 
 
 def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents: bool) -> Means:

@@ -292,10 +292,15 @@ class Ordered(Several):
 
     Attributes:
         tasks: which those are.
+        group_items: on GPUs, where work-groups take the work-groups of the steps as tasks, the work-items of each; 0
+            where work-items follow each other one by one.
+        groups: work-groups that take tasks; of CPUs the grid says how many.
     """
 
     form: ClassVar[str] = "ordered"
     tasks: TaskGraph
+    group_items: int = 0
+    groups: int = 0
 
     def lines(self) -> Iterator[str]:
         return order_lines(self.tasks, [step.name for step in self.steps])

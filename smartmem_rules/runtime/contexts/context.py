@@ -19,6 +19,7 @@ from smartmem_rules.plan.kernel.model import Stored
 from smartmem_rules.plan.kernel.storage import buffer_dtype
 from smartmem_rules.runtime.access_log import RECORD, complaints
 from smartmem_rules.runtime.compiling import Programs
+from smartmem_rules.runtime.contexts.given_up import GivenUp
 from smartmem_rules.runtime.contexts.memory import PlanMemory, RunError, contents_of
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.feeds import Array, shape_at
@@ -100,6 +101,9 @@ class ExecutionContext:
         self._made = self.launches = [
             self._launch(built, launch.name, source)
             for launch, source in zip(built.plan.launches, built.sources, strict=True)
+        ]
+        self._waiting = [
+            GivenUp.of(one.name, one.source, self._memory) for one in self._made if one.source.waiting is not None
         ]
         self._values: dict[str, int] = {}
         self.set_extents({}, anew=True)
@@ -273,13 +277,21 @@ class ExecutionContext:
             raise BoundsError("\n".join(found))
 
     def download(self) -> dict[str, Array]:
-        """New arrays of all outputs, once the queue has done everything before."""
+        """New arrays of all outputs, once the queue has done everything before.
+
+        Raises:
+            RunError: a launch whose work-groups wait for each other has given up.
+        """
         import pyopencl as cl
 
         for name, host in self._staging.items():
             if host.size:
                 cl.enqueue_copy(self.queue, host, self._memory[name], is_blocking=False)
+        for waiting in self._waiting:
+            waiting.ask(self.queue)
         self.queue.finish()
+        for waiting in self._waiting:
+            waiting.complain(self.queue)
         results = {name: self._shown(self.plan.tensors[name], host) for name, host in self._staging.items()}
         names = {count for axes in self.plan.sizes.values() for count in axes.values()}
         counts = {name: int(results.pop(name)) for name in names}
