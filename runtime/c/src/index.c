@@ -137,6 +137,17 @@ static bool is_identifier(const char *text) {
                                                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")] == 0;
 }
 
+/* What a run looks at to find out whether work-groups have waited in vain lies inside of a tensor. */
+static smartmem_status check_waiting(const plan_index *index, const plan_launch *launch) {
+    const smartmem_format_Waiting *waiting = &launch->waiting;
+    if (waiting->counters >= launch->arguments_count || !launch->arguments[waiting->counters].written ||
+        !waiting->steps_count ||
+        ((uint64_t)waiting->failed + 1) * sizeof(cl_int) >
+            index->tensors[launch->arguments[waiting->counters].tensor].bytes)
+        return wrong("launch", launch->name, "has no counters");
+    return SMARTMEM_OK;
+}
+
 static smartmem_status check_launch(const plan_index *index, const plan_launch *launch) {
     if (launch->text >= index->texts_count || !is_identifier(text_of(launch->entry)))
         return wrong("launch", launch->name, "has no kernel");
@@ -156,7 +167,7 @@ static smartmem_status check_launch(const plan_index *index, const plan_launch *
     for (size_t i = 0; i < launch->local_size_count; ++i)
         if (!launch->local_size[i])
             return wrong("launch", launch->name, "has work-groups of nothing");
-    return SMARTMEM_OK;
+    return launch->has_waiting ? check_waiting(index, launch) : SMARTMEM_OK;
 }
 
 static smartmem_status check_slot(const plan_slot *slot) {

@@ -1,8 +1,8 @@
 """The order in which work-groups of a GPU take the tasks of a launch, as its kernel holds it.
 
 A task is a work-group of a step. Tasks have numbers: those of the first step, then those of the next. A task waits
-until all tasks of some steps are done, and these have lower numbers. The kernel (codegen/ordered_groups.cl) holds no more
-of the schedule than these numbers, so what holds of them holds of every run (`invariants.tasks`).
+until all tasks of some steps are done, and these have lower numbers. The kernel (codegen/ordered_groups.cl) holds no
+more of the schedule than these numbers, so what holds of them holds of every run (`invariants.tasks`).
 """
 
 from __future__ import annotations

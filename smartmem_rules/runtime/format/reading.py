@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source
+from smartmem_rules.plan.artefact import Argument, Demands, Enqueue, Place, Plan, Provenance, Slot, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Recorded
 from smartmem_rules.plan.kernel.model import Kernel, KernelSchedule, Layout, Stored
 from smartmem_rules.plan.kernel.storage import stored_bytes
@@ -149,7 +149,17 @@ class _Reader:
             options=tuple(launch.options),
             dimensions=tuple(_at(self._dimensions, number, "dimension").name for number in launch.dimensions),
             local_bytes=launch.local_bytes,
+            waiting=self._waiting(launch) if launch.HasField("waiting") else None,
         )
+
+    def _waiting(self, launch: pb.Launch) -> Waiting:
+        """How a run finds out that the launch has given up; what it looks at lies inside of a tensor."""
+        told = launch.waiting
+        argument = _at(launch.arguments, told.counters, "argument")
+        counters = _at(self._index.tensors, argument.tensor, "tensor")
+        if not told.steps or not argument.written or 4 * (told.failed + 1) > counters.bytes:
+            raise DamageError(f"the launch {launch.name!r} has no counters")
+        return Waiting(counters=told.counters, failed=told.failed, steps=tuple(told.steps))
 
 
 def _check_places(plan: Plan) -> None:
