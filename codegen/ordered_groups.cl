@@ -8,6 +8,7 @@
 // run, and the first task that is not done waits for nothing: so the launch comes to an end on any number of work-groups,
 // also where they run one after the other. Before a work-group waits, it has said which of its tasks are done. The last one
 // to leave sets all counters to zero. A work-group that has looked {{ polls }} times in vain notes its kernel, and leaves.
+// The note is copied to where the host reads outputs: a copy of its own would take longer than some kernels.
 __constant int smr_order_first[{{ first|length }}] = { {{ first|join(', ') }} }; // tasks before each kernel's own
 __constant int smr_order_waits[{{ waits|length }}] = { {{ waits|join(', ') }} }; // waits before each kernel's own
 __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited or [0])|join(', ') }} }; // kernels that each wait is for
@@ -55,8 +56,8 @@ __constant int smr_order_awaited[{{ [1, awaited|length]|max }}] = { {{ (awaited 
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
     if (thread == 0 && smr_order_leave(state + {{ places.left * line }}) == (int)get_num_groups(0) - 1) {
-        for (int place = 0; place < {{ places.all }}; ++place) {
-            if (place != {{ places.failed }}) smr_order_set(state + place * {{ line }}, 0);
-        }
+        volatile __global int* note = {{ note }};
+        smr_order_set(note, smr_order_look(state + {{ places.failed * line }}));
+        for (int place = 0; place < {{ places.all }}; ++place) smr_order_set(state + place * {{ line }}, 0);
     }
 }

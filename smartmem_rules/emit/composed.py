@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from smartmem_rules.emit.c.access import Access
+from smartmem_rules.emit.c.access import C_TYPES, Access
 from smartmem_rules.emit.c.program import Target, checked_grid, declarations, extent_parameters, program, render
 from smartmem_rules.plan.artefact import Argument, Source, Waiting
 from smartmem_rules.plan.kernel.launch import Beside, Chain, Joined, Launch, Ordered
 from smartmem_rules.plan.kernel.model import PlanError, Stored
-from smartmem_rules.plan.kernel.work_items import BlockRows, Grid
+from smartmem_rules.plan.kernel.storage import item_bytes
+from smartmem_rules.plan.kernel.work_items import BlockRows, Grid, Part
+from smartmem_rules.plan.launch.gathering import HOME, note_element
 from smartmem_rules.plan.launch.megakernel import FAILED, FIRST_STEP, LEFT, LINE_COUNTERS, places
 from smartmem_rules.plan.launch.task_order import TaskOrder
 from smartmem_rules.tensor.extents import Dimension
@@ -115,16 +117,18 @@ class _Parts:
     @staticmethod
     def of(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> _Parts:
         group = launch.group_items if isinstance(launch, Beside | Ordered) else 0
-        inside = replace(target, inside=True, group_items=group)
+        inside = replace(target, inside=True, group_items=group, coherent=group > 0 and isinstance(launch, Ordered))
         sources = [emit(step, inside, tensors) for step in launch.steps]
         kept = {} if not isinstance(launch, Chain) or launch.rows is None else launch.rows.kept
-        # what the launch itself writes, besides its steps
-        own = () if launch.counters is None else (launch.counters,)
-        every = dict.fromkeys([*(argument.tensor for source in sources for argument in source.arguments), *own])
-        names = [name for name in every if name not in kept]
-        written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*own}
+        held = launch.held if isinstance(launch, Ordered) else {}
+        used = [argument.tensor for source in sources for argument in source.arguments]
+        # others the launch takes besides its steps
+        every = dict.fromkeys([*used, *launch.reads, *launch.writes])
+        names = [name for name in every if name not in kept and name not in held]
+        written = {a.tensor for source in sources for a in source.arguments if a.access == "write"} | {*launch.writes}
         accesses = {name: Access(f"p{i}", tensors[name]) for i, name in enumerate(names)}
         passed = {name: access.parameter for name, access in accesses.items()}
+        passed.update((name, _part_of(tensors[name], one, accesses, name in written)) for name, one in held.items())
         # a step counts rows from the first of all
         passed.update((name, f"rows{i} - first_row * {kept[name]}") for i, name in enumerate(kept))
         functions: dict[str, None] = {}
@@ -137,8 +141,8 @@ class _Parts:
             extents = [d.parameter for d in target.dimensions if d.name in source.dimensions]
             called.append(name)
             handed.append(", ".join([*(passed[a.tensor] for a in source.arguments), *extents]))
-        used = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
-        parameters = declarations(launch, accesses, written) + extent_parameters(used)
+        asked = tuple(d for d in target.dimensions if any(d.name in source.dimensions for source in sources))
+        parameters = declarations(launch, accesses, written) + extent_parameters(asked)
         arguments = tuple(Argument(n, "write" if n in written else "read") for n in names)
         return _Parts(
             sources=sources,
@@ -148,7 +152,7 @@ class _Parts:
             accesses=accesses,
             parameters=parameters,
             arguments=arguments,
-            dimensions=used,
+            dimensions=asked,
             group=group,
         )
 
@@ -199,6 +203,13 @@ class _Parts:
             local_bytes=4 * self.local_floats if self.group else 0,
             waiting=waiting,
         )
+
+
+def _part_of(stored: Stored, part: Part, accesses: Mapping[str, Access], written: bool) -> str:
+    """C text of a pointer to a tensor that lies in another one."""
+    constant = "" if written else "const "
+    home = accesses[part.container].parameter
+    return f"(__global {constant}{C_TYPES[stored.storage]}*)({home} + {part.offset // item_bytes(HOME)})"
 
 
 def emit_composed(launch: Joined, target: Target, tensors: Mapping[str, Stored], emit: Emitter) -> Source:
@@ -261,6 +272,9 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
     calls = parts.calls(launch)
     order = TaskOrder.of(launch)
     assert launch.grid is not None
+    if launch.note is None:
+        raise PlanError(f"{launch.name} has no place to note that its work-groups waited in vain")
+    element = note_element(tensors[launch.note.tensor], launch.note)
     if order.first != (*(call.first_group for call in calls), calls[-1].last_group):
         raise PlanError(f"the order of {launch.name} is for {order.first} tasks, and its kernels have others")
     text = render(
@@ -268,6 +282,7 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
         order=render(f"order_{target.device.compute.order}.cl"),
         state=parts.accesses[order.state].parameter,
         calls=calls,
+        note=f"(volatile __global int*){parts.accesses[launch.note.tensor].parameter} + {element}",
         first=order.first,
         waits=order.waits,
         awaited=order.awaited,
@@ -279,9 +294,7 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
         **{**_shell(parts, target), "functions": [_apart(text) for text in parts.functions]},
     )
     waiting = Waiting(
-        counters=list(parts.accesses).index(order.state),
-        failed=FAILED * LINE_COUNTERS,
-        steps=tuple(step.name for step in launch.steps),
+        noted=list(parts.accesses).index(launch.note.tensor), element=element, steps=tuple(s.name for s in launch.steps)
     )
     options = ATOMICS if target.device.compute.order == "atomics" else ()
     return parts.source(target, text, launch.grid, options, waiting)

@@ -30,13 +30,13 @@ class Waiting:
     """How a run finds out that a launch whose work-groups wait for each other has given up.
 
     Attributes:
-        counters: the argument that holds the launch's counters, int32.
-        failed: the element that is 0, or the number, from 1 on, of the step that waited for too long.
+        noted: the argument behind whose elements the launch notes that.
+        element: the place of the note, in ints: 0, or the number, from 1 on, of the step that waited for too long.
         steps: their names.
     """
 
-    counters: int
-    failed: int
+    noted: int
+    element: int
     steps: tuple[str, ...]
 
 

@@ -31,6 +31,7 @@ from smartmem_rules.plan.schedule.last_uses import LastUses
 from smartmem_rules.plan.schedule.modelled import ModelledTimes
 from smartmem_rules.plan.schedule.scheduler import Scheduler
 from smartmem_rules.stages import Stages, Unmeasured
+from smartmem_rules.tensor.extents import is_symbolic
 from smartmem_rules.tensor.ranges import largest
 
 
@@ -91,8 +92,9 @@ def schedule(
     with clock.stage("launch"):
         launches = [grids.sized(launch) for launch in memory.launches]
         places = (tensors, memory.placement)
-        if planning.in_order is not None:
-            launches = join_stretches(launches, stretches, Touched(*places), planning.in_order.polls(planning.profile))
+        if planning.in_order is not None and stretches:
+            polls, (noted, *_) = planning.in_order.polls(planning.profile), _noted(planning, tensors)
+            launches = join_stretches(launches, stretches, Touched(*places), polls, noted)
             tensors |= counters(launches)
             launches = [grids.sized(launch) for launch in launches]
         if planning.megakernel is not None and not apart:
@@ -200,9 +202,16 @@ def _in_order(
 ) -> tuple[list[Launch], tuple[Stretch, ...]]:
     """Kernels of GPUs that need each other in one launch: sized for that before tensors have places."""
     rule, limits = planning.in_order, planning.horizontal
-    if rule is None or limits is None or not _is_regrouped(planning):
+    if rule is None or limits is None or not _is_regrouped(planning) or not _noted(planning, tensors):
         return launches, ()
     return in_stretches(launches, _configs(limits, planning, scheduler, tensors), rule)
+
+
+def _noted(planning: Planning, tensors: Mapping[str, Stored]) -> list[str]:
+    """Outputs behind whose elements a launch may note that it gave up: the host reads them anyway."""
+    outputs = (tensors[name] for name in planning.program.outputs)
+    sized = (t for t in outputs if not any(is_symbolic(extent) for extent in t.type.shape) and t.type.elements)
+    return [t.name for t in sized if t.layout.memory == "buffer" and t.role == "output"]
 
 
 def _configs(limits: Horizontal, planning: Planning, scheduler: Scheduler, tensors: dict[str, Stored]) -> LaunchConfigs:

@@ -218,8 +218,8 @@ typedef struct _smartmem_format_Slot {
 
 /* How a run finds out that work-groups of a launch have waited for too long. */
 typedef struct _smartmem_format_Waiting {
-    uint32_t counters; /* the argument that holds the counters, each an int */
-    uint32_t failed; /* the element of it that is 0, or the number from 1 on of the step that waited */
+    uint32_t noted; /* the argument behind whose elements the launch notes that */
+    uint32_t element; /* the place of the note, in ints: 0, or the number from 1 on of the step that waited */
     pb_size_t steps_count;
     char **steps; /* their names */
 } smartmem_format_Waiting;
@@ -507,8 +507,8 @@ extern "C" {
 #define smartmem_format_Slot_width_tag           3
 #define smartmem_format_Slot_height_tag          4
 #define smartmem_format_Slot_storage_tag         5
-#define smartmem_format_Waiting_counters_tag     1
-#define smartmem_format_Waiting_failed_tag       2
+#define smartmem_format_Waiting_noted_tag        1
+#define smartmem_format_Waiting_element_tag      2
 #define smartmem_format_Waiting_steps_tag        3
 #define smartmem_format_Launch_name_tag          1
 #define smartmem_format_Launch_ordered_tag       2
@@ -719,8 +719,8 @@ X(a, STATIC,   OPTIONAL, MESSAGE,  waiting,          12)
 #define smartmem_format_Launch_waiting_MSGTYPE smartmem_format_Waiting
 
 #define smartmem_format_Waiting_FIELDLIST(X, a) \
-X(a, STATIC,   SINGULAR, UINT32,   counters,          1) \
-X(a, STATIC,   SINGULAR, UINT32,   failed,            2) \
+X(a, STATIC,   SINGULAR, UINT32,   noted,             1) \
+X(a, STATIC,   SINGULAR, UINT32,   element,           2) \
 X(a, POINTER,  REPEATED, STRING,   steps,             3)
 #define smartmem_format_Waiting_CALLBACK NULL
 #define smartmem_format_Waiting_DEFAULT NULL

@@ -105,7 +105,7 @@ class Emission:
         return {name: access for name, access in self.accesses.items() if name in own}
 
     def parameters(self) -> str:
-        return declarations(self.launch, self.handed, set(self.kernel.writes))
+        return declarations(self.launch, self.handed, set(self.kernel.writes), self.target.coherent)
 
     def source(self, template: str, items: int, **values: Any) -> Source:
         """Fill the form's template and put the prelude before it.

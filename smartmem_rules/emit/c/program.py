@@ -28,6 +28,7 @@ class Target:
         width: the lanes of its vectors.
         inside: kernels are written as functions that a launch of several kernels calls.
         group_items: work-items of the work-groups of such a launch on GPUs, 0 where each kernel chooses for itself.
+        coherent: what kernels read, other work-groups of the launch may have written.
         dimensions: those for a range of which kernels are made.
     """
 
@@ -35,6 +36,7 @@ class Target:
     width: int
     inside: bool = False
     group_items: int = 0
+    coherent: bool = False
     dimensions: tuple[Dimension, ...] = ()
 
     @property
@@ -81,12 +83,14 @@ def extent_parameters(used: Iterable[Dimension]) -> str:
     return "".join(f",\n    const int {dimension.parameter}" for dimension in used)
 
 
-def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str]) -> str:
+def declarations(launch: Launch, accesses: Mapping[str, Access], written: set[str], coherent: bool = False) -> str:
     """The parameters of a launch's tensors; those that lie at one place in memory say so by not being `restrict`.
 
-    In an ordered launch other work-groups write what one reads.
+    In an ordered launch other work-groups write what one reads: NVIDIA's compiler reads what is `const` and `restrict`
+    by way of a cache that does not see that, also in functions that the launch calls (`coherent`).
     """
-    shared = set(accesses) if isinstance(launch, Ordered) else {*launch.in_place, *launch.in_place.values()}
+    together = coherent or isinstance(launch, Ordered)
+    shared = set(accesses) if together else {*launch.in_place, *launch.in_place.values()}
     declared = (a.declaration("write" if n in written else "read", n not in shared) for n, a in accesses.items())
     return ",\n    ".join(declared)
 

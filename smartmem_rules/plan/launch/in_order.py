@@ -11,15 +11,16 @@ kernel waits for follows from these.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from smartmem_rules.language.blocks.device import Device
 from smartmem_rules.language.blocks.fuse import InOrder
 from smartmem_rules.plan.kernel.launch import Beside, Launch, Ordered, Single
-from smartmem_rules.plan.kernel.work_items import TaskGraph, Wait
+from smartmem_rules.plan.kernel.work_items import Note, TaskGraph, Wait
 from smartmem_rules.plan.launch.configs import LaunchConfigs
+from smartmem_rules.plan.launch.gathering import MOST_NOTES
 from smartmem_rules.plan.launch.touched import Touched, waits_behind
 from smartmem_rules.plan.schedule.occupancy import LaunchConfig
 
@@ -94,26 +95,27 @@ def in_stretches(
 
 
 def join_stretches(
-    launches: Sequence[Launch], stretches: Iterable[Stretch], touched: Touched, polls: int
+    launches: Sequence[Launch], stretches: Sequence[Stretch], touched: Touched, polls: int, noted: str
 ) -> list[Launch]:
     """The launches with those of each stretch joined.
 
     Args:
         polls: looks at a counter after which a work-group gives up.
+        noted: the tensor behind whose elements launches note that they gave up.
     """
-    first = {stretch.names[0]: stretch for stretch in stretches}
+    first = {stretch.names[0]: (stretch, Note(noted, place)) for place, stretch in enumerate(stretches[:MOST_NOTES])}
     found: list[Launch] = []
     at = 0
     while at < len(launches):
-        stretch = first.get(launches[at].name)
-        size = 1 if stretch is None else len(stretch.names)
+        known = first.get(launches[at].name)
+        size = 1 if known is None else len(known[0].names)
         steps = tuple(launches[at : at + size])
-        found.append(steps[0] if stretch is None else _joined(steps, stretch, touched, polls))
+        found.append(steps[0] if known is None else _joined(steps, *known, touched, polls))
         at += size
     return found
 
 
-def _joined(steps: tuple[Launch, ...], stretch: Stretch, touched: Touched, polls: int) -> Ordered:
+def _joined(steps: tuple[Launch, ...], stretch: Stretch, note: Note, touched: Touched, polls: int) -> Ordered:
     assert tuple(step.name for step in steps) == stretch.names
     waits: list[tuple[Wait, ...]] = []
     for number, step in enumerate(steps):
@@ -125,6 +127,7 @@ def _joined(steps: tuple[Launch, ...], stretch: Stretch, touched: Touched, polls
         tasks=TaskGraph(state=f"{name}@order", waits=tuple(waits), patience=polls),
         group_items=stretch.shape.threads,
         groups=stretch.shape.residents * stretch.units,
+        note=note,
         bytes_moved=sum(step.bytes_moved for step in steps),
         in_place={new: old for step in steps for new, old in step.in_place.items()},
     )
@@ -199,7 +202,7 @@ def _way(members: Sequence[Launch], shape: Shape, configs: LaunchConfigs, rule: 
         fitting = [
             (_time(way, shape, slots, device), place, way)
             for place, way in enumerate(configs.in_order(member, shape.residents))
-            if way.threads in (0, shape.threads) and way.local <= room
+            if way.threads in (0, shape.threads) and way.local <= room and way.items
         ]
         if not fitting:
             return None

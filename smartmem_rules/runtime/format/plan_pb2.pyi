@@ -317,14 +317,14 @@ class Launch(_message.Message):
     def __init__(self, name: _Optional[str] = ..., ordered: bool = ..., text: _Optional[int] = ..., entry: _Optional[str] = ..., options: _Optional[_Iterable[str]] = ..., arguments: _Optional[_Iterable[_Union[Argument, _Mapping]]] = ..., dimensions: _Optional[_Iterable[int]] = ..., global_size: _Optional[_Iterable[int]] = ..., local_size: _Optional[_Iterable[int]] = ..., spares: _Optional[_Iterable[_Union[Spare, _Mapping]]] = ..., local_bytes: _Optional[int] = ..., waiting: _Optional[_Union[Waiting, _Mapping]] = ...) -> None: ...
 
 class Waiting(_message.Message):
-    __slots__ = ("counters", "failed", "steps")
-    COUNTERS_FIELD_NUMBER: _ClassVar[int]
-    FAILED_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("noted", "element", "steps")
+    NOTED_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
-    counters: int
-    failed: int
+    noted: int
+    element: int
     steps: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, counters: _Optional[int] = ..., failed: _Optional[int] = ..., steps: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, noted: _Optional[int] = ..., element: _Optional[int] = ..., steps: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Spare(_message.Message):
     __slots__ = ("text", "entry", "options")

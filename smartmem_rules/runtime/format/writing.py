@@ -158,7 +158,7 @@ def _demands(demands: Demands) -> pb.Demands:
 
 
 def _waiting(waiting: Waiting) -> pb.Waiting:
-    return pb.Waiting(counters=waiting.counters, failed=waiting.failed, steps=waiting.steps)
+    return pb.Waiting(noted=waiting.noted, element=waiting.element, steps=waiting.steps)
 
 
 def _section(span: Span) -> pb.Section:
