@@ -119,7 +119,7 @@ def row(name: str, bits: int, given: argparse.Namespace, folder: Path) -> list[s
     onnx.save(model, str(path), save_as_external_data=large, location=f"{path.name}.data" if large else None)
     del model
     peak = peak_of(path, given)
-    generator = smartmem_rules.Generator(path, bound=given.bound)
+    generator = smartmem_rules.Generator(path, bound=given.bound, cache=given.cache)
     generator.prepare()
     peer = Peer(path, given.threads)
     prompt = np.random.default_rng(1).integers(0, SHAPES[name].vocabulary, given.prompt).tolist()
@@ -150,16 +150,16 @@ def row(name: str, bits: int, given: argparse.Namespace, folder: Path) -> list[s
 
 def peak_of(path: Path, given: argparse.Namespace) -> float:
     """MiB of a process that generates from a file, at its peak, less what it has before; once its plans are kept."""
-    command = [sys.executable, __file__, "--memory", str(path), "--bound", str(given.bound)]
+    command = [sys.executable, __file__, "--memory", str(path), "--bound", str(given.bound), "--cache", given.cache]
     for _ in range(2):
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return float(found.split()[-1])
 
 
-def peak_here(path: Path, bound: int) -> float:
+def peak_here(path: Path, bound: int, cache: str) -> float:
     """The same of this process."""
     before = _kib("VmRSS")
-    smartmem_rules.Generator(path, bound=bound).generate([1, 2, 3], 4)
+    smartmem_rules.Generator(path, bound=bound, cache=cache).generate([1, 2, 3], 4)
     return (_kib("VmHWM") - before) / 1024
 
 
@@ -179,10 +179,11 @@ def main() -> int:
     parser.add_argument("--bound", type=int, default=512)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2, help="of ONNX Runtime; ours are those of the device")
+    parser.add_argument("--cache", default="model", help="our type of cache: model or int8")
     parser.add_argument("--memory", type=Path, help="print the peak of a process that generates with this model")
     given = parser.parse_args()
     if given.memory is not None:
-        print(peak_here(given.memory, given.bound))
+        print(peak_here(given.memory, given.bound, given.cache))
         return 0
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -224,6 +224,7 @@ def generate(
     stop: Collection[int] = (),
     bound: int = 1024,
     block: int = 256,
+    cache: str = "model",
     **options: Any,
 ) -> list[list[int]]:
     """The tokens with which a language model goes on, for each prompt; a stop token at the end included.
@@ -242,6 +243,8 @@ def generate(
         stop: tokens that end a sequence.
         bound: tokens of each sequence that the cache holds at most, those of the prompt included.
         block: tokens by which the cache grows.
+        cache: `model` keeps keys and values in the model's own type, `int8` as integers, off by at most 1/254 of the
+            largest magnitude of their row (docs/generate.md).
         options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
     Raises:
@@ -250,7 +253,7 @@ def generate(
     """
     from smartmem_rules.decoding.generate import generate as generated  # start-up time
 
-    return generated(model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, **options)
+    return generated(model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, cache, **options)
 
 
 def certify(

@@ -18,7 +18,7 @@ from smartmem_rules.explanation.making import Making, Watch
 from smartmem_rules.explanation.model_nodes import file_nodes, is_graph, node_of
 from smartmem_rules.graph.run_number import RUN_NUMBER
 from smartmem_rules.plan.artefact import Provenance
-from smartmem_rules.planned import PlanOptions, kept_or_planned, nothing, planned
+from smartmem_rules.planned import Found, PlanOptions, kept_or_planned, planned
 from smartmem_rules.runtime.devices import Device, DeviceError
 from smartmem_rules.runtime.executor import Executor, RunError, input_types
 from smartmem_rules.runtime.feeds import DEFAULT_SEED, given_extents, random_feeds, trial_extents
@@ -294,15 +294,18 @@ def optimize_now(
         UnknownValuesError: values of inputs decide shapes, in addition to what `optimize` raises.
     """
     clock = Clock(progress, show)
-    keep: Callable[[], None] = nothing
     watch = Watch()
     if anew or debug or show is not None or certificate is not None:  # they need each stage's results
         with VERIFY.set_to("full") if debug else nullcontext():
             plan, target = planned(graph, clock, certificate=certificate, watch=watch, **options)
-        device = target.device
+        found = Found(plan=plan, device=target.device, target=target)
     else:
         found = kept_or_planned(graph, clock, watch=watch, **options)
-        plan, device, keep = found.plan, found.device, found.keep
+    plan, device, keep = found.plan, found.device, found.keep
+    if found.target is not None:
+        from smartmem_rules.room.plans import refuse_too_large  # start-up time
+
+        refuse_too_large(plan, found.target, graph, options)
     source = None if is_graph(graph) else graph
     plan = replace(plan, provenance=Provenance(version=package_version()))  # the rest takes longer: when it is saved
     optimized = OptimizedPlan(plan, device, source, debug, options.get("rules", ()))  # type: ignore[arg-type]

@@ -55,11 +55,13 @@ class Found:
     """A plan with its device.
 
     Attributes:
+        target: what a new one was made for; None where the plan was kept.
         keep: keeps a new one in the store.
     """
 
     plan: Plan
     device: Device | None
+    target: Target | None = None
     keep: Callable[[], None] = nothing
 
 
@@ -90,8 +92,10 @@ def kept_or_planned(
     seconds = time.perf_counter() - before
     _LOG.info("the plan of %s for %s has %d kernels (%.1f s)", plan.model, target.name, len(plan.launches), seconds)
     if key is not None and seconds >= LEAST_SECONDS:
-        return Found(plan=plan, device=target.device, keep=partial(store.write, key, plan, target.device))
-    return Found(plan=plan, device=target.device)
+        return Found(
+            plan=plan, device=target.device, target=target, keep=partial(store.write, key, plan, target.device)
+        )
+    return Found(plan=plan, device=target.device, target=target)
 
 
 def _devices_with(rules: Sequence[str | Path], disable: Collection[str]) -> Sequence[Device]:

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnx import helper
-
 from smartmem_rules.decoding.errors import CacheFullError
-from smartmem_rules.decoding.interface import CachedTensor
+from smartmem_rules.decoding.parts import Part
 from smartmem_rules.runtime.contexts.host_memory import available_bytes
 from smartmem_rules.runtime.contexts.memory import RunError
 from smartmem_rules.runtime.devices import Device
 from smartmem_rules.runtime.plan_file import SLACK
-
-
-def bytes_per_token(tensors: Iterable[CachedTensor], sequences: int) -> int:
-    """What one more token of every sequence takes in the cache."""
-    return sum(row_bytes(tensor, sequences) for tensor in tensors)
-
-
-def row_bytes(tensor: CachedTensor, sequences: int) -> int:
-    """The bytes of one position of a cached tensor for all sequences."""
-    own = math.prod(extent for axis, extent in enumerate(tensor.shape) if axis not in (0, tensor.axis))
-    return int(sequences * own * helper.tensor_dtype_to_np_dtype(tensor.dtype).itemsize)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,20 +27,22 @@ class Sizes:
     block: int
     bound: int
 
+    def capacity(self, positions: int) -> int:
+        """For how many positions there is memory where so many are needed, which is within the bound."""
+        return min(-(-positions // self.block) * self.block, self.bound)
+
 
 class Cache:
-    """A buffer for each cached tensor, [positions, sequences, heads, channels].
+    """A buffer for each part, [positions, sequences, heads, channels].
 
     Attributes:
         length: how many positions are filled.
         capacity: for how many there is memory.
-        buffers: by the name of the cached tensor's input.
+        buffers: by the name of the part's input.
         spare: as large a buffer for each, where a step writes the whole cache anew; else empty.
     """
 
-    def __init__(
-        self, tensors: tuple[CachedTensor, ...], sizes: Sizes, device: Device, context: Any, twice: bool
-    ) -> None:
+    def __init__(self, parts: Sequence[Part], sizes: Sizes, device: Device, context: Any, twice: bool) -> None:
         """Args:
         twice: whether steps write the whole cache anew, into the other one of two buffers.
         """
@@ -63,7 +51,7 @@ class Cache:
         self.capacity = 0
         self.buffers: dict[str, Any] = {}
         self.spare: dict[str, Any] = {}
-        self._rows = {tensor.past: row_bytes(tensor, sizes.sequences) for tensor in tensors}
+        self._rows = {part.input: part.row_bytes(sizes.sequences) for part in parts}
         self._device = device
         self._context = context
         self._twice = twice
@@ -71,7 +59,17 @@ class Cache:
     @property
     def bytes(self) -> int:
         """What the cache takes on the device now."""
-        return (1 + self._twice) * self.capacity * sum(self._rows.values())
+        return self.capacity * self.bytes_per_token
+
+    @property
+    def bytes_per_token(self) -> int:
+        """What one more token of every sequence takes."""
+        return sum(self.rows)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The bytes of a position in each of the buffers, of all sequences."""
+        return tuple(self._rows.values()) * (1 + self._twice)
 
     def clear(self) -> None:
         """Forget what is there; the memory stays."""
@@ -93,32 +91,37 @@ class Cache:
             )
         if positions <= self.capacity:
             return
-        block = self.sizes.block
-        capacity = min(-(-positions // block) * block, self.sizes.bound)
+        capacity = self.sizes.capacity(positions)
         self._refuse_too_much(capacity)
-        grown = {}
         try:
-            for name, row in self._rows.items():
-                buffer = grown[name] = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
-                if self.length:
-                    cl.enqueue_copy(queue, buffer, self.buffers[name], byte_count=self.length * row)
-            queue.finish()
-            spare = {
-                name: cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
-                for name, row in self._rows.items()
-                if self._twice
-            }
+            for buffers in (self.buffers, self.spare) if self._twice else (self.buffers,):
+                for name, row in self._rows.items():
+                    grown = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, capacity * row + SLACK)
+                    if self.length and buffers is self.buffers:
+                        cl.enqueue_copy(queue, grown, buffers[name], byte_count=self.length * row)
+                        queue.finish()
+                    buffers[name] = grown  # the smaller one goes before the next one grows
         except (cl.MemoryError, MemoryError) as error:
             raise RunError(self._lack(capacity)) from error
-        self.buffers, self.spare, self.capacity = grown, spare, capacity
+        self.capacity = capacity
 
-    def append(self, rows: Mapping[str, Any], queue: Any) -> None:
-        """Put one new position behind what is there, from buffers of one row by the names of the inputs."""
+    def append(self, rows: Mapping[str, Any], places: Sequence[int], queue: Any) -> None:
+        """Put one new position of each sequence behind what it has, and make all of them one longer.
+
+        Args:
+            rows: buffers of one position by the names of the inputs.
+            places: the position of each sequence.
+        """
         import pyopencl as cl
 
         for name, row in self._rows.items():
-            place = self.length * row
-            cl.enqueue_copy(queue, self.buffers[name], rows[name], byte_count=row, dst_offset=place)
+            own = row // len(places)
+            one = all(place == places[0] for place in places)
+            for sequence, place in enumerate(places[:1] if one else places):
+                cl.enqueue_copy(
+                    queue, self.buffers[name], rows[name], byte_count=row if one else own,
+                    src_offset=sequence * own, dst_offset=place * row + sequence * own,
+                )  # fmt: skip
         self.length += 1
 
     def swap(self) -> None:
@@ -127,7 +130,7 @@ class Cache:
         self.length += 1
 
     def new_rows(self) -> dict[str, Any]:
-        """Buffers for one position of each cached tensor, by the names of the inputs."""
+        """Buffers for one position of each part, by the names of the inputs."""
         import pyopencl as cl
 
         return {
@@ -142,11 +145,11 @@ class Cache:
                 f"buffer of {capacity * row}; give a bound of at most {(most - SLACK) // row}"
             )
         free = available_bytes() if self._device.host_memory else None
-        if free is not None and (1 + self._twice) * capacity * sum(self._rows.values()) > free:
+        if free is not None and capacity * self.bytes_per_token > free:
             raise RunError(self._lack(capacity))
 
     def _lack(self, capacity: int) -> str:
-        needed = (1 + self._twice) * capacity * sum(self._rows.values()) / 2**20
+        needed = capacity * self.bytes_per_token / 2**20
         return (
             f"{self._device.name} has too little memory for a cache of {capacity} tokens ({needed:.0f} MiB); give a "
             "smaller bound or block, or fewer sequences"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.choosing import Sampling
 from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator
+from smartmem_rules.decoding.parts import OWN
 from smartmem_rules.decoding.prompts import count_of
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ def generate(
     stop: Collection[int] = (),
     bound: int = BOUND,
     block: int = BLOCK,
+    cache: str = OWN,
     **options: Any,
 ) -> list[list[int]]:
     """The new tokens of each sequence; `api.generate` documents the arguments."""
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     if not isinstance(model, Generator):
-        model = Generator(model, count_of(prompts), bound, block, **options)
+        model = Generator(model, count_of(prompts), bound, block, cache=cache, **options)
     return model.generate(prompts, tokens, sampling, stop)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartmem_rules.decoding.cache import Cache, Sizes, bytes_per_token
+from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Sampling, Selection, drawn
 from smartmem_rules.decoding.errors import GenerateError
 from smartmem_rules.decoding.graphs import (
+    COUNTS,
     LAST,
     MASK_BEFORE,
     MASK_NEW,
@@ -21,14 +22,14 @@ from smartmem_rules.decoding.graphs import (
     SEQUENCE,
     TOKEN,
     VALUES,
-    cache_input,
-    cache_output,
+    Step,
 )
+from smartmem_rules.decoding.growth import COUNTED
 from smartmem_rules.decoding.interface import MASK, POSITIONS
+from smartmem_rules.decoding.parts import OWN, TYPES
 from smartmem_rules.decoding.plans import Plans, plans_of
 from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
 from smartmem_rules.runtime.contexts.context import ExecutionContext
-from smartmem_rules.runtime.executor import Executor
 from smartmem_rules.stages import Progress
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Generator:
         bound: int = BOUND,
         block: int = BLOCK,
         progress: Progress | None = None,
+        cache: str = OWN,
         **options: Any,
     ) -> None:
         """Read the model and find out how it uses its cache; plans are made when they are first needed.
@@ -79,6 +81,8 @@ class Generator:
             bound: tokens of each sequence that the cache never exceeds, the prompt's included.
             block: tokens by which it grows.
             progress: called with a stage's name, the steps done and the steps to do.
+            cache: `model` keeps keys and values in the model's own type, `int8` as integers with a scale for each
+                position, sequence and head (`decoding.parts`).
             options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
         Raises:
@@ -93,19 +97,14 @@ class Generator:
             raise GenerateError("dims are those of the prompts and of the cache; leave them out and give the bound")
         if bound < 2:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
-        self.plans: Plans = plans_of(model, sequences, bound, options, progress)
+        if cache not in TYPES:
+            raise GenerateError(f"there is no cache of type {cache!r}; give {' or '.join(TYPES)}")
+        self.plans: Plans = plans_of(model, sequences, bound, cache, options, progress)
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
-        self.cache = Cache(
-            self.plans.interface.cached, self.sizes, self.plans.device, self.plans.home.context,
-            twice=not self.plans.facts.appends,
-        )  # fmt: skip
-        self._rows = self.cache.new_rows() if self.plans.facts.appends else {}
+        in_place = self.plans.facts.growth.in_place
+        self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)
+        self._rows = self.cache.new_rows() if in_place else {}
         self._busy = threading.Lock()
-
-    @property
-    def bytes_per_token(self) -> int:
-        """What one more token of every sequence takes in the cache."""
-        return (1 + (not self.plans.facts.appends)) * bytes_per_token(self.plans.interface.cached, self.sizes.sequences)
 
     def prepare(self, sampling: Sampling | None = None) -> None:
         """Make both plans and compile all of their kernels now, by two tokens; raises what `optimize` does."""
@@ -130,6 +129,7 @@ class Generator:
         Raises:
             GenerateError: a prompt or an option cannot be used; nothing has run.
             CacheFullError: the cache holds as many tokens as its bound says.
+            TooLargeError: the device has too little memory; the message says what would fit, and nothing has run.
             PlanError, BuildError, RunError: a plan cannot be made, or the device refuses it.
         """
         chosen = sampling or Sampling()
@@ -222,8 +222,10 @@ class Generator:
             raise GenerateError("this generator is in use; finish or close what is being streamed, or make another one")
         try:
             selection = self._selection(sampling)
+            first = self._of_prompts(prompts, selection)
+            self._ready(prompts, tokens, [first] if tokens == 1 else [first, self.plans.of_tokens(selection)])
             state = self._begin(prompts, sampling)
-            chosen = self._prefill(prompts, state, sampling, selection)
+            chosen = self._prefill(prompts, state, sampling, first)
             made = 1
             yield self._shown(chosen, state, stop)
             while (tokens is None or made < tokens) and not state.ended.all():
@@ -233,6 +235,16 @@ class Generator:
         finally:
             self.cache.clear()
             self._busy.release()
+
+    def _of_prompts(self, prompts: Prompts, selection: Selection) -> Step:
+        """The step for prompts; where they are padded in front, the host looks at all logits."""
+        if prompts.is_padded and not self.plans.facts.counts:
+            selection = Selection(kind=ALL)
+        return self.plans.of_prompts(selection)
+
+    def _ready(self, prompts: Prompts, tokens: int | None, steps: Sequence[Step]) -> None:
+        positions = self.sizes.bound if tokens is None else prompts.tokens.shape[1] + tokens - 1
+        self.plans.ready(steps, self.cache, positions)
 
     def _begin(self, prompts: Prompts, sampling: Sampling) -> _Progress:
         sequences, bound = self.sizes.sequences, self.sizes.bound
@@ -254,11 +266,8 @@ class Generator:
         state.ended |= np.isin(chosen, list(stop))
         return shown
 
-    def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
-        at_beginning = prompts.is_padded and not self.plans.facts.counts
-        if at_beginning:  # the host looks at all logits
-            selection = Selection(kind=ALL)
-        executor = self.plans.prefill(selection)
+    def _prefill(self, prompts: Prompts, state: _Progress, sampling: Sampling, step: Step) -> Array:
+        executor = self.plans.executor(step)
         count = prompts.tokens.shape[1]
         feeds = {self.plans.interface.tokens: prompts.tokens, LAST: prompts.last}
         if self.plans.interface.mask:
@@ -271,15 +280,15 @@ class Generator:
             results = _ran(context, feeds, {SEQUENCE: count}, outputs)
             context.bind(dict.fromkeys(outputs))  # buffers that the cache outgrows are held by nobody
         self.cache.length = count
-        if at_beginning and not np.isfinite(results[VALUES]).all():
+        if prompts.is_padded and not self.plans.facts.counts and not np.isfinite(results[VALUES]).all():
             raise GenerateError(
                 "the model gives no numbers for prompts that are padded on the left, where no token counts; give "
                 "prompts of one length, or one after the other"
             )
-        return self._chosen(results, state, sampling, selection)
+        return self._chosen(results, state, sampling, step.selection)
 
     def _decode(self, tokens: Array, state: _Progress, sampling: Sampling, selection: Selection) -> Array:
-        executor: Executor = self.plans.decode(selection)
+        executor = self.plans.executor(self.plans.of_tokens(selection))
         sequences, past = self.sizes.sequences, self.cache.length
         feeds = {self.plans.interface.tokens: tokens[:, None], LAST: np.zeros((sequences, 1), np.int64)}
         if self.plans.interface.mask:
@@ -287,22 +296,33 @@ class Generator:
             feeds[MASK_NEW] = np.ones((sequences, 1), np.int64)
         if self.plans.interface.positions:
             feeds[POSITIONS] = state.lengths[:, None]
-        appends = self.plans.facts.appends
+        growth = self.plans.facts.growth
         with executor.taken() as context:
             self.cache.reserve(past + 1, context.queue)
-            targets = self._rows if appends else self.cache.spare
-            inputs = {cache_input(tensor): self.cache.buffers[tensor.past] for tensor in self.plans.interface.cached}
-            results = _ran(context, feeds, {PAST: past}, {**inputs, **self._bound_outputs(targets)})
-            if appends:
-                self.cache.append(self._rows, context.queue)
+            targets = self._rows if growth.in_place else self.cache.spare
+            bound = {**self.cache.buffers, **self._bound_outputs(targets)}
+            results = _ran(context, feeds, {PAST: past}, bound)
+            if growth.kind == COUNTED:
+                self._check_counts(results[COUNTS], state.lengths)
+            if growth.in_place:
+                places = state.lengths.tolist() if growth.kind == COUNTED else [past] * sequences
+                self.cache.append(self._rows, places, context.queue)
             else:
                 self.cache.swap()
         state.counts[:, past] = 1
         state.lengths += 1
         return self._chosen(results, state, sampling, selection)
 
+    def _check_counts(self, counts: Array, lengths: Array) -> None:
+        """Refuse a model that does not put new rows behind the tokens that each sequence has."""
+        if (counts[:, 0] != lengths).any():
+            raise GenerateError(
+                f"the model puts new keys behind {counts[:, 0].tolist()} tokens of the sequences, which have "
+                f"{lengths.tolist()}; export it again, with counts that follow from {MASK}"
+            )
+
     def _bound_outputs(self, buffers: Mapping[str, Any]) -> dict[str, Any]:
-        return {cache_output(tensor): buffers[tensor.past] for tensor in self.plans.interface.cached}
+        return {part.output: buffers[part.input] for part in self.plans.parts}
 
     def _chosen(
         self, results: Mapping[str, Array], state: _Progress, sampling: Sampling, selection: Selection

@@ -14,16 +14,25 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from smartmem_rules.decoding.choosing import ALL, GREATEST, Selection
+from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Selection
+from smartmem_rules.decoding.growth import COUNTED, WHOLE, Growth
 from smartmem_rules.decoding.interface import LOGITS, MASK, POSITIONS, CachedTensor, Interface
+from smartmem_rules.decoding.parts import OWN, Part, parts_of
+from smartmem_rules.graph.loading import DEFAULT_DOMAIN, opsets
 
 SEQUENCE, PAST = "sequence", "past"
 """The open dimensions: tokens of a prompt, tokens in the cache."""
 LAST, MASK_BEFORE, MASK_NEW = "decoding.last", "decoding.mask_before", "decoding.mask_new"
 TOKEN, VALUES, PLACES = "decoding.token", "decoding.values", "decoding.places"
+COUNTS = "decoding.counts"
+"""Of a step that puts new rows behind as many positions as a sequence has: how many these are."""
 _LARGE = 1024
 """Elements of constants that a shape may be computed from."""
 _END = np.iinfo(np.int64).max
+_STEPS, _LEAST = 127.0, float(np.finfo(np.float32).tiny)
+"""The largest integer of a rounded row, and the least scale."""
+_AXES_ARE_INPUTS = 18
+"""The version of ONNX's operators from which on `ReduceMax` has its axes as an input."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,28 +42,20 @@ class Step:
     Attributes:
         sequences: how many there are.
         behind: whether it computes one token for each sequence behind a cache, or whole prompts without one.
-        appends: whether it gives the new rows of the cache only, where it stands behind one.
+        growth: behind a cache, where its new rows are; unless it is written anew, they are all that the step gives.
+        cache: the type in which the cache is kept (`parts.TYPES`).
     """
 
     sequences: int
     behind: bool
-    appends: bool
     selection: Selection
-
-
-def cache_input(tensor: CachedTensor) -> str:
-    """The input of a graph that takes the cached tensor, positions first."""
-    return f"decoding.{tensor.past}"
-
-
-def cache_output(tensor: CachedTensor) -> str:
-    """The output of a graph that gives the cached tensor or its new rows, positions first."""
-    return f"decoding.{tensor.present}"
+    growth: Growth = WHOLE
+    cache: str = OWN
 
 
 def make_step(model: onnx.ModelProto, interface: Interface, step: Step) -> None:
     """Turn a model into one step."""
-    builder = _Builder(model.graph, interface, step)
+    builder = _Builder(model.graph, interface, step, opsets(model).get(DEFAULT_DOMAIN, 0))
     builder.inputs()
     builder.outputs()
 
@@ -75,8 +76,9 @@ def without_weights(model: onnx.ModelProto) -> None:
 
 
 class _Builder:
-    def __init__(self, graph: onnx.GraphProto, interface: Interface, step: Step) -> None:
+    def __init__(self, graph: onnx.GraphProto, interface: Interface, step: Step, opset: int) -> None:
         self.graph = graph
+        self.opset = opset
         self.interface = interface
         self.step = step
         self.before: list[onnx.NodeProto] = []
@@ -115,6 +117,8 @@ class _Builder:
             self.after.append(helper.make_node("TopK", ["decoding.row", count], [VALUES, PLACES], axis=-1))
             self._output(VALUES, TensorProto.FLOAT)
             self._output(PLACES, TensorProto.INT64)
+        if self.step.behind and self.step.growth.kind == COUNTED:
+            self._counts()
         for tensor in self.interface.cached:
             self._present(tensor)
         nodes = [*self.before, *self.graph.node, *self.after]
@@ -140,28 +144,92 @@ class _Builder:
             self.graph.initializer.append(numpy_helper.from_array(np.zeros(shape, dtype), tensor.past))
             return
         order = _positions_first(tensor)
-        extents: list[int | str] = [PAST, *(shape[axis] for axis in order[1:])]
-        self._input(cache_input(tensor), extents, tensor.dtype)
+        parts = parts_of(tensor, self.step.cache)
+        for part in parts:
+            self._input(part.input, [PAST, self.step.sequences, *part.shape], part.dtype)
+        held = parts[0].input if len(parts) == 1 else self._unrounded(parts, tensor)
         back = [order.index(axis) for axis in range(len(order))]
-        self.before.append(helper.make_node("Transpose", [cache_input(tensor)], [tensor.past], perm=back))
+        self.before.append(helper.make_node("Transpose", [held], [tensor.past], perm=back))
+
+    def _unrounded(self, parts: Sequence[Part], tensor: CachedTensor) -> str:
+        """Integers times the scales of their rows."""
+        factors = [f"{part.input}.factor" for part in parts]
+        for part, factor in zip(parts, factors, strict=True):
+            self.before.append(helper.make_node("Cast", [part.input], [factor], to=tensor.dtype))
+        held = f"{parts[0].input}.held"
+        self.before.append(helper.make_node("Mul", factors, [held]))
+        return held
 
     def _present(self, tensor: CachedTensor) -> None:
-        name = cache_output(tensor)
-        source = tensor.present
-        if self.step.behind and self.step.appends:
-            source = f"{name}.new"
-            extent = self._constant("decoding.end", [_END])
-            shape, place = f"{name}.shape", f"{name}.start"
-            axis = self._constant(f"decoding.axis_{tensor.axis}", [tensor.axis])
-            self.after.append(helper.make_node("Shape", [tensor.past], [shape]))
-            self.after.append(helper.make_node("Gather", [shape, axis], [place]))
-            self.after.append(helper.make_node("Slice", [tensor.present, place, extent, axis], [source]))
-        self.after.append(helper.make_node("Transpose", [source], [name], perm=_positions_first(tensor)))
-        self._output(name, tensor.dtype)
+        parts = parts_of(tensor, self.step.cache)
+        rows = parts[0].output if len(parts) == 1 else f"{parts[0].output}.rows"
+        if self.step.behind and self.step.growth.kind == COUNTED:
+            self._row_at_counts(tensor, rows)
+        else:
+            source = self._new_rows(tensor) if self.step.behind and self.step.growth.in_place else tensor.present
+            self.after.append(helper.make_node("Transpose", [source], [rows], perm=_positions_first(tensor)))
+        if len(parts) > 1:
+            self._rounded(parts, rows)
+        for part in parts:
+            self._output(part.output, part.dtype)
+
+    def _new_rows(self, tensor: CachedTensor) -> str:
+        """The present behind the past."""
+        name = f"decoding.{tensor.present}"
+        source, shape, place = f"{name}.new", f"{name}.shape", f"{name}.start"
+        extent = self._constant("decoding.end", [_END])
+        axis = self._constant(f"decoding.axis_{tensor.axis}", [tensor.axis])
+        self.after.append(helper.make_node("Shape", [tensor.past], [shape]))
+        self.after.append(helper.make_node("Gather", [shape, axis], [place]))
+        self.after.append(helper.make_node("Slice", [tensor.present, place, extent, axis], [source]))
+        return source
+
+    def _counts(self) -> None:
+        """How many positions each sequence has, as the model says."""
+        whole, shape = "decoding.counts.whole", self._constant("decoding.counts.shape", [self.step.sequences, 1])
+        self.after.append(helper.make_node("Cast", [self.step.growth.counts], [whole], to=TensorProto.INT64))
+        self.after.append(helper.make_node("Reshape", [whole, shape], [COUNTS]))
+        self._output(COUNTS, TensorProto.INT64)
+
+    def _row_at_counts(self, tensor: CachedTensor, rows: str) -> None:
+        """The row of each sequence that stands behind as many as it has."""
+        order = [0, tensor.axis, *(axis for axis in range(1, len(tensor.shape)) if axis != tensor.axis)]
+        turned, found = f"{rows}.turned", f"{rows}.found"
+        own = parts_of(tensor, OWN)[0].shape
+        shape = self._constant(f"decoding.row_{'_'.join(map(str, own))}", [1, self.step.sequences, *own])
+        self.after.append(helper.make_node("Transpose", [tensor.present], [turned], perm=order))
+        self.after.append(helper.make_node("GatherND", [turned, COUNTS], [found], batch_dims=1))
+        self.after.append(helper.make_node("Reshape", [found, shape], [rows]))
+
+    def _rounded(self, parts: Sequence[Part], rows: str) -> None:
+        """Rows as integers, and their scales: the largest magnitude over 127, and no scale that divides to zero."""
+        integers, scale = (part.output for part in parts)
+        wide, size, most, ratio, whole = (f"{rows}.{name}" for name in ("wide", "size", "most", "ratio", "whole"))
+        self.after.append(helper.make_node("Cast", [rows], [wide], to=TensorProto.FLOAT))
+        self.after.append(helper.make_node("Abs", [wide], [size]))
+        last = len(parts[0].shape) + 1
+        if self.opset < _AXES_ARE_INPUTS:
+            self.after.append(helper.make_node("ReduceMax", [size], [most], axes=[last], keepdims=1))
+        else:
+            axes = self._constant(f"decoding.axis_{last}", [last])
+            self.after.append(helper.make_node("ReduceMax", [size, axes], [most], keepdims=1))
+        steps = self._float("decoding.steps", _STEPS)
+        self.after.append(helper.make_node("Div", [most, steps], [ratio]))
+        self.after.append(helper.make_node("Max", [ratio, self._float("decoding.least", _LEAST)], [scale]))
+        divided = f"{rows}.divided"
+        self.after.append(helper.make_node("Div", [wide, scale], [divided]))
+        self.after.append(helper.make_node("Round", [divided], [whole]))
+        self.after.append(helper.make_node("Cast", [whole], [integers], to=TensorProto.INT8))
+
+    def _float(self, name: str, value: float) -> str:
+        return self._held(name, np.array(value, np.float32))
 
     def _constant(self, name: str, values: Sequence[int]) -> str:
+        return self._held(name, np.array(values, np.int64))
+
+    def _held(self, name: str, values: Array) -> str:
         if all(tensor.name != name for tensor in self.graph.initializer):
-            self.graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
+            self.graph.initializer.append(numpy_helper.from_array(values, name))
         return name
 
     def _input(self, name: str, shape: Sequence[int | str], dtype: int = TensorProto.INT64) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from smartmem_rules.decoding.growth import Growth
 from smartmem_rules.decoding.interface import CachedTensor, Interface
 from smartmem_rules.kept_plans.key import PlanKey, key_of
 from smartmem_rules.kept_plans.store import PlanStore
@@ -26,7 +27,7 @@ class Facts:
     """What is known of a model before a plan is made.
 
     Attributes:
-        appends: whether it leaves the cache as it is and puts new rows behind it.
+        growth: where it puts new rows of the cache.
         vocabulary: how many tokens there are, None where the model does not say.
         positions: how many positions it knows, None where it does not say.
         counts: whether it puts the new rows of a sequence behind as many as count in it.
@@ -34,7 +35,7 @@ class Facts:
     """
 
     interface: Interface
-    appends: bool
+    growth: Growth
     vocabulary: int | None
     positions: int | None
     counts: bool
@@ -90,4 +91,5 @@ class Keeping:
 def _facts(data: dict[str, Any]) -> Facts:
     held = data["interface"]
     cached = tuple(CachedTensor(**{**one, "shape": tuple(one["shape"])}) for one in held["cached"])
-    return Facts(**{**data, "interface": Interface(**{**held, "cached": cached})})
+    interface = Interface(**{**held, "cached": cached})
+    return Facts(**{**data, "interface": interface, "growth": Growth(**data["growth"])})

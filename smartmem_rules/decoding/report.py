@@ -33,6 +33,7 @@ class Memory:
         intermediates: of both plans, inputs and outputs included, but for the cache.
         cache_per_token: what one more token of every sequence takes.
         cache: what the cache took at the end.
+        cache_type: `model` or `int8`.
         bound, block: tokens of each sequence that the cache holds at most, and by how many it grows.
         in_place: whether new rows are written behind those that are there; else each step writes all rows anew.
     """
@@ -41,6 +42,7 @@ class Memory:
     intermediates: int
     cache_per_token: int
     cache: int
+    cache_type: str
     bound: int
     block: int
     in_place: bool
@@ -82,9 +84,10 @@ def memory_of(generator: Generator) -> Memory:
     return Memory(
         weights=sum(held.values()),
         intermediates=intermediates,
-        cache_per_token=generator.bytes_per_token,
+        cache_per_token=generator.cache.bytes_per_token,
         cache=generator.cache.bytes,
+        cache_type=generator.plans.cache,
         bound=generator.sizes.bound,
         block=generator.sizes.block,
-        in_place=generator.plans.facts.appends,
+        in_place=generator.plans.facts.growth.in_place,
     )

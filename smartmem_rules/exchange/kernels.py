@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from smartmem_rules.exchange.expressions import ExchangeError, Loops, read_expression, read_index
@@ -45,6 +45,14 @@ class KernelClaim:
     def values(self) -> tuple[Expr, ...]:
         """What it computes: its stages, then its stores."""
         return (*(stage.value for stage in self.stages.values()), *(store.value for store in self.stores))
+
+    def each(self, change: Callable[[Expr], Expr]) -> KernelClaim:
+        """The same with each value changed."""
+        return replace(
+            self,
+            stages={name: replace(stage, value=change(stage.value)) for name, stage in self.stages.items()},
+            stores=tuple(replace(store, value=change(store.value)) for store in self.stores),
+        )
 
 
 def read_kernel(data: Mapping[str, Any]) -> KernelClaim:

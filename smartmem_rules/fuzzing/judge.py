@@ -25,6 +25,7 @@ from smartmem_rules.fuzzing.expected.outputs import MORE_RUNS, Reference
 from smartmem_rules.fuzzing.systems import BrokenModel, run_by
 from smartmem_rules.runtime.compiling import BuildError
 from smartmem_rules.runtime.contexts.memory import RunError
+from smartmem_rules.runtime.devices import DeviceError
 
 RIGHT, REFUSED, NO_REFERENCE = "right", "refused", "no reference"
 WRONG, ERROR, CRASH, HANG = "wrong", "error", "crash", "hang"
@@ -78,7 +79,8 @@ def judge(case: Case) -> Verdict:
 
     try:
         results = _run(case)
-    except (BuildError, RunError, BrokenModel):  # a kernel that is none or accesses what it may not; no model
+    # a kernel that is none or accesses what it may not; no model; without a device nothing would be judged at all
+    except (BuildError, RunError, BrokenModel, DeviceError):
         return verdict(ERROR, traceback.format_exc(limit=-6))
     except SmartmemError as refusal:
         return verdict(REFUSED, str(refusal))

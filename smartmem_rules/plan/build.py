@@ -13,6 +13,7 @@ from smartmem_rules.plan.fusion.alternatives import Limits
 from smartmem_rules.plan.fusion.known import with_known_inside
 from smartmem_rules.plan.fusion.program import Program, flatten
 from smartmem_rules.plan.fusion.refusals import Refusals
+from smartmem_rules.plan.fusion.tables import with_tables_in_memory
 from smartmem_rules.plan.joint import JointChoice, choose_kernels
 from smartmem_rules.plan.kernel.launch import Launch, Single
 from smartmem_rules.plan.kernel.model import Kernel, Stored, row_major
@@ -157,6 +158,7 @@ def _fused(graph: Graph, means: Means, options: PlanOptions, refusals: Refusals 
     program = flatten(graph, policy.reads_through_views, means.deferred)
     if policy.table is not None:
         program = with_known_inside(program)
+    program = with_tables_in_memory(program, means.device.memory.table_elements)
     # an operator rounds its outputs alone, however many kernels it takes
     storage = _Storage(options.dtype, program.inner.union(options.wide))
     fusion = FusionInput(

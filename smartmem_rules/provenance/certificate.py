@@ -40,6 +40,7 @@ class Made:
         kernels: the single kernels in their order, as they were before they were scheduled.
         copies: tensors in a second layout, and whose they are.
         shown: outputs that are computed in another shape.
+        tables: index tables that lie in memory, by tensor.
         how: what is said of the plan: device, level, dtype.
         digests: of the constants.
     """
@@ -51,6 +52,7 @@ class Made:
     kernels: Sequence[Kernel]
     copies: Mapping[str, str]
     shown: Sequence[str]
+    tables: Mapping[str, tuple[int, ...]]
     how: Mapping[str, str]
     digests: Digests = field(default_factory=Digests)
 
@@ -70,7 +72,7 @@ def certificate_of(made: Made) -> dict[str, Any]:
         "steps": steps,
         "graph": {"constants": constants, "nodes": nodes},
         "stand_for": {**made.copies, **{name: _base_of(name, made.extracted) for name in made.shown}},
-        "kernels": [_kernel(kernel) for kernel in made.kernels],
+        "kernels": [_kernel(kernel, made.tables) for kernel in made.kernels],
     }
     verdict = examine(made.model, made.base, certificate, made.digests)
     return {**certificate, "uncertified": uncertified(verdict.gaps, verdict.kernel_gaps)}
@@ -95,6 +97,7 @@ def made_certificate(
             kernels=[kernel for launch in planning.launches for kernel in launch.kernels],
             copies={name: name.removesuffix(COPY) for name in planning.tensors if name.endswith(COPY)},
             shown=list(planning.program.shown),
+            tables=planning.program.tables,
             how=how,
         )
     )
@@ -119,9 +122,9 @@ def _members(data: Mapping[str, Any], indent: str) -> str:
     return ",\n".join(parts)
 
 
-def _kernel(kernel: Kernel) -> dict[str, Any]:
+def _kernel(kernel: Kernel, tables: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     try:
-        return kernel_json(kernel)
+        return kernel_json(kernel, tables)
     except Unshown as reason:
         stores = [{"tensor": store.tensor} for store in kernel.stores]
         return {"name": kernel.name, "origin": list(kernel.origin), "stores": stores, "unshown": str(reason)}

@@ -9,6 +9,7 @@ from smartmem_rules.exchange.expressions import expression_json, index_json
 from smartmem_rules.exchange.kernels import KernelClaim, stage_text, store_text
 from smartmem_rules.exchange.kernels import Stage as ClaimedStage
 from smartmem_rules.exchange.kernels import Store as Claimed
+from smartmem_rules.plan.fusion.tables import with_tables_in_text
 from smartmem_rules.plan.kernel.model import ACCUMULATOR, INNER, Contraction, Kernel, Store
 from smartmem_rules.tensor.atoms import Var
 from smartmem_rules.tensor.expr import Apply, Expr, Read, Reduce, own_indices, rename_reads, walk
@@ -38,13 +39,16 @@ def claim_of(kernel: Kernel) -> KernelClaim:
     )
 
 
-def kernel_json(kernel: Kernel) -> dict[str, Any]:
+def kernel_json(kernel: Kernel, tables: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """A single kernel.
+
+    Args:
+        tables: the index tables that lie in memory, by tensor; the kernel is described with the tables themselves.
 
     Raises:
         Unshown: two of its loops have one name.
     """
-    claim = claim_of(kernel)
+    claim = claim_of(kernel).each(lambda value: with_tables_in_text(value, tables)) if tables else claim_of(kernel)
     loops: dict[str, int] = {}
     for stage in claim.stages.values():
         _collect([*stage.axes, *_variables(stage.value)], loops)

@@ -113,7 +113,12 @@ def _within_limits(profile: Profile, device: Device) -> Profile:
         units=tuple(unit.emulated() for unit in profile.units if unit.there(emulated, ()))
         if emulated
         else tuple(unit for unit in profile.units if unit.there(device.capability, device.extensions)),
-        allocator=replace(profile.allocator, alignment=device.alignment, allocation=device.largest_allocation - SLACK),
+        allocator=replace(
+            profile.allocator,
+            alignment=device.alignment,
+            allocation=min(profile.allocator.allocation, device.largest_allocation - SLACK),
+            global_memory=min(profile.allocator.global_memory, device.global_memory),
+        ),
     )
 
 

@@ -77,26 +77,41 @@ def gathered(tensor: str, indices: tuple[Index, ...], extent: int, wrap: bool) -
     return Index(0, ((Gathered(tensor, indices, extent, wrap), 1),))
 
 
-def map_gathered(index: Index, change: Callable[[str, tuple[Index, ...]], tuple[str, tuple[Index, ...]]]) -> Index:
-    """The index with each read of an integer tensor changed: `change` gets and gives its tensor and its indices."""
-    if not index.gathered:
-        return index
+def map_elements(index: Index, change: Callable[[Lookup | Gathered], Index | None]) -> Index:
+    """The index with elements of tables and of integer tensors changed, inner ones first; None keeps an element."""
     result = Index(index.constant)
     for atom, coefficient in index.terms:
         match atom:
             case Gathered():
-                tensor, indices = change(atom.tensor, tuple(map_gathered(i, change) for i in atom.indices))
-                term = gathered(tensor, indices, atom.extent, atom.wrap)
-            case Div(value=value, divisor=divisor):
-                term = div(map_gathered(value, change), divisor)
-            case Mod(value=value, divisor=divisor):
-                term = mod(map_gathered(value, change), divisor)
+                inner = Gathered(
+                    atom.tensor, tuple(map_elements(i, change) for i in atom.indices), atom.extent, atom.wrap
+                )
+                changed = change(inner)
+                term = Index(0, ((inner, 1),)) if changed is None else changed
             case Lookup(table=table, position=position):
-                term = lookup(table, map_gathered(position, change))
+                position = map_elements(position, change)
+                changed = change(Lookup(table, position))
+                term = lookup(table, position) if changed is None else changed
+            case Div(value=value, divisor=divisor):
+                term = div(map_elements(value, change), divisor)
+            case Mod(value=value, divisor=divisor):
+                term = mod(map_elements(value, change), divisor)
             case Var():
                 term = Index(0, ((atom, 1),))
         result = add(result, scale(term, coefficient))
     return result
+
+
+def map_gathered(index: Index, change: Callable[[str, tuple[Index, ...]], tuple[str, tuple[Index, ...]]]) -> Index:
+    """The index with each read of an integer tensor changed: `change` gets and gives its tensor and its indices."""
+
+    def changed(element: Lookup | Gathered) -> Index | None:
+        match element:
+            case Gathered(tensor=tensor, indices=indices, extent=extent, wrap=wrap):
+                return gathered(*change(tensor, indices), extent, wrap)
+        return None
+
+    return map_elements(index, changed) if index.gathered else index
 
 
 def rename_tensors(index: Index, rename: Callable[[str], str]) -> Index:

@@ -32,11 +32,11 @@ class Expected:
     tokens: list[int]
     gaps: list[float]
 
-    def agrees(self, tokens: Sequence[int]) -> bool:
+    def agrees(self, tokens: Sequence[int], tie: float = TIE) -> bool:
         """Whether tokens are these, up to the first tie."""
         for got, wanted, gap in zip(tokens, self.tokens, self.gaps, strict=True):
             if got != wanted:
-                return gap < TIE
+                return gap < tie
         return True
 
 

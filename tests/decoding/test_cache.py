@@ -9,13 +9,15 @@ import pyopencl as cl
 import pytest
 from onnx import TensorProto
 
-from smartmem_rules.decoding.cache import Cache, Sizes, bytes_per_token
+from smartmem_rules.decoding.cache import Cache, Sizes
 from smartmem_rules.decoding.errors import CacheFullError
 from smartmem_rules.decoding.interface import CachedTensor
+from smartmem_rules.decoding.parts import OWN, ROUNDED, parts_of
 from smartmem_rules.runtime.devices import Device, choose
 from smartmem_rules.runtime.shared_programs import context_on
 
 TENSOR = CachedTensor(past="past", present="present", shape=(0, 3, 0, 4), axis=2, dtype=TensorProto.FLOAT)
+NAME = "decoding.past"
 ROW = 2 * 3 * 4
 """Elements of a position for two sequences."""
 
@@ -28,7 +30,7 @@ def device() -> Device:
 def cache_on(device: Device, twice: bool = False) -> tuple[Cache, Any]:
     context = context_on(device)
     sizes = Sizes(sequences=2, block=4, bound=10)
-    return Cache((TENSOR,), sizes, device, context, twice), cl.CommandQueue(context, device.handle)
+    return Cache(parts_of(TENSOR, OWN), sizes, device, context, twice), cl.CommandQueue(context, device.handle)
 
 
 def test_rows_stay_where_they_are_when_the_cache_grows(device: Device) -> None:
@@ -38,11 +40,11 @@ def test_rows_stay_where_they_are_when_the_cache_grows(device: Device) -> None:
     capacities = []
     for row in wanted:
         cache.reserve(cache.length + 1, queue)
-        cl.enqueue_copy(queue, rows["past"], row)
-        cache.append(rows, queue)
+        cl.enqueue_copy(queue, rows[NAME], row)
+        cache.append(rows, [cache.length] * 2, queue)
         capacities.append(cache.capacity)
     found = np.empty_like(wanted)
-    cl.enqueue_copy(queue, found, cache.buffers["past"])
+    cl.enqueue_copy(queue, found, cache.buffers[NAME])
     assert (found == wanted).all()
     assert capacities == [4, 4, 4, 4, 8, 8]
     assert cache.bytes == 8 * ROW * 4
@@ -60,11 +62,27 @@ def test_the_last_block_ends_at_the_bound_and_nothing_lies_beyond(device: Device
 def test_a_cache_that_is_written_anew_has_two_buffers(device: Device) -> None:
     cache, queue = cache_on(device, twice=True)
     cache.reserve(3, queue)
-    first, second = cache.buffers["past"], cache.spare["past"]
+    first, second = cache.buffers[NAME], cache.spare[NAME]
     cache.swap()
-    assert (cache.buffers["past"], cache.spare["past"], cache.length) == (second, first, 1)
+    assert (cache.buffers[NAME], cache.spare[NAME], cache.length) == (second, first, 1)
     assert cache.bytes == 2 * 4 * ROW * 4
 
 
-def test_a_token_takes_a_row_of_each_tensor() -> None:
-    assert bytes_per_token((TENSOR, TENSOR), 2) == 2 * ROW * 4
+def test_a_row_of_each_sequence_goes_to_its_own_place(device: Device) -> None:
+    cache, queue = cache_on(device)
+    cache.reserve(4, queue)
+    rows = cache.new_rows()
+    cl.enqueue_copy(queue, cache.buffers[NAME], np.zeros(4 * ROW, np.float32))
+    cl.enqueue_copy(queue, rows[NAME], wanted := np.arange(1, ROW + 1, dtype=np.float32))
+    cache.append(rows, [3, 1], queue)
+    found = np.empty((4, 2, ROW // 2), np.float32)
+    cl.enqueue_copy(queue, found, cache.buffers[NAME])
+    assert (found[3, 0] == wanted[: ROW // 2]).all()
+    assert (found[1, 1] == wanted[ROW // 2 :]).all()
+    assert found.sum() == wanted.sum()
+
+
+def test_a_token_takes_a_row_of_each_part(device: Device) -> None:
+    cache, _ = cache_on(device, twice=True)
+    assert cache.bytes_per_token == 2 * ROW * 4
+    assert sum(part.row_bytes(2) for part in parts_of(TENSOR, ROUNDED)) == ROW + 2 * 3 * 4

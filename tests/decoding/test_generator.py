@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 import smartmem_rules as sm
 from smartmem_rules.decoding.errors import CacheFullError, GenerateError
 from smartmem_rules.decoding.generator import Generator
+from smartmem_rules.decoding.growth import BEHIND, COUNTED, Growth
 from smartmem_rules.graph.zoo import materialized_model
 from tests.decoding.conftest import BOUND
 from tests.decoding.models import by_onnxruntime, model_of
@@ -37,9 +38,10 @@ def test_a_batch_gives_what_each_prompt_gives_alone(name: str, request: pytest.F
         assert by_onnxruntime(model_of(f"{name}_tiny"), prompt, 24).agrees(tokens)
 
 
-def test_only_models_that_keep_the_past_write_in_place(llama: Generator, grouped: Generator) -> None:
-    assert llama.plans.facts.appends
-    assert not grouped.plans.facts.appends
+def test_joined_caches_and_counted_ones_are_written_in_place(llama: Generator, grouped: Generator) -> None:
+    assert llama.plans.facts.growth == Growth(kind=BEHIND)
+    assert grouped.plans.facts.growth == Growth(kind=COUNTED, counts="seqlens_k")
+    assert not grouped.cache.spare
 
 
 def test_both_plans_share_the_weights_that_are_packed_alike(llama: Generator) -> None:
@@ -211,7 +213,7 @@ def test_masks_of_infinity_take_prompts_of_one_length_only() -> None:
 def test_models_that_transformers_exports(name: str, tokens: int) -> None:
     path = f"examples/models/cached/{name}.onnx"
     generator = Generator(path, sequences=2, bound=300)
-    assert generator.plans.facts.appends
+    assert generator.plans.facts.growth.kind == BEHIND
     found = generator.generate([PROMPT, [9]], tokens)
     for prompt, one in zip([PROMPT, [9]], found, strict=True):
         assert by_onnxruntime(materialized_model(path), prompt, tokens).agrees(one)

@@ -8,7 +8,7 @@ from onnx import helper
 
 from smartmem_rules.decoding.choosing import GREATEST, Selection
 from smartmem_rules.decoding.graphs import PAST, Step, make_step, without_weights
-from smartmem_rules.decoding.growth import keeps_past
+from smartmem_rules.decoding.growth import ANEW, BEHIND, COUNTED, Growth, growth_of, keeps_past
 from smartmem_rules.decoding.interface import interface_of
 from smartmem_rules.graph.importer import import_model
 from smartmem_rules.rulebase.base import load_rules
@@ -20,7 +20,7 @@ KEY = "present.0.key"
 def kept(model: onnx.ModelProto) -> list[bool]:
     interface = interface_of(model)
     without_weights(model)
-    make_step(model, interface, Step(sequences=2, behind=True, appends=False, selection=Selection(kind=GREATEST)))
+    make_step(model, interface, Step(sequences=2, behind=True, selection=Selection(kind=GREATEST)))
     graph = import_model(model, load_rules(), {PAST: (1, 20)})
     return [keeps_past(graph, tensor) for tensor in interface.cached]
 
@@ -29,6 +29,34 @@ def copied(name: str) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(model_of(name))
     return model
+
+
+def growth(model: onnx.ModelProto) -> Growth:
+    interface = interface_of(model)
+    without_weights(model)
+    make_step(model, interface, Step(sequences=2, behind=True, selection=Selection(kind=GREATEST)))
+    return growth_of(import_model(model, load_rules(), {PAST: (1, 20)}), interface.cached, 21)
+
+
+def test_counted_caches_grow_behind_their_counts() -> None:
+    assert growth(copied("grouped_tiny")) == Growth(kind=COUNTED, counts="seqlens_k")
+    assert growth(copied("llama_tiny")) == Growth(kind=BEHIND)
+
+
+def test_a_past_that_something_else_reads_is_written_anew() -> None:
+    model = copied("grouped_tiny")
+    node = next(node for node in model.graph.node if "logits" in node.output)
+    node.output[0] = "bare"
+    model.graph.node.append(helper.make_node("ReduceMax", ["past_key_values.0.key"], ["most"], keepdims=0))
+    model.graph.node.append(helper.make_node("Add", ["bare", "most"], ["logits"]))
+    assert growth(model) == Growth(kind=ANEW)
+
+
+def test_new_rows_in_front_are_written_anew() -> None:
+    model = copied("llama_tiny")
+    node = next(node for node in model.graph.node if KEY in node.output)
+    node.input[0], node.input[1] = node.input[1], node.input[0]
+    assert growth(model) == Growth(kind=ANEW)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("pythia_tiny", True), ("llama_tiny", True), ("grouped_tiny", False)])

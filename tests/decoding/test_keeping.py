@@ -11,6 +11,7 @@ import pytest
 
 from smartmem_rules.decoding import plans
 from smartmem_rules.decoding.generator import Generator
+from smartmem_rules.decoding.growth import COUNTED
 from tests.decoding.models import model_of
 
 PROMPT = [5, 7, 11]
@@ -45,7 +46,7 @@ def test_plans_are_kept_with_what_is_known_of_the_model(model: Path, monkeypatch
 def test_another_model_in_the_same_file_gets_plans_of_its_own(model: Path) -> None:
     Generator(model, bound=32, block=8)
     onnx.save(model_of("grouped_tiny"), str(model))
-    assert not Generator(model, bound=32, block=8).plans.facts.appends
+    assert Generator(model, bound=32, block=8).plans.facts.growth.kind == COUNTED
 
 
 def test_damaged_facts_are_found_anew(model: Path) -> None:

@@ -46,3 +46,9 @@ def test_emulated_units_multiply_the_halves_of_plans(units: str) -> None:
 def test_what_is_no_capability_is_refused() -> None:
     with EMULATED_UNITS.set_to("eight"), pytest.raises(sm.errors.SmartmemError, match="SMARTMEM_EMULATED_UNITS=eight"):
         sm.optimize(_case(Mode()).model)
+
+
+def test_a_case_without_a_device_is_an_error() -> None:
+    verdict = judge(_case(Mode(device="none of this name")))
+    assert verdict.failed
+    assert "there is no device 'none of this name'" in verdict.detail

@@ -55,6 +55,7 @@ class Asked:
 @click.option("--stop", multiple=True, type=int, metavar="N", help="A token that ends a sequence; repeatable.")
 @click.option("--bound", default=1024, show_default=True, metavar="N", help="Tokens that the cache holds at most.")
 @click.option("--block", default=256, show_default=True, metavar="N", help="Tokens by which the cache grows.")
+@click.option("--cache", type=click.Choice(["model", "int8"]), default="model", show_default=True, help="Its type.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
 @device_option
 @options_for_any_device
@@ -73,6 +74,7 @@ def command(
     stop: tuple[int, ...],
     bound: int,
     block: int,
+    cache: str,
     as_json: bool,
     dims: dict[str, Any],
     **how: Any,
@@ -87,7 +89,7 @@ def command(
     how["disable"] = names(how["disable"])
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     with progress_display() as progress:
-        generator = Generator(model, len(asked.prompts), bound, block, progress, **how)
+        generator = Generator(model, len(asked.prompts), bound, block, progress, cache, **how)
         generator.checked(asked.prompts, tokens, sampling)  # before plans are made
         generator.prepare(sampling)
     report = _generated(generator, model, asked, sampling, shows=not as_json)

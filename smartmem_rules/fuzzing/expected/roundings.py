@@ -22,7 +22,7 @@ EXACT = frozenset(
 SUMMING = frozenset(
     {
         "AffineGrid", "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "CumSum", "DFT",
-        "DeformConv", "Einsum", "FusedMatMul", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
+        "DeformConv", "Det", "Einsum", "FusedMatMul", "GRU", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GridSample",
         "GroupNormalization", "InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LpNormalization", "LpPool",
         "MatMul", "Mean", "MeanVarianceNormalization", "MelWeightMatrix", "RMSNormalization", "RNN", "ReduceL1",
         "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",

@@ -156,6 +156,7 @@ class Memory:
         5,
     )
     unit_memory: int = whole("bytes of local memory that the work-groups of a unit share; 0: it is not known", 0)
+    table_elements: int = whole("elements of the longest index table in kernels' text; longer ones lie in memory", 256)
     stack_bytes: int = whole("bytes of arrays that one work-item may keep to itself; 0: what the schedules say", 0)
     private_bytes: int = whole(
         "bytes that all work-items of a work-group may keep to themselves together: on a CPU they lie on one stack, a "
@@ -233,7 +234,12 @@ class Allocator:
         "asks for more than the default)",
         512,
     )
-    allocation: int = whole("bytes of the largest buffer; the device itself is asked", UNLIMITED)
+    allocation: int = whole(
+        "bytes of the largest buffer; the device itself is asked, and the smaller number counts", UNLIMITED
+    )
+    global_memory: int = whole(
+        "bytes of the device's memory; the device itself is asked, and the smaller number counts", UNLIMITED
+    )
     sub_buffers: bool = flag(
         "`no` where the driver does not deal well with parts of a buffer: intermediates then share whole buffers", True
     )

@@ -70,6 +70,8 @@ class Program:
     """The constants with which the plan may compute: those of which no `keep` rule leaves that to the run."""
     shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shape in which the model gives an output, where it is computed in another one of the same element order."""
+    tables: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The index tables that lie in memory (`fusion.tables`), by the constants that hold them from their least on."""
     inner: frozenset[str] = frozenset()
     """Tensors that operators compute on the way; not those that an output only shows in another shape or order."""
 

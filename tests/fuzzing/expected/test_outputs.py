@@ -52,6 +52,17 @@ def test_a_long_sum_is_rounded_at_each_addend() -> None:
     assert _wrong(model, x, np.array(running * np.float32(1 - 1 / 2000)))
 
 
+def test_a_determinant_is_as_exact_as_its_elements() -> None:
+    x = (1 / np.add.outer(np.arange(1, 5), np.arange(4))).astype(np.float32)
+    model = _model([helper.make_node("Det", ["x"], ["y"])], (4, 4))
+    changed = x.copy()
+    changed[3, 3] = np.nextafter(changed[3, 3], np.float32(1))
+    exact, near = (np.array(np.linalg.det(m.astype(np.float64)), np.float32) for m in (x, changed))
+    assert abs(near - exact) > 64 * 2.0**-24 * exact
+    assert not _wrong(model, x, near)
+    assert _wrong(model, x, exact * np.float32(1.1))
+
+
 def test_a_place_between_far_neighbours_is_rounded_as_large_as_it_is() -> None:
     model = _model([helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")], (1, 1, 453, 1))
     model.graph.initializer.append(numpy_helper.from_array(np.array([1, 1, 18, 1]), "sizes"))
