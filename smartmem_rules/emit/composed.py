@@ -302,7 +302,7 @@ def _in_order(launch: Ordered, target: Target, tensors: Mapping[str, Stored], em
 
 def _apart(function: str) -> str:
     """A step's function, compiled once however often it is called, where the device's compiler can do so."""
-    return function.replace("static void smr_part", "SMR_APART static void smr_part")
+    return function.replace("static void smr_part", "SMR_APART\nstatic void smr_part")
 
 
 def _shell(parts: _Parts, target: Target) -> dict[str, Any]:
