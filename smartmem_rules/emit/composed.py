@@ -99,6 +99,7 @@ class _Parts:
     """The steps of a launch as functions.
 
     Attributes:
+        tensors: all that the steps take.
         accesses: the launch's own parameters by tensor.
         parameters: their declarations.
         group: work-items of a work-group that runs one of the steps; 0 where work-items do.
@@ -108,6 +109,7 @@ class _Parts:
     functions: list[str]
     names: list[str]
     handed: list[str]
+    tensors: list[Stored]
     accesses: dict[str, Access]
     parameters: str
     arguments: tuple[Argument, ...]
@@ -149,6 +151,7 @@ class _Parts:
             functions=list(functions),
             names=called,
             handed=handed,
+            tensors=[tensors[name] for name in every],
             accesses=accesses,
             parameters=parameters,
             arguments=arguments,
@@ -191,7 +194,7 @@ class _Parts:
                 options=options,
                 dimensions=names,
             )
-        text = program(text, target, self.accesses.values())
+        text = program(text, target, self.tensors)
         return Source(
             entry="smr_kernel",
             text=text,

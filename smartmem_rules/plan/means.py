@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from smartmem_rules.environment import ONE_LAUNCH
 from smartmem_rules.language.blocks.device import Device, ImageLimits
 from smartmem_rules.language.blocks.fuse import Horizontal, InOrder, Megakernel
 from smartmem_rules.language.blocks.level import LayoutWeights
@@ -89,7 +90,8 @@ class Means:
     @property
     def in_order(self) -> InOrder | None:
         """Which kernels of work-groups share a launch in which work-groups take tasks in order."""
-        return self.policy.rule(InOrder) if self.device.compute.order else None
+        wanted = self.device.compute.order and ONE_LAUNCH.value() == "on"
+        return self.policy.rule(InOrder) if wanted else None
 
 
 def means_of(base: RuleBase, profile: Device, options: PlanOptions, open_extents: bool) -> Means:

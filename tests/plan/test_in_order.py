@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from smartmem_rules import load, optimize
-from smartmem_rules.environment import EMULATED_UNITS
+from smartmem_rules.environment import EMULATED_UNITS, ONE_LAUNCH
 from smartmem_rules.plan.kernel.launch import Ordered
 from smartmem_rules.runtime.executor import Executor, RunError
 from tests.plan.test_ordered import agree, feeds, layers, ordered_launches
@@ -28,8 +29,11 @@ def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("in_order")
     path = layers(folder, 2)
     with EMULATED_UNITS.set_to(request.param):
-        plan = optimize(path, device="nvidia", dtype="float16")
-        apart = optimize(path, device="nvidia", dtype="float16", disable=[WITHOUT])
+        apart = optimize(path, device="nvidia", dtype="float16")
+        with ONE_LAUNCH.set_to("on"):
+            plan = optimize(path, device="nvidia", dtype="float16")
+            without = optimize(path, device="nvidia", dtype="float16", disable=[WITHOUT])
+        assert len(without.kernels) == len(apart.kernels)
         launch = the_launch(plan.kernels)
         assert len(launch.steps) == len(apart.kernels) > len(plan.kernels)
         assert not ordered_launches(apart.kernels)
@@ -87,12 +91,20 @@ def test_who_waits_in_vain_gives_up_and_is_named(plans: tuple[Path, Path]) -> No
 
 
 def test_every_access_is_inside(tmp_path: Path) -> None:
-    with EMULATED_UNITS.set_to("8.0"):
+    with EMULATED_UNITS.set_to("8.0"), ONE_LAUNCH.set_to("on"):
         plan = optimize(layers(tmp_path, 1), device="nvidia", dtype="float16", debug=True)
         the_launch(plan.kernels)
         assert plan.check().passed
 
 
-def test_what_others_write_is_read_as_such(plans: tuple[Path, Path]) -> None:
+def test_what_others_write_is_not_read_by_way_of_a_cache_of_constants(plans: tuple[Path, Path]) -> None:
     (source,) = (one for one in load(plans[0]).plan.sources if one.waiting is not None)
-    assert "restrict" not in source.text.split("smr_order_take")[1]
+    constants = {f"p{n}" for n, one in enumerate(source.arguments) if one.tensor.endswith("@constants")}
+    heads = dict(re.findall(r"static void (smr_part_\w+)\(\s*(.*?)\) \{", source.text, re.S))
+    calls = re.findall(r"case \d+: (\w+)\((.*), item, group, smr_local", source.text)
+    assert len(calls) > 2
+    for name, arguments in calls:
+        given = re.split(r", (?=\(__global|p\d)", arguments)
+        for parameter, argument in zip(heads[name].split(",\n"), given, strict=False):
+            if "const " in parameter and "restrict" in parameter:
+                assert {*re.findall(r"\bp\d+", argument)} <= constants, (name, argument)

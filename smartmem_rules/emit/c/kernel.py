@@ -132,7 +132,7 @@ class Emission:
         inside = self.target.inside
         return Source(
             entry="smr_part" if inside else "smr_kernel",
-            text=text if inside else program(text, self.target, self.accesses.values()),
+            text=text if inside else program(text, self.target, (access.stored for access in self.accesses.values())),
             arguments=arguments,
             global_size=grid.global_size,
             local_size=grid.local_size,
