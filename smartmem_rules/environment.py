@@ -95,8 +95,8 @@ EMULATED_UNITS = Variable(
 ONE_LAUNCH = Variable(
     name="SMARTMEM_ONE_LAUNCH",
     default="kernels on GPUs that need each other have launches of their own",
-    meaning="`on`: kernels on NVIDIA's GPUs share a launch in which their work-groups wait for each other, where the cost "
-    "model says that this is faster",
+    meaning="`on`: kernels on NVIDIA's GPUs share a launch in which their work-groups wait for each other, where the "
+    "cost model says that this is faster",
 )
 VARIABLES = (
     CACHE,
