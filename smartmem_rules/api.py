@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -225,6 +225,7 @@ def generate(
     bound: int = 1024,
     block: int = 256,
     cache: str = "model",
+    inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The tokens with which a language model goes on, for each prompt; a stop token at the end included.
@@ -245,6 +246,7 @@ def generate(
         block: tokens by which the cache grows.
         cache: `model` keeps keys and values in the model's own type, `int8` as integers, off by at most 1/254 of the
             largest magnitude of their row (docs/generate.md).
+        inputs: an array for each further input of the model, which stays the same over the steps (Whisper's sounds).
         options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
     Raises:
@@ -253,7 +255,9 @@ def generate(
     """
     from smartmem_rules.decoding.generate import generate as generated  # start-up time
 
-    return generated(model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, cache, **options)
+    return generated(
+        model, prompts, tokens, temperature, top_k, top_p, seed, stop, bound, block, cache, inputs, **options
+    )
 
 
 def certify(

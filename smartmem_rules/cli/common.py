@@ -136,7 +136,7 @@ def _limits(context: click.Context, option: click.Parameter, values: Sequence[st
         raise click.BadParameter(str(error)) from None
 
 
-def _inputs(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
+def given_inputs(context: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, Path]:
     del context, option
     files = {}
     for value in values:
@@ -151,7 +151,7 @@ inputs_option = click.option(
     "--input",
     "inputs",
     multiple=True,
-    callback=_inputs,
+    callback=given_inputs,
     metavar="NAME=FILE.npy",
     help="An input's values; else random.",
 )

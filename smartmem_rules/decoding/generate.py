@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.choosing import Sampling
 from smartmem_rules.decoding.generator import BLOCK, BOUND, TOKENS, Generator
+from smartmem_rules.decoding.interface import interface_of
 from smartmem_rules.decoding.parts import OWN
 from smartmem_rules.decoding.prompts import count_of
+from smartmem_rules.decoding.unchanging import dims_of
+from smartmem_rules.graph.loading import load_model
 
 if TYPE_CHECKING:
     from smartmem_rules.graph.loading import ModelSource
@@ -26,10 +29,23 @@ def generate(
     bound: int = BOUND,
     block: int = BLOCK,
     cache: str = OWN,
+    inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[list[int]]:
     """The new tokens of each sequence; `api.generate` documents the arguments."""
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     if not isinstance(model, Generator):
+        if inputs and "dims" not in options:
+            options["dims"] = dims_within(model, inputs)
         model = Generator(model, count_of(prompts), bound, block, cache=cache, **options)
-    return model.generate(prompts, tokens, sampling, stop)
+    return model.generate(prompts, tokens, sampling, stop, inputs)
+
+
+def dims_within(model: ModelSource, inputs: Mapping[str, Any]) -> dict[str, int]:
+    """The open extents of a model's further inputs that arrays have.
+
+    Raises:
+        GenerateError: the model has no cache.
+        GraphError: the model is damaged.
+    """
+    return dims_of(interface_of(load_model(model)[0]).further, inputs)

@@ -29,6 +29,8 @@ from smartmem_rules.decoding.interface import MASK, POSITIONS
 from smartmem_rules.decoding.parts import OWN, TYPES
 from smartmem_rules.decoding.plans import Plans, plans_of
 from smartmem_rules.decoding.prompts import Prompts, several_of, stop_tokens
+from smartmem_rules.decoding.unchanging import checked_inputs
+from smartmem_rules.decoding.unchanging_memory import UnchangingMemory
 from smartmem_rules.runtime.contexts.context import ExecutionContext
 from smartmem_rules.stages import Progress
 
@@ -71,6 +73,7 @@ class Generator:
         block: int = BLOCK,
         progress: Progress | None = None,
         cache: str = OWN,
+        dims: Mapping[str, int] | None = None,
         **options: Any,
     ) -> None:
         """Read the model and find out how it uses its cache; plans are made when they are first needed.
@@ -83,6 +86,7 @@ class Generator:
             progress: called with a stage's name, the steps done and the steps to do.
             cache: `model` keeps keys and values in the model's own type, `int8` as integers with a scale for each
                 position, sequence and head (`decoding.parts`).
+            dims: of the open extents of further inputs (an encoder's states), which stay the same over the steps.
             options: `rules`, `device`, `level`, `dtype`, `disable` and `limits` of `optimize`.
 
         Raises:
@@ -93,22 +97,22 @@ class Generator:
         for name, value in (("sequences", sequences), ("bound", bound), ("block", block)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise GenerateError(f"{name} cannot be {value!r}; give a number from 1 on")
-        if "dims" in options:
-            raise GenerateError("dims are those of the prompts and of the cache; leave them out and give the bound")
         if bound < 2:
             raise GenerateError("a cache of 1 token holds no prompt with a token behind it; give a bound from 2 on")
         if cache not in TYPES:
             raise GenerateError(f"there is no cache of type {cache!r}; give {' or '.join(TYPES)}")
-        self.plans: Plans = plans_of(model, sequences, bound, cache, options, progress)
+        self.plans: Plans = plans_of(model, sequences, bound, cache, dims or {}, options, progress)
         self.sizes = Sizes(sequences=sequences, block=block, bound=bound)
         in_place = self.plans.facts.growth.in_place
         self.cache = Cache(self.plans.parts, self.sizes, self.plans.device, self.plans.home.context, not in_place)
         self._rows = self.cache.new_rows() if in_place else {}
+        self._given = UnchangingMemory(self.plans.facts.given, self.plans.home.context)
         self._busy = threading.Lock()
 
     def prepare(self, sampling: Sampling | None = None) -> None:
-        """Make both plans and compile all of their kernels now, by two tokens; raises what `optimize` does."""
-        for _ in self.stream([[0]] * self.sizes.sequences, 2, sampling):
+        """Make all plans and compile all of their kernels now, by two tokens; raises what `optimize` does."""
+        inputs = {one.name: np.zeros(one.shape, one.numpy_dtype) for one in self.plans.facts.further}
+        for _ in self.stream([[0]] * self.sizes.sequences, 2, sampling, inputs=inputs):
             pass
 
     def stream(
@@ -117,6 +121,7 @@ class Generator:
         tokens: int | None = TOKENS,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
+        inputs: Mapping[str, Any] | None = None,
     ) -> Iterator[tuple[int | None, ...]]:
         """The next token of every sequence, step by step.
 
@@ -125,6 +130,7 @@ class Generator:
             tokens: how many at most; None until the cache is full, which is an error then.
             sampling: how tokens are chosen; by default the one with the greatest logit.
             stop: tokens that end a sequence; they are given as well, and after them None.
+            inputs: an array for each further input of the model, of its shape and element type.
 
         Raises:
             GenerateError: a prompt or an option cannot be used; nothing has run.
@@ -134,7 +140,8 @@ class Generator:
         """
         chosen = sampling or Sampling()
         ends = stop_tokens(stop, self.plans.facts.vocabulary)
-        return self._steps(self.checked(prompts, tokens, chosen), tokens, chosen, ends)
+        given = checked_inputs(self.plans.facts.further, inputs)
+        return self._steps(self.checked(prompts, tokens, chosen, inputs), tokens, chosen, ends, given)
 
     def generate(
         self,
@@ -142,10 +149,11 @@ class Generator:
         tokens: int = TOKENS,
         sampling: Sampling | None = None,
         stop: Collection[int] = (),
+        inputs: Mapping[str, Any] | None = None,
     ) -> list[list[int]]:
         """The new tokens of each sequence, a stop token at the end included; see `stream`."""
         found: list[list[int]] = [[] for _ in range(self.sizes.sequences)]
-        for step in self.stream(prompts, tokens, sampling, stop):
+        for step in self.stream(prompts, tokens, sampling, stop, inputs):
             for own, token in zip(found, step, strict=True):
                 if token is not None:
                     own.append(token)
@@ -154,9 +162,14 @@ class Generator:
     # --- what is given ---
 
     def checked(
-        self, prompts: Sequence[int] | Sequence[Sequence[int]], tokens: int | None, sampling: Sampling
+        self,
+        prompts: Sequence[int] | Sequence[Sequence[int]],
+        tokens: int | None,
+        sampling: Sampling,
+        inputs: Mapping[str, Any] | None = None,
     ) -> Prompts:
-        """The prompts, if they can be continued so; raises GenerateError, and nothing runs."""
+        """The prompts, if they can be continued so with further inputs; raises GenerateError, and nothing runs."""
+        checked_inputs(self.plans.facts.further, inputs)
         self._selection(sampling)
         read = self._prompts(prompts)
         if tokens is not None:
@@ -216,7 +229,12 @@ class Generator:
     # --- the steps ---
 
     def _steps(
-        self, prompts: Prompts, tokens: int | None, sampling: Sampling, stop: frozenset[int]
+        self,
+        prompts: Prompts,
+        tokens: int | None,
+        sampling: Sampling,
+        stop: frozenset[int],
+        given: Mapping[str, Array],
     ) -> Iterator[tuple[int | None, ...]]:
         if not self._busy.acquire(blocking=False):
             raise GenerateError("this generator is in use; finish or close what is being streamed, or make another one")
@@ -224,6 +242,7 @@ class Generator:
             selection = self._selection(sampling)
             first = self._of_prompts(prompts, selection)
             self._ready(prompts, tokens, [first] if tokens == 1 else [first, self.plans.of_tokens(selection)])
+            self._given.take(given, self.plans)
             state = self._begin(prompts, sampling)
             chosen = self._prefill(prompts, state, sampling, first)
             made = 1
@@ -277,7 +296,7 @@ class Generator:
         with executor.taken() as context:
             self.cache.reserve(count, context.queue)
             outputs = self._bound_outputs(self.cache.buffers)
-            results = _ran(context, feeds, {SEQUENCE: count}, outputs)
+            results = _ran(context, feeds, {SEQUENCE: count}, {**outputs, **self._given.buffers})
             context.bind(dict.fromkeys(outputs))  # buffers that the cache outgrows are held by nobody
         self.cache.length = count
         if prompts.is_padded and not self.plans.facts.counts and not np.isfinite(results[VALUES]).all():
@@ -300,7 +319,7 @@ class Generator:
         with executor.taken() as context:
             self.cache.reserve(past + 1, context.queue)
             targets = self._rows if growth.in_place else self.cache.spare
-            bound = {**self.cache.buffers, **self._bound_outputs(targets)}
+            bound = {**self.cache.buffers, **self._bound_outputs(targets), **self._given.buffers}
             results = _ran(context, feeds, {PAST: past}, bound)
             if growth.kind == COUNTED:
                 self._check_counts(results[COUNTS], state.lengths)

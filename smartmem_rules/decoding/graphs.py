@@ -18,6 +18,7 @@ from smartmem_rules.decoding.choosing import ALL, GREATEST, Array, Selection
 from smartmem_rules.decoding.growth import COUNTED, WHOLE, Growth
 from smartmem_rules.decoding.interface import LOGITS, MASK, POSITIONS, CachedTensor, Interface
 from smartmem_rules.decoding.parts import OWN, Part, parts_of
+from smartmem_rules.decoding.unchanging import Given, keep_needed, read_in_steps
 from smartmem_rules.graph.loading import DEFAULT_DOMAIN, opsets
 
 SEQUENCE, PAST = "sequence", "past"
@@ -44,6 +45,7 @@ class Step:
         behind: whether it computes one token for each sequence behind a cache, or whole prompts without one.
         growth: behind a cache, where its new rows are; unless it is written anew, they are all that the step gives.
         cache: the type in which the cache is kept (`parts.TYPES`).
+        given: what it reads that stays the same over the steps.
     """
 
     sequences: int
@@ -51,6 +53,7 @@ class Step:
     selection: Selection
     growth: Growth = WHOLE
     cache: str = OWN
+    given: tuple[Given, ...] = ()
 
 
 def make_step(model: onnx.ModelProto, interface: Interface, step: Step) -> None:
@@ -58,6 +61,8 @@ def make_step(model: onnx.ModelProto, interface: Interface, step: Step) -> None:
     builder = _Builder(model.graph, interface, step, opsets(model).get(DEFAULT_DOMAIN, 0))
     builder.inputs()
     builder.outputs()
+    if step.given:
+        keep_needed(model.graph)
 
 
 def without_weights(model: onnx.ModelProto) -> None:
@@ -88,9 +93,7 @@ class _Builder:
     def inputs(self) -> None:
         """Inputs with the extents of the step in the place of the model's."""
         fed = {self.interface.tokens, MASK, POSITIONS, *(tensor.past for tensor in self.interface.cached)}
-        kept = [value for value in self.graph.input if value.name not in fed]
-        del self.graph.input[:]
-        self.graph.input.extend(kept)
+        read_in_steps(self.graph, self.step.given, fed)
         sequences = self.step.sequences
         self._input(self.interface.tokens, [sequences, self.new])
         self._input(LAST, [sequences, 1])

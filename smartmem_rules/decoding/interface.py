@@ -40,6 +40,20 @@ class CachedTensor:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Further:
+    """An input that stays the same over the steps, such as the states of an encoder.
+
+    Attributes:
+        shape: its extents; open ones by their names, and 0 for as many as there are sequences.
+        dtype: ONNX's number of the element type.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Interface:
     """The inputs and outputs that generation feeds and reads.
 
@@ -48,12 +62,14 @@ class Interface:
         mask: whether there is an input that says which tokens count, [sequences, tokens of the past and new ones].
         positions: whether there is an input of the tokens' positions, [sequences, tokens].
         cached: keys and values of all layers.
+        further: inputs that the caller gives once for all steps.
     """
 
     tokens: str
     mask: bool
     positions: bool
     cached: tuple[CachedTensor, ...]
+    further: tuple[Further, ...] = ()
 
 
 def interface_of(model: onnx.ModelProto) -> Interface:
@@ -68,7 +84,9 @@ def interface_of(model: onnx.ModelProto) -> Interface:
     tokens = next((name for name in TOKENS if name in inputs), None)
     if tokens is None:
         raise GenerateError(f"the model has no input {' or '.join(TOKENS)}; its inputs are {_listed(inputs)}")
-    cached = tuple(_cached(inputs, outputs))
+    alike = {name: value for name, value in inputs.items() if present_of(name) is not None}
+    grown = _open(inputs[tokens], 1) | {part for value in alike.values() for part in _past_extents(value, outputs)}
+    cached = tuple(_cached(inputs, outputs, grown))
     if not cached:
         raise GenerateError(
             "the model has no past_key_values.* inputs with present.* outputs, so that every token would compute all "
@@ -77,11 +95,13 @@ def interface_of(model: onnx.ModelProto) -> Interface:
     if LOGITS not in outputs:
         raise GenerateError(f"the model has no output {LOGITS}; its outputs are {_listed(outputs)}")
     known = {tokens, MASK, POSITIONS, *(tensor.past for tensor in cached)}
-    unknown = [name for name in inputs if name not in known]
+    further = tuple(_further(value, inputs[tokens]) for name, value in inputs.items() if name not in known)
+    unknown = [one.name for one in further if grown & set(one.shape)]
     if unknown:
         raise GenerateError(
-            f"generation does not know what to give for {', '.join(unknown)}; it feeds {tokens}, {MASK}, {POSITIONS} "
-            "and past_key_values.*: export the model without other inputs, or make them constants"
+            f"generation does not know what to give for {', '.join(unknown)} in each step; it feeds {tokens}, {MASK}, "
+            f"{POSITIONS} and past_key_values.*, and further inputs that do not grow with the tokens: export the model "
+            "without other inputs, or make them constants"
         )
     for name in (tokens, MASK, POSITIONS):
         kind = inputs[name].type.tensor_type.elem_type if name in inputs else TensorProto.INT64
@@ -90,17 +110,45 @@ def interface_of(model: onnx.ModelProto) -> Interface:
                 f"the input {name!r} holds {TensorProto.DataType.Name(kind).lower()}, and generation feeds int64; "
                 "export the model again"
             )
-    return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached)
+    return Interface(tokens=tokens, mask=MASK in inputs, positions=POSITIONS in inputs, cached=cached, further=further)
+
+
+def _open(value: onnx.ValueInfoProto, axis: int) -> set[str]:
+    """The name of an open extent of an input, where it has one."""
+    dims = value.type.tensor_type.shape.dim
+    return {dims[axis].dim_param} - {""} if axis < len(dims) else set()
+
+
+def _past_extents(value: onnx.ValueInfoProto, outputs: Mapping[str, onnx.ValueInfoProto]) -> set[str]:
+    """The names of the open extents of a cached tensor that grows."""
+    if present_of(value.name) not in outputs:
+        return set()
+    return {name for axis in range(1, len(value.type.tensor_type.shape.dim)) for name in _open(value, axis)}
+
+
+def _further(value: onnx.ValueInfoProto, tokens: onnx.ValueInfoProto) -> Further:
+    sequences = _open(tokens, 0)
+    shape = tuple(
+        0
+        if dim.dim_param in sequences
+        else dim.dim_value
+        if dim.HasField("dim_value")
+        else dim.dim_param or f"{value.name}.{axis}"
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+    )
+    return Further(name=value.name, shape=shape, dtype=value.type.tensor_type.elem_type)
 
 
 def _cached(
-    inputs: Mapping[str, onnx.ValueInfoProto], outputs: Mapping[str, onnx.ValueInfoProto]
+    inputs: Mapping[str, onnx.ValueInfoProto], outputs: Mapping[str, onnx.ValueInfoProto], grown: set[str]
 ) -> Iterator[CachedTensor]:
     for name, value in inputs.items():
         present = present_of(name)
         if present is None:
             continue
         if present not in outputs:
+            if not grown & {one for axis in range(1, RANK) for one in _open(value, axis)}:
+                continue  # keys of an encoder's states, which stay as they are
             raise GenerateError(f"the input {name!r} has no output {present!r} beside it; export the model again")
         extents = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
         unknown = [axis for axis, extent in enumerate(extents) if not extent and axis]

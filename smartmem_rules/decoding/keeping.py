@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from smartmem_rules.decoding.growth import Growth
-from smartmem_rules.decoding.interface import CachedTensor, Interface
+from smartmem_rules.decoding.interface import CachedTensor, Further, Interface
+from smartmem_rules.decoding.unchanging import Given
 from smartmem_rules.kept_plans.key import PlanKey, key_of
 from smartmem_rules.kept_plans.store import PlanStore
 from smartmem_rules.whole_files import write_whole
@@ -32,6 +33,8 @@ class Facts:
         positions: how many positions it knows, None where it does not say.
         counts: whether it puts the new rows of a sequence behind as many as count in it.
         pads: whether prompts of different lengths may share a batch.
+        further: inputs that the caller gives once for all steps.
+        once: what is computed of these once.
     """
 
     interface: Interface
@@ -40,6 +43,13 @@ class Facts:
     positions: int | None
     counts: bool
     pads: bool
+    further: tuple[Given, ...] = ()
+    once: tuple[Given, ...] = ()
+
+    @property
+    def given(self) -> tuple[Given, ...]:
+        """What steps may read that stays the same over them."""
+        return (*self.further, *self.once)
 
 
 class Keeping:
@@ -91,5 +101,14 @@ class Keeping:
 def _facts(data: dict[str, Any]) -> Facts:
     held = data["interface"]
     cached = tuple(CachedTensor(**{**one, "shape": tuple(one["shape"])}) for one in held["cached"])
-    interface = Interface(**{**held, "cached": cached})
-    return Facts(**{**data, "interface": interface, "growth": Growth(**data["growth"])})
+    open_ = tuple(Further(**{**one, "shape": tuple(one["shape"])}) for one in held["further"])
+    fixed = {
+        name: tuple(Given(**{**one, "shape": tuple(one["shape"])}) for one in data[name])
+        for name in ("further", "once")
+    }
+    interface = Interface(**{**held, "cached": cached, "further": open_})
+    return Facts(**{**data, **fixed, "interface": interface, "growth": Growth(**data["growth"])})
+
+
+def _given(data: dict[str, Any]) -> Given:
+    return Given(**{**data, "shape": tuple(data["shape"])})

@@ -26,7 +26,8 @@ class Demand:
     """What is to lie on a device.
 
     Attributes:
-        outside: the inputs and outputs of plans that the cache is.
+        outside: the inputs and outputs of plans that the cache is, or that stay the same over the steps.
+        given: the bytes of these last ones.
         sizes: of the cache.
         rows: the bytes of a position in each of its buffers, of all sequences.
         positions: for how many it has to have memory now.
@@ -37,6 +38,7 @@ class Demand:
     base: RuleBase
     plans: tuple[Plan, ...]
     outside: frozenset[str]
+    given: tuple[int, ...]
     sizes: Sizes
     rows: tuple[int, ...]
     positions: int
@@ -54,7 +56,7 @@ class Demand:
         own = dict.fromkeys(item for plan in self.plans for item in weight_bytes(plan).items())
         return Needs(
             weights=tuple(size for _, size in own) if weights is None else weights,
-            others=tuple(size for plan in self.plans for size in self._others(plan, bound)),
+            others=(*self.given, *(size for plan in self.plans for size in self._others(plan, bound))),
             cache=tuple(positions * row * sequences // self.sizes.sequences for row in self.rows),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -40,8 +40,14 @@ class Expected:
         return True
 
 
-def by_onnxruntime(model: onnx.ModelProto, prompt: Sequence[int], tokens: int) -> Expected:
-    """Greedy tokens of one sequence by ONNX Runtime without its optimizer, in a loop over past and present."""
+def by_onnxruntime(
+    model: onnx.ModelProto, prompt: Sequence[int], tokens: int, further: Mapping[str, Any] | None = None
+) -> Expected:
+    """Greedy tokens of one sequence by ONNX Runtime without its optimizer, in a loop over past and present.
+
+    Args:
+        further: inputs that stay the same over the steps.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -52,7 +58,7 @@ def by_onnxruntime(model: onnx.ModelProto, prompt: Sequence[int], tokens: int) -
     cached: dict[str, Any] = {
         name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
         for name, shape in inputs.items()
-        if name.startswith("past_key_values.")
+        if name.startswith("past_key_values.") and name not in (further or {})
     }
     past, given = 0, np.array([prompt], np.int64)
     found, gaps = [], []
@@ -63,6 +69,7 @@ def by_onnxruntime(model: onnx.ModelProto, prompt: Sequence[int], tokens: int) -
             "attention_mask": np.ones((1, past + count), np.int64),
             "position_ids": np.arange(past, past + count)[None],
             **cached,
+            **(further or {}),
         }
         outputs = dict(
             zip(names, session.run(None, {name: feeds[name] for name in inputs}), strict=True),

@@ -37,7 +37,7 @@ def test_keys_and_values_of_all_layers_are_found() -> None:
     ("names", "message"),
     [
         ({"input_ids": "words"}, "no input input_ids or decoder_input_ids"),
-        ({"position_ids": "token_type_ids"}, "what to give for token_type_ids"),
+        ({"position_ids": "token_type_ids"}, "what to give for token_type_ids in each step"),
         ({"past_key_values.1.key": "past_key_values.7.key"}, r"no output 'present.7.key'"),
         ({f"past_key_values.{n}.{part}": "" for n in (0, 1) for part in ("key", "value")}, "no past_key_values"),
     ],

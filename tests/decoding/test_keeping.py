@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 
-from smartmem_rules.decoding import plans
+from smartmem_rules.decoding import plans, reading
 from smartmem_rules.decoding.generator import Generator
 from smartmem_rules.decoding.growth import COUNTED
 from tests.decoding.models import model_of
@@ -37,7 +37,7 @@ def test_plans_are_kept_with_what_is_known_of_the_model(model: Path, monkeypatch
     first = Generator(model, bound=32, block=8)
     found = first.generate(PROMPT, 6)
     monkeypatch.setattr(plans, "planned", refuse)
-    monkeypatch.setattr(plans, "import_model", refuse)
+    monkeypatch.setattr(reading, "import_model", refuse)
     second = Generator(model, bound=32, block=8)
     assert second.plans.facts == first.plans.facts
     assert second.generate(PROMPT, 6) == found

@@ -13,11 +13,13 @@ import click
 from smartmem_rules.cli.common import (
     console,
     device_option,
+    given_inputs,
     json_option,
     names,
     options_for_any_device,
     print_json,
     progress_display,
+    read_inputs,
     reports_errors,
 )
 
@@ -55,6 +57,9 @@ class Asked:
 @click.option("--stop", multiple=True, type=int, metavar="N", help="A token that ends a sequence; repeatable.")
 @click.option("--bound", default=1024, show_default=True, metavar="N", help="Tokens that the cache holds at most.")
 @click.option("--block", default=256, show_default=True, metavar="N", help="Tokens by which the cache grows.")
+@click.option(
+    "--input", "inputs", multiple=True, callback=given_inputs, metavar="NAME=FILE.npy", help="A further input's values."
+)
 @click.option("--cache", type=click.Choice(["model", "int8"]), default="model", show_default=True, help="Its type.")
 @click.option("--level", default="smartmem", show_default=True, help="Which steps are taken.")
 @device_option
@@ -77,22 +82,24 @@ def command(
     cache: str,
     as_json: bool,
     dims: dict[str, Any],
+    inputs: dict[str, Path],
     **how: Any,
 ) -> None:
     """Continue prompts with MODEL, a language model that was exported with its cache (past_key_values)."""
     from smartmem_rules.decoding.choosing import Sampling  # start-up time
+    from smartmem_rules.decoding.generate import dims_within  # start-up time
     from smartmem_rules.decoding.generator import Generator  # start-up time
 
-    if dims:
-        raise click.UsageError("--dim says nothing here: extents are those of the prompts; --bound limits the cache")
+    given = read_inputs(inputs)
     asked = _asked(prompt_ids, tokenizer, prompt, tokens, stop)
     how["disable"] = names(how["disable"])
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     with progress_display() as progress:
-        generator = Generator(model, len(asked.prompts), bound, block, progress, cache, **how)
-        generator.checked(asked.prompts, tokens, sampling)  # before plans are made
+        extents = dims | dims_within(model, given) if given else dims
+        generator = Generator(model, len(asked.prompts), bound, block, progress, cache, extents, **how)
+        generator.checked(asked.prompts, tokens, sampling, given)  # before plans are made
         generator.prepare(sampling)
-    report = _generated(generator, model, asked, sampling, shows=not as_json)
+    report = _generated(generator, model, asked, sampling, given, shows=not as_json)
     if as_json:
         print_json(report.data())
     else:
@@ -119,7 +126,9 @@ def _numbers(text: str) -> list[int]:
         raise click.UsageError(f"--prompt-ids {text!r}: give numbers with commas between them") from None
 
 
-def _generated(generator: Generator, model: Path, asked: Asked, sampling: Sampling, shows: bool) -> GenerationReport:
+def _generated(
+    generator: Generator, model: Path, asked: Asked, sampling: Sampling, given: dict[str, Any], shows: bool
+) -> GenerationReport:
     """Generate, and show a single sequence while it grows."""
     from smartmem_rules.decoding.report import Continuation, GenerationReport, memory_of  # start-up time
     from smartmem_rules.decoding.text import Piecewise  # start-up time
@@ -127,7 +136,7 @@ def _generated(generator: Generator, model: Path, asked: Asked, sampling: Sampli
     found: list[list[int]] = [[] for _ in asked.prompts]
     pieces = None if asked.text is None else Piecewise(asked.text)
     moments = [time.perf_counter()]
-    for step in generator.stream(asked.prompts, asked.tokens, sampling, asked.stop):
+    for step in generator.stream(asked.prompts, asked.tokens, sampling, asked.stop, given):
         moments.append(time.perf_counter())
         for own, token in zip(found, step, strict=True):
             own.extend([] if token is None else [token])

@@ -7,12 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
+from bench.zoo.whisper import SHAPES, whisper
 from tests.cli.test_commands import smartmem
 from tests.decoding.models import by_onnxruntime, model_of
 
+LEAST = SHAPES["whisper_least"]
+DIM = ("--dim", "encoder_sequence_length=5")
 PROMPT = [5, 7, 11]
 GIVEN = ("--prompt-ids", "5,7,11", "--tokens", 6, "--bound", 48, "--block", 16)
 
@@ -52,13 +56,35 @@ def test_json(model: Path) -> None:
         (("--prompt-ids", ""), "the prompt is empty"),
         (("--prompt-ids", "1", "--bound", "4"), "need a cache of 128, and it is bound to 4"),
         (("--prompt-ids", "1", "--top-p", "2"), "top_p cannot be 2"),
-        (("--prompt-ids", "1", "--dim", "batch=2"), "--dim says nothing here"),
+        (("--prompt-ids", "1", "--dim", "batch=2"), "batch is no open extent of a further input"),
     ],
 )
 def test_bad_input(model: Path, options: tuple[str, ...], message: str) -> None:
     result = smartmem("generate", model, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+@pytest.mark.exhaustive
+def test_further_inputs_are_read_from_files(tmp_path: Path) -> None:
+    model, states = whisper(LEAST, heard=True), np.ones((1, 5, LEAST.width), np.float32)
+    onnx.save(model, str(tmp_path / "heard.onnx"))
+    np.save(tmp_path / "states.npy", states)
+    given = ("--input", f"encoder_hidden_states={tmp_path / 'states.npy'}", "--cache", "int8")
+    result = smartmem("generate", tmp_path / "heard.onnx", *GIVEN, *given, "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    expected = by_onnxruntime(model, PROMPT, 6, {"encoder_hidden_states": states})
+    assert expected.agrees(data["sequences"][0]["tokens"], 0.5)
+    assert data["memory"]["cache_type"] == "int8"
+
+
+def test_missing_inputs_are_named(tmp_path: Path) -> None:
+    onnx.save(whisper(LEAST, heard=True), str(tmp_path / "heard.onnx"))
+    for options, message in (((), "open extents encoder_sequence_length"), (DIM, "nothing is given for it")):
+        result = smartmem("generate", tmp_path / "heard.onnx", *GIVEN, *options)
+        assert result.exit_code == 2
+        assert message in " ".join(result.output.split())
 
 
 def test_a_model_without_a_cache_is_refused() -> None:

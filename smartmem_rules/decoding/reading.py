@@ -1,0 +1,160 @@
+"""The graphs of a model's steps, read from the model each time: nothing keeps its weights on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import TensorProto, helper
+
+from smartmem_rules.decoding.choosing import GREATEST, Selection
+from smartmem_rules.decoding.errors import GenerateError
+from smartmem_rules.decoding.graphs import PAST, SEQUENCE, Step, make_step, without_weights
+from smartmem_rules.decoding.growth import growth_of
+from smartmem_rules.decoding.interface import LOGITS, POSITIONS, Interface, interface_of
+from smartmem_rules.decoding.keeping import Facts
+from smartmem_rules.decoding.unchanging import Given, computed_once, make_once, with_extents
+from smartmem_rules.graph.failures import UncoveredNodesError
+from smartmem_rules.graph.importer import import_model
+from smartmem_rules.graph.loading import load_model
+from smartmem_rules.limits import DEFAULT_LIMITS
+from smartmem_rules.pipeline import input_bounds, rules_of
+from smartmem_rules.tensor.extents import shape_text
+from smartmem_rules.tensor.primitives import storage_dtype
+
+if TYPE_CHECKING:
+    from smartmem_rules.graph.loading import Dims, ModelSource
+    from smartmem_rules.graph.model import Graph
+    from smartmem_rules.rulebase.base import RuleBase
+
+COUNTS = "seqlens_k"
+"""The operand by which an operator places new rows behind as many as each sequence has (ONNX Runtime)."""
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A model that is read for a number of sequences and a bound of the cache.
+
+    Attributes:
+        options: arguments of `optimize`.
+    """
+
+    source: ModelSource
+    sequences: int
+    bound: int
+    options: Mapping[str, Any]
+
+    @property
+    def base(self) -> RuleBase:
+        """The rules."""
+        return rules_of(self.options.get("rules", ()), self.options.get("disable", ()))
+
+    def step(self, interface: Interface, step: Step) -> Graph:
+        """The graph of a step.
+
+        Raises:
+            GenerateError: it cannot be for so many tokens, or does not give the logits of all of them.
+            GraphError: the model is damaged or uses something that no rule covers.
+        """
+        model, folder = self._own_model()
+        make_step(model, interface, step)
+        graph = self._imported(model, folder, step)
+        _check_logits(graph, interface.tokens)
+        return graph
+
+    def once(self, interface: Interface, further: Sequence[Given], outputs: Sequence[Given]) -> Graph:
+        """The graph of what is computed once."""
+        model, folder = self._own_model()
+        make_once(model, interface, further, [one.name for one in outputs])
+        return self._import(model, folder, {})
+
+    def facts(self, dims: Mapping[str, int]) -> Facts:
+        """What the graphs say, for which no weights are read.
+
+        Args:
+            dims: of the open extents of further inputs.
+        """
+        model, folder = self._own_model()
+        interface = interface_of(model)
+        further = with_extents(interface.further, self.sequences, dims)
+        names = computed_once(model.graph, interface)
+        without_weights(model)
+        once = self._once(model, folder, interface, further, names)
+        step = Step(sequences=self.sequences, behind=True, selection=Selection(kind=GREATEST), given=(*further, *once))
+        make_step(model, interface, step)
+        graph = self._imported(model, folder, step)
+        bounds = input_bounds(graph)
+        definitions = (self.base.operators.get(node.operator, ()) for node in graph.nodes)
+        operands = {operand.name for overloads in definitions for one in overloads for operand in one.inputs}
+        return Facts(
+            interface=interface,
+            growth=growth_of(graph, interface.cached, self.bound),
+            vocabulary=bounds.get(interface.tokens),
+            positions=bounds.get(POSITIONS),
+            counts=COUNTS in operands,
+            pads=interface.mask and (interface.positions or COUNTS in operands),
+            further=further,
+            once=once,
+        )
+
+    def _once(
+        self,
+        model: onnx.ModelProto,
+        folder: Path | None,
+        interface: Interface,
+        further: Sequence[Given],
+        names: Sequence[str],
+    ) -> tuple[Given, ...]:
+        """What is computed once of these tensors: floats, since whole numbers may decide shapes."""
+        if not names:
+            return ()
+        copied = onnx.ModelProto()
+        copied.CopyFrom(model)
+        make_once(copied, interface, further, names)
+        types = self._import(copied, folder, {}).types
+        found = (
+            Given(
+                name=name,
+                shape=types[name].shape,
+                dtype=helper.np_dtype_to_tensor_dtype(storage_dtype(types[name].dtype)),
+            )
+            for name in names
+        )
+        return tuple(one for one in found if one.dtype in _FLOATS)
+
+    def _own_model(self) -> tuple[onnx.ModelProto, Path | None]:
+        """The model, to be changed, and the folder where its data files are."""
+        model, folder = load_model(self.source)
+        if model is not self.source:
+            return model, folder
+        copied = onnx.ModelProto()
+        copied.CopyFrom(model)
+        return copied, folder
+
+    def _imported(self, model: onnx.ModelProto, folder: Path | None, step: Step) -> Graph:
+        # the last token of a full cache and a longest prompt both need a place more
+        try:
+            return self._import(model, folder, {PAST if step.behind else SEQUENCE: (1, self.bound - 1)})
+        except UncoveredNodesError as error:
+            said = "\n".join(line for line in str(error).splitlines() if "--dim" not in line)
+            raise GenerateError(
+                f"{said}\nor, where it is the number of tokens that cannot be ({PAST} are those in the cache, "
+                f"{SEQUENCE} those of a prompt), give a bound below {self.bound}"
+            ) from error
+
+    def _import(self, model: onnx.ModelProto, folder: Path | None, dims: Dims) -> Graph:
+        return import_model(model, self.base, dims, limits=self.options.get("limits", DEFAULT_LIMITS), folder=folder)
+
+
+def _check_logits(graph: Graph, tokens: str) -> None:
+    """Refuse a model that does not give logits of all tokens of a prompt."""
+    shape, given = graph.types[LOGITS].shape, graph.types[tokens].shape
+    if len(shape) != 3 or shape[:2] != given:
+        raise GenerateError(
+            f"the output {LOGITS} is {shape_text(shape)}, and has to be [sequences, tokens, vocabulary], with the "
+            "logits of each token of a prompt; export the model again"
+        )
