@@ -137,14 +137,15 @@ static bool is_identifier(const char *text) {
                                                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")] == 0;
 }
 
-/* What a run looks at to find out whether work-groups have waited in vain lies inside of a tensor. */
+/* Where a launch notes that its work-groups have waited in vain: behind the elements of a tensor, in what all have more. */
 static smartmem_status check_waiting(const plan_index *index, const plan_launch *launch) {
     const smartmem_format_Waiting *waiting = &launch->waiting;
-    if (waiting->counters >= launch->arguments_count || !launch->arguments[waiting->counters].written ||
-        !waiting->steps_count ||
-        ((uint64_t)waiting->failed + 1) * sizeof(cl_int) >
-            index->tensors[launch->arguments[waiting->counters].tensor].bytes)
-        return wrong("launch", launch->name, "has no counters");
+    if (waiting->noted >= launch->arguments_count || !launch->arguments[waiting->noted].written || !waiting->steps_count)
+        return wrong("launch", launch->name, "has no room for a note");
+    uint64_t bytes = index->tensors[launch->arguments[waiting->noted].tensor].bytes;
+    uint64_t begin = (uint64_t)waiting->element * sizeof(int32_t);
+    if (begin < bytes || begin + sizeof(int32_t) > bytes + PLAN_SLACK)
+        return wrong("launch", launch->name, "has no room for a note");
     return SMARTMEM_OK;
 }
 

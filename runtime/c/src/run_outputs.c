@@ -104,26 +104,22 @@ static smartmem_status cut_by(Session *session, const smartmem_format_Count *cou
     return SMARTMEM_OK;
 }
 
-/* Work-groups that wait for each other give up after a while, and note for which step. */
+/* Work-groups that wait for each other give up after a while, and the launch notes for which step. */
 static smartmem_status ask_whether_given_up(Session *session, uint32_t number) {
     const plan_launch *launch = session->plan->index.launches + number;
     if (!launch->has_waiting)
         return SMARTMEM_OK;
-    cl_memory memory = session->memory.tensors[launch->arguments[launch->waiting.counters].tensor];
-    cl_int code = cl.clEnqueueReadBuffer(session->queue, memory, 0, launch->waiting.failed * sizeof(cl_int),
-                                         sizeof(cl_int), session->given_up + number, 0, NULL, NULL);
-    return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "counters cannot be copied from the device");
+    cl_memory memory = session->memory.tensors[launch->arguments[launch->waiting.noted].tensor];
+    cl_int code = cl.clEnqueueReadBuffer(session->queue, memory, 0, launch->waiting.element * sizeof(int32_t),
+                                         sizeof(int32_t), session->given_up + number, 0, NULL, NULL);
+    return code == CL_SUCCESS ? SMARTMEM_OK : opencl_failed(code, "a launch's note cannot be copied from the device");
 }
 
 static smartmem_status complain(Session *session, uint32_t number) {
     const plan_launch *launch = session->plan->index.launches + number;
-    cl_int step = launch->has_waiting ? session->given_up[number] : 0;
+    int32_t step = launch->has_waiting ? session->given_up[number] : 0;
     if (!step)
         return SMARTMEM_OK;
-    const cl_int none = 0;
-    cl_memory memory = session->memory.tensors[launch->arguments[launch->waiting.counters].tensor];
-    cl.clEnqueueWriteBuffer(session->queue, memory, 1, launch->waiting.failed * sizeof none, sizeof none, &none, 0,
-                            NULL, NULL);
     bool known = step > 0 && (uint32_t)step <= launch->waiting.steps_count;
     return fail(SMARTMEM_DEVICE_ERROR, "the launch %s gave up: its kernel %s waited for others for too long",
                 text_of(launch->name), known ? text_of(launch->waiting.steps[step - 1]) : "?");
